@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shared segment between the preload object in the targets and the collector.
+ *
+ * The target owns nothing of the kernel's: it has no event and no descriptor. When a task begins, the object writes a request
+ * into a slot, rings a bell and waits, for a bounded time, for the answer; the collector opens the task's events from outside
+ * in the meantime. The segment is one file, mapped shared by everybody; struct pinject_segment lies at its start.
+ *
+ * Trust: the collector treats every byte that a target can write as hostile (it copies a slot before it looks at it, checks
+ * what it copied, and asks /proc and the kernel for what matters). The object treats the header likewise: a segment of
+ * another size, magic or version is not used at all.
+ *
+ * Life of a slot: state = generation << 8 | phase, a futex word. Each claim increments the generation, so that a slow party
+ * never answers, or gives back, the next owner's request.
+ *
+ *   FREE -> CLAIMED    object, by compare-and-swap; fills the slot
+ *   CLAIMED -> POSTED  object, release; pairs with the collector's acquire. Sets its bit in a bell and wakes that bell
+ *   POSTED -> TAKEN    collector, compare-and-swap, acquire; copies the slot and acts
+ *   TAKEN -> ANSWERED  collector, compare-and-swap, release, then FUTEX_WAKE; pairs with the object's acquire
+ *   ANSWERED -> FREE   object, after it read the result
+ *   TAKEN -> FREE      collector, for requests with PINJECT_REQUEST_NO_REPLY
+ *   POSTED, TAKEN -> ABANDONED -> FREE   the object's patience ran out (compare-and-swap); the collector frees the slot when
+ *                      it meets it (its own compare-and-swap to ANSWERED fails). The collector still attaches the task.
+ *   CLAIMED, ANSWERED of a dead owner -> FREE  collector, when the task in `owner` is gone.
+ */
+#ifndef PINJECT_WIRE_H
+#define PINJECT_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PINJECT_WIRE_MAGIC 0x31656c69776a6e70ull /* "pnjwile1", little endian */
+#define PINJECT_WIRE_VERSION 1u
+
+/* Environment. All others of PINJECT_* are options for a collector that the object starts itself: docs/ENVIRONMENT.md. */
+#define PINJECT_ENV_SESSION "PINJECT_SESSION"     /* path of the segment file */
+#define PINJECT_ENV_COLLECTOR "PINJECT_COLLECTOR" /* path of pinject-run, for the bare LD_PRELOAD */
+
+enum {
+    PINJECT_SLOTS = 256,
+    PINJECT_BELLS = 64,         /* at most that many door threads */
+    PINJECT_CPUS = 4096,        /* CPU numbers beyond use bell 0 */
+    PINJECT_TASKS = 1 << 22,    /* PID_MAX_LIMIT: bits of the covered map */
+    PINJECT_PATH = 4096,
+    PINJECT_SLOT_SIZE = 4096,
+    PINJECT_TEXT = PINJECT_SLOT_SIZE - 128,
+};
+
+enum pinject_phase {
+    PINJECT_FREE = 0,
+    PINJECT_CLAIMED = 1,
+    PINJECT_POSTED = 2,
+    PINJECT_TAKEN = 3,
+    PINJECT_ANSWERED = 4,
+    PINJECT_ABANDONED = 5,
+};
+
+#define PINJECT_STATE(generation, phase) (((uint32_t)(generation) << 8) | (uint32_t)(phase))
+#define PINJECT_STATE_PHASE(state) ((state) & 0xffu)
+#define PINJECT_STATE_GENERATION(state) ((state) >> 8)
+
+enum pinject_kind {
+    /* A new image in a task without events (root of a bare LD_PRELOAD, child of posix_spawn): open them, running. Text. */
+    PINJECT_PROCESS = 1,
+    /* Child of fork(), in the atfork handler: open events, running; the address space is a copy of the parent's. No text. */
+    PINJECT_FORK = 2,
+    /* A new thread of a followed process, before its start routine: open events, running. No text. */
+    PINJECT_THREAD = 3,
+    /* A task without events that is about to exec (child of vfork): open events that start inside execve. No text.
+       Context: the child runs on the parent's memory; stack only. */
+    PINJECT_ARM = 4,
+    /* First message of a new image in a task that has events already (exec, armed vfork child). No reply. Text. */
+    PINJECT_IMAGE = 5,
+    /* A covered task is about to exec: read its counters now. Only with PINJECT_SESSION_SNAPSHOT. No text. */
+    PINJECT_SNAPSHOT = 6,
+    /* A child was waited for: pid, status, utime_ns, stime_ns (with its own waited-for children). No reply. No text. */
+    PINJECT_REAPED = 7,
+};
+
+enum pinject_request_flags {
+    PINJECT_REQUEST_NO_REPLY = 1,
+    PINJECT_REQUEST_TEXT_CUT = 2,  /* the command line did not fit: /proc/PID/cmdline has it all */
+    PINJECT_REQUEST_NO_WAIT = 4,   /* the object does not wait (stalled collector), but wants the events */
+};
+
+/* One request. The object writes everything but state while it owns the slot (CLAIMED); the collector writes result (TAKEN). */
+struct pinject_slot {
+    uint32_t state;
+    int32_t owner;          /* tid of the claimer, written right after the claim */
+    uint32_t kind;          /* enum pinject_kind */
+    uint32_t flags;         /* enum pinject_request_flags */
+    int32_t pid;            /* the task that the request is about, in the collector's pid namespace */
+    int32_t tid;
+    int32_t ppid;           /* its parent process */
+    int32_t parent_tid;     /* the thread that created it; 0: unknown */
+    uint64_t time_ns;       /* CLOCK_MONOTONIC, when the request was written */
+    uint64_t startup_ns;    /* CPU time the task has used before the events started (CLOCK_THREAD_CPUTIME_ID of the task) */
+    uint64_t utime_ns;      /* REAPED */
+    uint64_t stime_ns;      /* REAPED */
+    int32_t status;         /* REAPED: as of wait(2) */
+    int32_t result;         /* answer: 0 or -errno */
+    uint32_t exec_size;     /* text: path of the executable, with its NUL */
+    uint32_t cmdline_size;  /* text: behind it the arguments, each with its NUL */
+    uint64_t reserved[6];
+    char text[PINJECT_TEXT];
+};
+
+/*
+ * A bell: the door thread of a CPU sleeps on count. An object that posted slot N sets bit N of pending (release), increments count and
+ * wakes it when sleeping is set; the door takes the bits with an exchange (acquire), so no slot is searched for.
+ */
+struct pinject_bell {
+    uint32_t count;     /* futex word */
+    uint32_t sleeping;  /* the door is about to sleep or sleeps: a wake is needed (both sides order it with seq_cst) */
+    uint64_t reserved;
+    uint64_t pending[PINJECT_SLOTS / 64];
+    uint64_t reserved_too[2];
+};
+
+enum pinject_session_flags {
+    PINJECT_SESSION_FORK = 1,     /* follow children of fork */
+    PINJECT_SESSION_VFORK = 2,    /* follow children of vfork and of posix_spawn */
+    PINJECT_SESSION_PTHREAD = 4,  /* follow threads */
+    PINJECT_SESSION_EXEC = 8,     /* follow across exec */
+    PINJECT_SESSION_SNAPSHOT = 16, /* the object announces every exec (per-image counts are wanted, or exec ends the following) */
+    PINJECT_SESSION_REAPED = 32,  /* the object reports what wait() tells of children */
+    PINJECT_SESSION_ALL = 15,
+};
+
+struct pinject_segment {
+    /* Written by the collector before anybody else sees the segment. */
+    uint64_t magic;
+    uint32_t version;
+    uint32_t size;            /* sizeof(struct pinject_segment) */
+    uint64_t id[2];           /* session id */
+    uint64_t pid_namespace;   /* inode of /proc/PID/ns/pid of the collector: only there do pids mean the same */
+    uint32_t flags;           /* enum pinject_session_flags */
+    uint32_t bells_used;      /* 1 ... PINJECT_BELLS */
+    uint32_t wait_us;         /* how long an object waits for an answer, at most */
+    int32_t collector;        /* pid */
+    int32_t root;             /* pid of the first process; 0 until it is known */
+    uint32_t reserved;
+    char path[PINJECT_PATH];     /* of the segment file: the value of PINJECT_SESSION */
+    char preload[PINJECT_PATH];  /* of the object, as it stands in LD_PRELOAD */
+    uint8_t bell_of_cpu[PINJECT_CPUS];
+
+    /* Written by both sides while the session runs; all accesses atomic. */
+    uint32_t closed __attribute__((aligned(64))); /* collector: the session is over, ask nothing any more */
+    uint32_t stalled;     /* object: a wait ran out, nobody waits any more. Collector: 0 with its next answer */
+    uint32_t unanswered;  /* objects count: went on without an answer (time out, stalled) */
+    uint32_t dropped;     /* objects count: found no free slot */
+    uint32_t foreign;     /* objects count: tasks of another pid namespace */
+    uint32_t hint;        /* where to look for a free slot next */
+
+    struct pinject_bell bells[PINJECT_BELLS] __attribute__((aligned(64)));
+    /* One bit per tid that has events: set by the collector before it answers, cleared when the task has ended. A hint: the collector
+       decides by what it knows when it gets the request. */
+    uint64_t covered[PINJECT_TASKS / 64];
+    struct pinject_slot slots[PINJECT_SLOTS] __attribute__((aligned(4096)));
+};
+
+_Static_assert(sizeof(struct pinject_bell) == 64, "wire: a bell is a cache line");
+_Static_assert(offsetof(struct pinject_slot, text) == 128, "wire: text of a slot");
+_Static_assert(sizeof(struct pinject_slot) == PINJECT_SLOT_SIZE, "wire: slots are pages");
+_Static_assert(offsetof(struct pinject_segment, path) == 64, "wire: header");
+_Static_assert(offsetof(struct pinject_segment, covered) % 64 == 0, "wire: covered map");
+
+#endif
