@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/options.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/nearest.h"
+#include "common/report.h"
+
+/* Where the description starts in --help, when the labels are long. */
+#define LABEL_WIDTH 30
+#define MOST_WORDS 128
+
+struct parser {
+    const struct options *options;
+    void *state;
+    int argc, at;
+    char **argv;
+};
+
+static bool is_end(const struct option_row *row)
+{
+    return !row->name && !row->help;
+}
+
+static bool belongs(const struct option_row *row, uint32_t groups)
+{
+    return groups == 0 || row->groups == 0 || (row->groups & groups);
+}
+
+int options_take_flag(void *state, const struct option_row *row, const char *value)
+{
+    (void)value;
+    *(bool *)((char *)state + row->offset) = true;
+    return 0;
+}
+
+int options_take_enum(void *state, const struct option_row *row, const char *value)
+{
+    (void)value;
+    *(int *)((char *)state + row->offset) = (int)row->number;
+    return 0;
+}
+
+int options_take_string(void *state, const struct option_row *row, const char *value)
+{
+    if (!value || !*value) {
+        report_error("option '--%s' needs a value that is not empty (%s)", row->name, row->value ? row->value : "TEXT");
+        return -EINVAL;
+    }
+    *(const char **)((char *)state + row->offset) = value;
+    return 0;
+}
+
+int options_take_count(void *state, const struct option_row *row, const char *value)
+{
+    uint64_t number = 0;
+    bool good = value && *value;
+    for (const char *digit = value; good && *digit; digit++)
+        good = *digit >= '0' && *digit <= '9' &&
+               !__builtin_mul_overflow(number, UINT64_C(10), &number) &&
+               !__builtin_add_overflow(number, (uint64_t)(*digit - '0'), &number);
+    if (!good || number == 0) {
+        report_error("option '--%s' needs a whole number of at least 1, not '%s'", row->name, value ? value : "");
+        return -EINVAL;
+    }
+    *(uint64_t *)((char *)state + row->offset) = number;
+    return 0;
+}
+
+static int unknown(const struct parser *parser, const char *name)
+{
+    const char *words[MOST_WORDS];
+    size_t count = 0;
+    for (const struct option_row *row = parser->options->rows; !is_end(row) && count < MOST_WORDS; row++)
+        if (row->name && !(row->flags & OPTION_HIDDEN) && belongs(row, parser->options->groups))
+            words[count++] = row->name;
+    const char *near = nearest_word(name, words, count);
+    if (near)
+        report_error("unknown option '--%s'; did you mean '--%s'?", name, near);
+    else
+        report_error("unknown option '--%s'; --help lists the known ones", name);
+    return -EINVAL;
+}
+
+static int foreign(const struct parser *parser, const struct option_row *row)
+{
+    const char *group = parser->options->group_name;
+    report_error("option '--%s' does not belong to '%s'; --help lists the options of each command", row->name,
+                 group ? group : "this command");
+    return -EINVAL;
+}
+
+static int ambiguous(const struct parser *parser, const char *name, size_t size)
+{
+    char list[256] = "";
+    size_t used = 0;
+    for (const struct option_row *row = parser->options->rows; !is_end(row); row++) {
+        if (!row->name || (row->flags & OPTION_HIDDEN) || strncmp(row->name, name, size) != 0 ||
+            !belongs(row, parser->options->groups))
+            continue;
+        int wrote = snprintf(list + used, sizeof(list) - used, "%s--%s", used ? ", " : "", row->name);
+        if (wrote < 0 || (size_t)wrote >= sizeof(list) - used)
+            break;
+        used += (size_t)wrote;
+    }
+    report_error("option '--%.*s' is ambiguous: it may be %s", (int)size, name, list);
+    return -EINVAL;
+}
+
+/* Finds NAME[SIZE]: exactly, or as the only one that starts so. 0 or -EINVAL after a message. */
+static int find_long(const struct parser *parser, const char *name, size_t size, const struct option_row **ret_row)
+{
+    const struct option_row *found = NULL, *other = NULL;
+    size_t count = 0;
+    for (const struct option_row *row = parser->options->rows; !is_end(row); row++) {
+        if (!row->name || size == 0 || strncmp(row->name, name, size) != 0)
+            continue;
+        bool exact = row->name[size] == '\0', mine = belongs(row, parser->options->groups);
+        if (exact && mine) {
+            *ret_row = row;
+            return 0;
+        }
+        if (!mine && (exact || !other))
+            other = row;
+        if (mine && !(row->flags & OPTION_HIDDEN)) {
+            found = row;
+            count++;
+        }
+    }
+    /* What another command calls exactly so was not meant as the beginning of a name of this one. */
+    if (other && (count == 0 || other->name[size] == '\0'))
+        return foreign(parser, other);
+    if (count > 1)
+        return ambiguous(parser, name, size);
+    if (count == 0) {
+        char text[64];
+        snprintf(text, sizeof(text), "%.*s", (int)(size < 63 ? size : 63), name);
+        return unknown(parser, text);
+    }
+    *ret_row = found;
+    return 0;
+}
+
+/* The value of ROW is the next argument. */
+static int take_next(struct parser *parser, const struct option_row *row)
+{
+    if (parser->at >= parser->argc) {
+        report_error("option '--%s' needs a value (%s)", row->name, row->value);
+        return -EINVAL;
+    }
+    return row->take(parser->state, row, parser->argv[parser->at++]);
+}
+
+static int parse_long(struct parser *parser, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    size_t size = equals ? (size_t)(equals - text) : strlen(text);
+    const struct option_row *row = NULL;
+    int status = find_long(parser, text, size, &row);
+    if (status < 0)
+        return status;
+    if (!row->value && equals) {
+        report_error("option '--%s' takes no value", row->name);
+        return -EINVAL;
+    }
+    if (row->value && !equals && !(row->flags & OPTION_OPTIONAL_VALUE))
+        return take_next(parser, row);
+    return row->take(parser->state, row, equals ? equals + 1 : NULL);
+}
+
+static int find_short(const struct parser *parser, char letter, const struct option_row **ret_row)
+{
+    const struct option_row *other = NULL;
+    for (const struct option_row *row = parser->options->rows; !is_end(row); row++) {
+        if (!row->name || !letter || row->letter != letter)
+            continue;
+        if (belongs(row, parser->options->groups)) {
+            *ret_row = row;
+            return 0;
+        }
+        other = row;
+    }
+    if (other)
+        return foreign(parser, other);
+    report_error("unknown option '-%c'; --help lists the known ones", letter);
+    return -EINVAL;
+}
+
+/* TEXT: what stands behind the dash: flags, and a last option that may carry its value. */
+static int parse_short(struct parser *parser, const char *text)
+{
+    while (*text) {
+        const struct option_row *row = NULL;
+        int status = find_short(parser, *text++, &row);
+        if (status < 0)
+            return status;
+        if (row->value && !*text && !(row->flags & OPTION_OPTIONAL_VALUE))
+            return take_next(parser, row);
+        if (row->value)
+            return row->take(parser->state, row, *text ? text : NULL);
+        status = row->take(parser->state, row, NULL);
+        if (status < 0)
+            return status;
+    }
+    return 0;
+}
+
+int options_parse(const struct options *options, void *state, int argc, char **argv, int *ret_operands, int *ret_count)
+{
+    struct parser parser = {.options = options, .state = state, .argc = argc, .at = 1, .argv = argv};
+    int kept = 1;
+    bool ended = false;
+    while (parser.at < argc) {
+        char *word = argv[parser.at];
+        bool operand = ended || word[0] != '-' || word[1] == '\0';
+        if (operand && options->stop_at_operand)
+            break;
+        parser.at++;
+        if (operand) {
+            argv[kept++] = word;
+            continue;
+        }
+        if (strcmp(word, "--") == 0) {
+            ended = true;
+            continue;
+        }
+        int status = word[1] == '-' ? parse_long(&parser, word + 2) : parse_short(&parser, word + 1);
+        if (status < 0)
+            return status;
+    }
+    *ret_operands = options->stop_at_operand ? parser.at : 1;
+    *ret_count = options->stop_at_operand ? argc - parser.at : kept - 1;
+    return 0;
+}
+
+static int label_of(const struct option_row *row, char *ret, size_t size)
+{
+    bool optional = row->flags & OPTION_OPTIONAL_VALUE;
+    char letter[8] = "    ";
+    if (row->letter)
+        snprintf(letter, sizeof(letter), "-%c, ", row->letter);
+    return snprintf(ret, size, "  %s--%s%s%s%s", letter, row->name, !row->value ? "" : optional ? "[=" : "=",
+                    row->value ? row->value : "", row->value && optional ? "]" : "");
+}
+
+/* Prints TEXT from COLUMN on, broken between words before WIDTH; a newline in TEXT breaks too. */
+static void wrap(const char *text, int column, int width, FILE *to)
+{
+    int at = column;
+    while (*text) {
+        int length = (int)strcspn(text, " \n");
+        if (at > column && at + 1 + length > width) {
+            fprintf(to, "\n%*s", column, "");
+            at = column;
+        }
+        at += fprintf(to, "%s%.*s", at > column ? " " : "", length, text);
+        text += length;
+        if (*text == '\n') {
+            fprintf(to, "\n%*s", column, "");
+            at = column;
+        }
+        text += *text != '\0';
+    }
+    fputc('\n', to);
+}
+
+static bool is_listed(const struct option_row *row, uint32_t groups)
+{
+    return row->name && !(row->flags & OPTION_HIDDEN) && belongs(row, groups);
+}
+
+static bool is_empty_heading(const struct option_row *row, uint32_t groups)
+{
+    for (row++; row->name; row++)
+        if (is_listed(row, groups))
+            return false;
+    return true;
+}
+
+void options_help(const struct option_row *rows, uint32_t groups, int width, FILE *to)
+{
+    char label[128];
+    int column = 0;
+    for (const struct option_row *row = rows; !is_end(row); row++) {
+        int size = is_listed(row, groups) ? label_of(row, label, sizeof(label)) + 2 : 0;
+        if (size > column && size <= LABEL_WIDTH)
+            column = size;
+    }
+    if (column == 0)
+        column = LABEL_WIDTH;
+    for (const struct option_row *row = rows; !is_end(row); row++) {
+        if (!row->name && belongs(row, groups) && !is_empty_heading(row, groups))
+            fprintf(to, "%s%s:\n", row == rows ? "" : "\n", row->help);
+        if (!is_listed(row, groups))
+            continue;
+        int size = label_of(row, label, sizeof(label));
+        fputs(label, to);
+        if (size + 2 > column)
+            fprintf(to, "\n%*s", column, "");
+        else
+            fprintf(to, "%*s", column - size, "");
+        wrap(row->help ? row->help : "", column, width, to);
+    }
+}
