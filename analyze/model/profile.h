@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The profile: everything the input files say, in one place, independent of how it is shown. Built by profile_load() from
+ * result files of pinject and from perf's own perf.data. Memory is bound by distinct stacks, tasks and modules, not by samples.
+ *
+ * All pointers belong to the profile and live until profile_free(). Strings are interned: equal strings are equal pointers.
+ * Strings are as recorded: escape them (report_safe) before they reach a terminal.
+ */
+#ifndef ANALYZE_MODEL_PROFILE_H
+#define ANALYZE_MODEL_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct profile_event {
+    const char *name;      /* "task-clock", "cycles:u" */
+    uint32_t type;
+    uint64_t config;
+    bool nanoseconds;      /* weights and counts are times */
+    bool sampled;          /* at least one file samples it */
+    bool frequency;        /* sample_value is in Hz, else a period */
+    uint64_t sample_value;
+    bool exclude_kernel;
+    uint64_t samples;      /* in all tasks */
+    uint64_t weight;       /* sum of their periods */
+    uint64_t lost;
+};
+
+struct profile_count {
+    uint32_t event;        /* index into events */
+    uint32_t image;        /* index into the task's images, UINT32_MAX: the whole task */
+    uint64_t value;        /* as the kernel counted */
+    uint64_t enabled_ns;
+    uint64_t running_ns;
+    uint64_t scaled;       /* value * enabled / running (an estimate when running < enabled); value when never running */
+};
+
+struct profile_image {
+    uint64_t start_ns;
+    const char *comm;
+    const char *exec;            /* "" when unknown */
+    const char *const *cmdline;  /* cmdline_count strings */
+    uint32_t cmdline_count;
+};
+
+enum profile_task_source { PROFILE_SOURCE_UNKNOWN, PROFILE_SOURCE_PERF, PROFILE_SOURCE_NET, PROFILE_SOURCE_TIMER, PROFILE_SOURCE_ACCOUNTING };
+
+struct profile_task {
+    int32_t pid, tid, ppid;      /* ppid -1: unknown */
+    int32_t parent_tid;          /* creator; 0: unknown */
+    const char *file;            /* input file */
+    const char *comm;            /* the last one */
+    const char *exec;            /* of the last image */
+    const char *const *cmdline;  /* of the last image (a thread has its process') */
+    uint32_t cmdline_count;
+    const struct profile_image *images;
+    uint32_t image_count;
+    uint64_t start_ns, end_ns;   /* CLOCK of the session; 0: unknown */
+    bool ended;                  /* end_ns is its end */
+    int exit;                    /* as a shell shows it; -1: unknown */
+    enum profile_task_source source;
+    bool counted_only;
+    bool root;
+    uint64_t startup_ns, exit_ns;
+    bool exit_cost;              /* exit_ns is known */
+    uint64_t samples;            /* of all events */
+    uint64_t weight;             /* of the shown event: see profile_select_event() */
+    uint64_t lost;
+    const struct profile_count *counts;
+    uint32_t count_count;
+    uint32_t index;              /* in tasks */
+};
+
+struct profile_module {
+    const char *path;            /* as mapped: "/usr/lib/libc.so.6", "[vdso]", "//anon", "[kernel.kallsyms]", "[unknown]" */
+    const unsigned char *build_id;
+    size_t build_id_size;        /* 0: unknown */
+    bool kernel;
+    uint32_t index;
+};
+
+/* Where an instruction pointer points. */
+struct profile_frame {
+    const struct profile_module *module; /* NULL: no mapping known at that time */
+    uint64_t offset;             /* in the file (ip - start + pgoff); the address itself for the kernel and without module */
+    uint64_t ip;                 /* one address at which it was seen */
+    bool kernel;
+    uint32_t index;              /* in frames */
+};
+
+/* A call chain: frames[0] is where the sample hit, the last one is the outermost caller. */
+struct profile_stack {
+    const uint32_t *frames;      /* indices into frames */
+    uint32_t depth;              /* at least 1 */
+    bool truncated;
+};
+
+/* Samples with everything equal. */
+struct profile_entry {
+    uint32_t task;               /* indices */
+    uint32_t event;
+    uint32_t stack;
+    const char *comm;            /* at that time */
+    uint64_t samples;
+    uint64_t weight;
+};
+
+struct profile_unseen {
+    const char *reason;
+    const char *comm;
+    uint64_t count;
+    uint64_t cpu_ns;
+};
+
+struct profile_session {
+    uint8_t id[16];
+    bool ours;                   /* false: perf's own file */
+    const char *version;         /* of the recorder */
+    uint64_t start_ns, start_realtime_ns;
+    const char *const *arguments; /* the command line */
+    uint32_t argument_count;
+    uint32_t flags;              /* enum pinject_session_flags */
+    int32_t root;
+    bool bare;
+    bool exclude_kernel;
+    const char *event_reason;    /* why the default event is not cycles, or "" */
+    const char *hostname, *osrelease, *arch, *cpudesc;
+    uint32_t cpus;
+    uint64_t memory_bytes;
+    const char *clock;           /* "monotonic" */
+    /* Kernel's identity, for symbols: */
+    const unsigned char *kernel_build_id;
+    size_t kernel_build_id_size;
+    const char *kernel_reference; /* "_text" or "_stext", NULL: unknown */
+    uint64_t kernel_reference_address;
+    /* Coverage; coverage_known is false without an item, or while the session runs (complete false). */
+    bool coverage_known, coverage_complete;
+    uint64_t cpu_ns, attributed_ns, collector_ns, recorded_tasks, recorded_files;
+    const struct profile_unseen *unseen;
+    uint32_t unseen_count;
+    const char *const *notes;
+    uint32_t note_count;
+};
+
+struct profile {
+    struct profile_session session;
+    const struct profile_event *events;
+    uint32_t event_count;
+    uint32_t event;              /* the shown one: see profile_select_event() */
+    struct profile_task *tasks;  /* in order of start */
+    uint32_t task_count;
+    const struct profile_module *const *modules;
+    uint32_t module_count;
+    const struct profile_frame *frames;
+    uint32_t frame_count;
+    const struct profile_stack *stacks;
+    uint32_t stack_count;
+    const struct profile_entry *entries;
+    uint32_t entry_count;
+    uint64_t lost;
+    uint32_t files_read, files_bad, files_other_session; /* other_session: left out */
+    /* Private state of the loader. */
+    void *loader;
+};
+
+struct profile_options {
+    const char *session;         /* --session: prefix of the id in hex, NULL: the newest. "all" is refused: sessions are never mixed */
+    const char *event;           /* --event: name of the shown event, NULL: the first sampled one */
+    bool counts_only;            /* samples are not needed (tree, counts): chains may be skipped */
+};
+
+/*
+ * Reads PATHS[COUNT]. A bad file is reported on stderr (name, reason) and skipped, counted in files_bad; when several sessions are among the
+ * files the newest is taken and a note says so. 0, -ENOENT when no file could be read, -EINVAL for a wrong option (said), -ENOMEM.
+ */
+int profile_load(const char *const *paths, size_t count, const struct profile_options *options, struct profile **ret);
+void profile_free(struct profile *profile);
+
+/* One sample as recorded, for script. Valid during the call only. */
+struct profile_sample {
+    const struct profile_task *task;
+    uint32_t event;
+    uint64_t time_ns;
+    uint32_t cpu;                /* UINT32_MAX: unknown */
+    uint64_t ip;
+    uint64_t period;
+    const char *comm;
+    const uint32_t *frames;      /* indices into profile->frames, leaf first */
+    uint32_t depth;
+};
+
+/* Reads the files again and calls EACH for every sample of the session, in time order within a task; EACH returns 0 to go on. Returns what EACH returned, or -errno. */
+typedef int profile_each(void *context, const struct profile_sample *sample);
+int profile_samples(struct profile *profile, profile_each *each, void *context);
+
+/* The header of one file, for `panalyze info`: everything is taken from the file alone. Prints nothing. */
+struct profile_file {
+    const char *path;
+    uint64_t size, data_size;
+    bool ours, swapped, pipe;
+    uint64_t records[96];        /* by record type; the last one: all others */
+    uint64_t truncated_bytes;    /* bytes at the end that are no whole record */
+    const struct profile_session *session;
+    const struct profile_event *events;
+    uint32_t event_count;
+    const struct profile_task *tasks;
+    uint32_t task_count;
+    const char *const *feature_names;
+    uint32_t feature_count;
+};
+int profile_file_load(const char *path, struct profile_file **ret);
+void profile_file_free(struct profile_file *file);
+
+#endif
