@@ -1,0 +1,445 @@
+# SPDX-License-Identifier: MIT
+"""What the process tests stand on.
+
+A test file is tests/process/FEATURE-MODE.py:
+
+    # SPDX-License-Identifier: MIT
+    # labels: collector            (more ctest labels; "process" is always one)
+    # timeout: 120                 (seconds for the whole file)
+    # run-as: root nobody          (the default; "root" alone or "nobody" alone)
+    # serial                       (nothing else runs beside it)
+    # sanitize                     (runs once more with the sanitized programs)
+    from harness import *
+
+    def test_exit_status():
+        check_equal(pinject_run("--", "sh", "-c", "exit 7").status, 7)
+
+    if __name__ == "__main__":
+        main()
+
+Every function test_* runs in a fresh, empty working directory. `python3 FILE [test_name ...]` runs some of them by hand;
+PINJECT_BUILD names the build directory (default: build in the source tree), PINJECT_KEEP=1 keeps the directories.
+NOISY = True in a file: its figures depend on what else the machine does, so a failing function is tried up to twice
+more, and each further try is printed. Exit status: 0, 1 something failed, 77 all was skipped, 99 the file is broken.
+"""
+import atexit
+import ctypes
+import functools
+import inspect
+import json
+import os
+import pathlib
+import platform
+import re
+import resource
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("PINJECT_BUILD") or SOURCE / "build").resolve()
+PROGRAMS = pathlib.Path(os.environ.get("PINJECT_SANITIZED_BUILD") or BUILD).resolve()
+SANITIZED = PROGRAMS != BUILD
+PINJECT_RUN = str(PROGRAMS / "bin/pinject-run")
+PANALYZE = str(PROGRAMS / "bin/panalyze")
+PRELOAD = str(PROGRAMS / "lib/libpinject.so")
+PINJECT_CI = str(BUILD / "bin/pinject-ci")
+TARGETS = BUILD / "tests/targets"
+DATA = SOURCE / "tests/data"
+IS_ROOT = os.geteuid() == 0
+NOBODY = 65534
+TRIES = 3
+SKIPPED, BROKEN = 77, 99
+
+
+class Failure(AssertionError):
+    pass
+
+
+class Skip(Exception):
+    pass
+
+
+class Result:
+    """How a command ended. status: as Python has it, -n for signal n. out, err: text; out_bytes, err_bytes: as written."""
+
+    def __init__(self, command, status, out, err, seconds):
+        self.command, self.status, self.seconds = command, status, seconds
+        self.out_bytes, self.err_bytes = out or b"", err or b""
+        self.out = self.out_bytes.decode("utf-8", "backslashreplace")
+        self.err = self.err_bytes.decode("utf-8", "backslashreplace")
+
+    @property
+    def lines(self):
+        return self.out.splitlines()
+
+    def ok(self):
+        """Itself, after a check that the status is 0."""
+        if self.status != 0:
+            raise Failure(f"status {self.status} of {self}")
+        return self
+
+    def __str__(self):
+        words = " ".join(map(str, self.command))
+        tail = lambda text: text if len(text) < 4000 else "[...]" + text[-4000:]
+        return f"{words}\n--- status {self.status}, stdout:\n{tail(self.out)}\n--- stderr:\n{tail(self.err)}"
+
+
+# ---- running programs
+
+def clean_env(changes=None):
+    """The environment of every command: nothing of the caller's that could change an answer. A None in CHANGES removes."""
+    base = pathlib.Path.cwd() if _folder is None else _folder
+    kept = {name: value for name, value in os.environ.items()
+            if name in ("PATH", "USER", "LOGNAME") or name.endswith("SAN_OPTIONS")}
+    path = kept.get("PATH") or "/usr/local/bin:/usr/bin:/bin"
+    env = dict(kept, PATH=path + ":/usr/sbin:/sbin", HOME=str(base / "home"), TMPDIR=str(base / "tmp"),
+               LC_ALL="C.UTF-8", SHELL="/bin/sh")
+    for name, value in (changes or {}).items():
+        env.pop(name, None)
+        if value is not None:
+            env[name] = str(value)
+    return env
+
+
+def start(command, env=None, stdin=subprocess.DEVNULL, **kw):
+    """subprocess.Popen with the clean environment, default signals and a session of its own; killed when the test ends."""
+    command = [str(word) for word in command]
+    kw.setdefault("stdout", subprocess.PIPE)
+    kw.setdefault("stderr", subprocess.PIPE)
+    kw.setdefault("start_new_session", True)
+    process = subprocess.Popen(command, env=clean_env(env), stdin=stdin, restore_signals=True, **kw)
+    _started.append(process)
+    return process
+
+
+def run(command, env=None, input=None, timeout=100, **kw):
+    """Runs COMMAND (a list) to its end. env: changes to the clean environment. input: bytes or text for its stdin."""
+    begin = time.monotonic()
+    if isinstance(input, str):
+        input = input.encode()
+    process = start(command, env, stdin=subprocess.DEVNULL if input is None else subprocess.PIPE, **kw)
+    try:
+        out, err = process.communicate(input, timeout=timeout)
+    except subprocess.TimeoutExpired as late:
+        _kill(process)
+        raise Failure(f"not done after {timeout} s: {' '.join(map(str, command))}\n--- stdout so far:\n"
+                      f"{(late.stdout or b'').decode('utf-8', 'backslashreplace')}") from None
+    return Result(command, process.returncode, out, err, time.monotonic() - begin)
+
+
+def pinject_run(*args, **kw):
+    return run([PINJECT_RUN, *args], **kw)
+
+
+def panalyze(*args, **kw):
+    return run([PANALYZE, *args], **kw)
+
+
+def panalyze_json(*args, **kw):
+    """The document that panalyze prints for ARGS and --json."""
+    return json.loads(panalyze(*args, "--json", **kw).ok().out)
+
+
+def target(name):
+    """Path of one of tests/targets."""
+    return str(TARGETS / name)
+
+
+def results(base="out"):
+    """The result files of BASE in the working directory, BASE.PID.TID and BASE.PID.TID.EXEC."""
+    pattern = re.compile(re.escape(base) + r"(\.\d+){2,3}$")
+    return sorted(name for name in os.listdir(".") if pattern.match(name))
+
+
+def need(*programs):
+    """Skips the test where one of PROGRAMS is not installed; the path of the first."""
+    env = clean_env()
+    for program in programs:
+        if not shutil.which(program, path=env["PATH"]):
+            skip(f"{program} is not installed")
+    return shutil.which(programs[0], path=env["PATH"])
+
+
+@functools.lru_cache(maxsize=None)
+def perf_refused():
+    """Why the kernel refuses us perf_event_open of task-clock (an errno text), or None."""
+    number = {"x86_64": 298, "aarch64": 241, "riscv64": 241}.get(platform.machine())
+    if number is None:
+        return None
+    attr = (ctypes.c_uint32 * 32)(1, 128, 1)  # software, size, task-clock
+    attr[10] = 1 << 5 | 1 << 6  # exclude_kernel, exclude_hv
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.syscall(number, attr, 0, -1, -1, 8)
+    if fd < 0:
+        return os.strerror(ctypes.get_errno())
+    os.close(fd)
+    return None
+
+
+def need_perf_events():
+    if perf_refused():
+        skip(f"perf_event_open is refused here: {perf_refused()}")
+
+
+# ---- checks
+
+def check(condition, message="condition is false"):
+    if not condition:
+        raise Failure(str(message))
+
+
+def check_equal(actual, expected, what=""):
+    if actual != expected:
+        raise Failure(f"{what}{': ' if what else ''}{actual!r} instead of {expected!r}")
+
+
+def check_in(part, whole, what=""):
+    if part not in whole:
+        raise Failure(f"{what}{': ' if what else ''}{part!r} is not in {str(whole)[:2000]}")
+
+
+def check_match(pattern, text, what=""):
+    """The match of PATTERN somewhere in TEXT (^ and $ match at lines)."""
+    found = re.search(pattern, text, re.MULTILINE)
+    if not found:
+        raise Failure(f"{what}{': ' if what else ''}nothing like {pattern!r} in:\n{text[:2000]}")
+    return found
+
+
+def near(a, b, percent=None, points=None):
+    """Whether A is within PERCENT of B, or at most POINTS from it."""
+    if percent is not None and abs(a - b) <= abs(b) * percent / 100:
+        return True
+    return points is not None and abs(a - b) <= points
+
+
+def check_near(a, b, percent=None, points=None, what=""):
+    if not near(a, b, percent, points):
+        limit = f"{percent} %" if percent is not None else f"{points}"
+        raise Failure(f"{what}{': ' if what else ''}{a} is not within {limit} of {b}")
+
+
+def wait_until(predicate, limit=30, what=""):
+    """Calls PREDICATE until it is true, and returns what it returned; fails after LIMIT seconds. The hand-shake of tests."""
+    end = time.monotonic() + limit
+    while True:
+        value = predicate()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise Failure(f"still waiting after {limit} s" + (f" for {what}" if what else ""))
+        time.sleep(0.005)
+
+
+def skip(reason):
+    raise Skip(reason)
+
+
+# ---- the runner
+
+_started = []
+_folder = None  # of the running test function: work (the working directory), home, tmp
+_finished = False
+
+
+def _kill(process):
+    """Ends PROCESS, which is ours and not yet waited for, with the session that it leads."""
+    if process.poll() is not None:
+        return
+    try:
+        if os.getpgid(process.pid) == process.pid:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+    except ProcessLookupError:
+        pass
+    try:
+        process.communicate(timeout=5)
+    except subprocess.TimeoutExpired:
+        pass  # something that left the session still holds the pipe
+
+
+def _line(error, path):
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+    return lines[-1] if lines else 0
+
+
+def _text(error):
+    if isinstance(error, Failure):
+        return str(error)
+    if isinstance(error, AssertionError):
+        return str(error) or "assert " + traceback.extract_tb(error.__traceback__)[-1].line
+    return "".join(traceback.format_exception_only(type(error), error)).strip()
+
+
+def _remove(folder):
+    if os.environ.get("PINJECT_KEEP"):
+        print(f"kept {folder}", flush=True)
+        return
+
+    def unlock(function, path, _):
+        try:
+            os.chmod(os.path.dirname(path), 0o700)
+            if not os.path.islink(path):
+                os.chmod(path, 0o700)
+            function(path)
+        except OSError:
+            pass
+    shutil.rmtree(folder, onerror=unlock)
+
+
+def _attempt(function):
+    """Runs one test function in a fresh folder. None, or what it raised."""
+    global _folder
+    _folder = pathlib.Path(tempfile.mkdtemp(prefix="pinject-test-"))
+    for name in ("work", "home", "tmp"):
+        (_folder / name).mkdir()
+    os.chdir(_folder / "work")
+    try:
+        function()
+        return None
+    except BaseException as error:  # a sys.exit() of a test is no success either
+        return error
+    finally:
+        for process in _started:
+            _kill(process)
+        _started.clear()
+        os.chdir("/")
+        _remove(_folder)
+        _folder = None
+
+
+def _run_one(name, function, tries, path):
+    for number in range(1, tries + 1):
+        begin = time.monotonic()
+        error = _attempt(function)
+        if isinstance(error, KeyboardInterrupt):
+            raise error
+        seconds = time.monotonic() - begin
+        if error is None:
+            print(f"ok {name} ({seconds:.2f} s)", flush=True)
+            return 0
+        if isinstance(error, Skip):
+            print(f"skipped {name}: {error}", flush=True)
+            return SKIPPED
+        print(f"FAILED {name}: line {_line(error, path)}: {_text(error)}", flush=True)
+        if number < tries:
+            print(f"{name}: noisy, try {number + 1} of {tries}", flush=True)
+    return 1
+
+
+def header(path):
+    """The settings in the comment lines at the head of a test file."""
+    found = {}
+    for line in open(path, encoding="utf-8"):
+        if not line.startswith("#"):
+            break
+        match = re.match(r"# ([a-z-]+)(?:: *(.*))?$", line.rstrip())
+        if match:
+            found[match[1]] = match[2] or ""
+    return found
+
+
+def main():
+    """Runs the test functions of the calling file, in the order in which they stand, and exits."""
+    global _finished
+    _finished = True
+    module = sys.modules["__main__"]
+    path = module.__file__
+    tests = {name: value for name, value in vars(module).items()
+             if name.startswith("test_") and inspect.isfunction(value)}
+    chosen = sys.argv[1:] or list(tests)
+    unknown = [name for name in chosen if name not in tests]
+    if unknown or not chosen:
+        print(f"{path}: no test function {' '.join(unknown)}; there are: {' '.join(tests)}")
+        sys.exit(BROKEN)
+    if not IS_ROOT and header(path).get("run-as", "root nobody").split() == ["root"]:
+        print("skipped: needs root")
+        sys.exit(SKIPPED)
+    for program in (PINJECT_RUN, PANALYZE, PRELOAD):
+        if not os.path.exists(program):
+            print(f"{program} is missing: build first, or set PINJECT_BUILD")
+            sys.exit(BROKEN)
+    tries = TRIES if getattr(module, "NOISY", False) else 1
+    states = [_run_one(name, tests[name], tries, path) for name in chosen]
+    sys.exit(1 if 1 in states else SKIPPED if all(state == SKIPPED for state in states) else 0)
+
+
+def _forgot_main():
+    if not _finished:
+        print(f"{sys.argv[0]} ended without harness.main(): none of its tests ran", flush=True)
+        os._exit(BROKEN)
+
+
+def _settle():
+    """However the suite was started (nohup, in the background, under a debugger), the commands see defaults."""
+    for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGKILL, signal.SIGSTOP}:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    os.umask(0o022)
+
+
+# ---- as an unprivileged user
+
+def _as_nobody(command, **kw):
+    setpriv = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"]
+    return subprocess.run(setpriv + [str(word) for word in command], stdin=subprocess.DEVNULL, **kw)
+
+
+def _reachable(*paths):
+    script = 'for path; do test -r "$path" || exit 1; done'
+    return _as_nobody(["sh", "-c", script, "sh", *paths]).returncode == 0
+
+
+def _copy_for_nobody(folder):
+    """Copies what the tests run: the clone lies where an unprivileged user may not look (/root)."""
+    source, build = folder / "source", folder / "build"
+    for part in ("tests/process", "tests/data", "scripts", "include", "cmake", "docs"):
+        if (SOURCE / part).exists():
+            shutil.copytree(SOURCE / part, source / part, symlinks=True)
+    for part in ("bin", "lib", "tests/targets"):
+        shutil.copytree(BUILD / part, build / part, symlinks=True, ignore=shutil.ignore_patterns("CMakeFiles"))
+    return source, build
+
+
+def run_as_nobody(path):
+    """Runs a test file as uid 65534 in a folder of its own; its exit status."""
+    if not IS_ROOT:
+        print("skipped: only root can become another user")
+        return SKIPPED
+    if not shutil.which("setpriv"):
+        print("skipped: setpriv is not installed")
+        return SKIPPED
+    path = pathlib.Path(path).resolve()
+    places = [tempfile.gettempdir(), "/tmp", "/var/tmp"]
+    place = next((place for place in places if _as_nobody(["test", "-x", place]).returncode == 0), None)
+    if place is None:
+        print("skipped: no temporary folder that uid 65534 can reach")
+        return SKIPPED
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="pinject-nobody-", dir=place))
+    try:
+        os.chown(folder, NOBODY, NOBODY)
+        source, build = SOURCE, BUILD
+        if not _reachable(path, PINJECT_RUN, PANALYZE, PRELOAD, TARGETS):
+            source, build = _copy_for_nobody(folder)
+        env = dict(os.environ, TMPDIR=str(folder), PINJECT_BUILD=str(build), HOME=str(folder))
+        script = source / path.relative_to(SOURCE)
+        return _as_nobody([sys.executable, "-B", script], env=env, cwd=folder).returncode
+    finally:
+        _remove(folder)
+
+
+_settle()
+if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[1] != "--as-nobody":
+        print("usage: harness.py --as-nobody TEST.py")
+        sys.exit(BROKEN)
+    sys.exit(run_as_nobody(sys.argv[2]) & 0xff)
+atexit.register(_forgot_main)
