@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * News from the door threads to the event loop: a queue of any number of writers and one reader. An eventfd wakes the reader.
+ */
+#ifndef COLLECTOR_ARRIVALS_H
+#define COLLECTOR_ARRIVALS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "collector/attach.h"
+
+/* Owned by whoever holds it; freed with arrival_free(). Everything in it was checked or read by the collector itself. */
+struct arrival {
+    struct arrival *next;
+    uint32_t kind;               /* enum pinject_kind */
+    uint32_t flags;              /* enum pinject_request_flags */
+    pid_t pid, tid, ppid, parent_tid;
+    uint64_t time_ns;            /* CLOCK_MONOTONIC of the request, clamped to the session */
+    uint64_t answered_ns;        /* when the events ran */
+    uint64_t startup_ns;
+    uint64_t utime_ns, stime_ns; /* REAPED */
+    int status;                  /* REAPED */
+    int result;                  /* 0 or -errno of attaching */
+    struct attached *events;     /* PROCESS, FORK, THREAD, ARM; NULL when refused */
+    int pidfd;                   /* of pid for PROCESS, FORK and ARM; -1: none */
+    struct attach_value *values; /* SNAPSHOT: plan.count entries */
+    char *maps;                  /* PROCESS: content of /proc/PID/maps, read while the task waited; NUL-terminated; or NULL */
+    char *exec;                  /* PROCESS, IMAGE: path of the executable, or NULL */
+    char *cmdline;               /* PROCESS, IMAGE: arguments, each NUL-terminated */
+    size_t cmdline_size;
+    char comm[16];               /* PROCESS, FORK, THREAD: name at that time, or "" */
+};
+
+struct arrivals {
+    struct arrival *head; /* atomic, newest first */
+    int eventfd;
+};
+
+int arrivals_init(struct arrivals *arrivals);
+void arrivals_release(struct arrivals *arrivals);
+/* Takes ARRIVAL over. Wakes the reader. */
+void arrivals_put(struct arrivals *arrivals, struct arrival *arrival);
+/* All there is, oldest first, linked by next, or NULL. Only the reader. Clears the eventfd. */
+struct arrival *arrivals_take(struct arrivals *arrivals);
+void arrival_free(struct arrival *arrival);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* The event loop: admits tasks, drains rings, writes files, until the session is over. */
+#ifndef COLLECTOR_COLLECT_H
+#define COLLECTOR_COLLECT_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "collector/result.h"
+#include "collector/session.h"
+
+/* What came out, for the closing summary and the exit status. Owned by the caller: collect_outcome_release(). */
+struct collect_outcome {
+    bool root_ended;
+    int root_status;              /* as of wait(2) */
+    struct rusage tree;           /* of the root and all it waited for (launcher only) */
+    uint64_t tasks;               /* seen */
+    uint64_t processes, threads;
+    uint64_t active_max;          /* most at the same time */
+    uint64_t alive;               /* still running when the session ended */
+    uint64_t samples, lost;
+    uint64_t counted_only;        /* tasks without a ring */
+    uint64_t without_sample;
+    uint64_t cpu_ns;              /* of the tree by the kernel's accounting; 0: unknown */
+    uint64_t attributed_ns;
+    uint64_t collector_ns;        /* own CPU time */
+    uint64_t wall_ns;
+    struct result_unseen *unseen; /* strings owned */
+    unsigned unseen_count;
+};
+void collect_outcome_release(struct collect_outcome *outcome);
+
+/*
+ * ROOT: the command's process, our child (launcher), or 0 (bare: ends when the last task has ended, or when nobody came within 10 s).
+ * The caller has blocked the signals in FORWARD (SIGINT, SIGQUIT, SIGTERM, SIGHUP ...) and opened SIGNAL_FD for them: collect_run() reads it and lets
+ * INTERRUPT decide. ROOT_EVENTS: of the root, armed before its exec (owned by collect_run afterwards), NULL when refused.
+ * Ends when the root has ended (a second interrupt ends it at once) and everything is written.
+ */
+struct collect_args {
+    struct session *session;
+    struct results *results;
+    pid_t root;
+    int root_pidfd;
+    struct attached *root_events;
+    uint64_t root_start_ns;
+    int signal_fd;
+};
+int collect_run(const struct collect_args *args, struct collect_outcome *outcome);
+
+#endif

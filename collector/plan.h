@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is opened for every task: decided once, at the start, by opening it. Immutable afterwards, shared by all threads.
+ */
+#ifndef COLLECTOR_PLAN_H
+#define COLLECTOR_PLAN_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collector/settings.h"
+
+enum { PLAN_EVENTS = 2 * SETTINGS_EVENTS, PLAN_NOTES = 16 };
+
+struct plan_event {
+    char name[64];               /* as in reports: "task-clock", "page-faults:u" */
+    struct perf_event_attr attr; /* as for a running task: disabled and enable_on_exec are 0 */
+    bool samples;                /* writes PERF_RECORD_SAMPLE; the first one owns the ring and the side-band records */
+    bool nanoseconds;
+};
+
+struct plan {
+    struct plan_event events[PLAN_EVENTS]; /* sampling ones first */
+    unsigned count;
+    unsigned sampling;           /* how many of them sample; with --stat none does, and a dummy event (not in reports: hidden) owns the ring, see dummy */
+    bool dummy;                  /* --stat: events[0] is a dummy software event that only carries COMM, MMAP2, FORK, EXIT */
+    bool exclude_kernel;         /* the kernel may not be sampled */
+    size_t ring_pages;           /* data pages of the ring of a process' first thread, a power of two */
+    size_t thread_ring_pages;    /* of further threads */
+    char reason[128];            /* why the default event is not cycles; "" when it is, or when the user chose */
+    char notes[PLAN_NOTES][192]; /* what was refused and dropped, a sentence each */
+    unsigned note_count;
+    int keepers[PLAN_EVENTS];    /* one open event of each type, so that the kernel's static keys stay on: opening is 5x cheaper */
+};
+
+/*
+ * Default sampling event: cycles where the machine has it, else task-clock. Default counters beside it: task-clock, page-faults,
+ * context-switches, cpu-migrations and the hardware ones where they exist; a sampling event that is the same as a counter counts for it.
+ * An event that the user asked for and the kernel refuses: -errno after report_error() with reason and way out; a refused default is noted.
+ */
+int plan_init(struct plan *plan, const struct settings *settings);
+void plan_release(struct plan *plan);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* One run: the segment, the doors, the plan. Created before the command starts, shared by all threads of the collector. */
+#ifndef COLLECTOR_SESSION_H
+#define COLLECTOR_SESSION_H
+
+#include <pinject/wire.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collector/arrivals.h"
+#include "collector/plan.h"
+#include "collector/settings.h"
+
+enum { SESSION_TABLE = 4096 };
+
+struct session {
+    const struct settings *settings;
+    const struct plan *plan;
+    struct pinject_segment *segment;
+    int segment_fd;
+    uint64_t id[2];
+    uint64_t start_ns;           /* CLOCK_MONOTONIC */
+    uint64_t start_realtime_ns;
+    struct arrivals arrivals;
+    struct door *doors;          /* private to door.c */
+    unsigned door_count;
+    /* Live tasks by tid, for snapshots: private to attach.c. */
+    pthread_mutex_t table_lock;
+    struct attached *table[SESSION_TABLE];
+    /* Counted by door.c, atomic: */
+    uint64_t refused;            /* tasks without any event */
+    uint64_t malformed;          /* requests that made no sense */
+};
+
+/*
+ * Creates the segment (a file with an unguessable name in /dev/shm, else in TMPDIR, /tmp; mode 0600, as root 0600 too) and its header, the queue, and raises
+ * RLIMIT_NOFILE of the collector to the hard limit (the command gets the old one back: session_restore_limits() in the child).
+ * PRELOAD: absolute path of the object. 0 or -errno after report_error().
+ */
+int session_init(struct session *session, const struct settings *settings, const struct plan *plan, const char *preload);
+/* Context: the forked child before exec. */
+void session_restore_limits(const struct session *session);
+/* Starts / stops the door threads. Stopping answers what is waiting, sets closed, and joins. */
+int session_open_doors(struct session *session);
+void session_close_doors(struct session *session);
+/* Removes the segment file and frees everything. */
+void session_release(struct session *session);
+
+#endif

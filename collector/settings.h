@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* What the user asked for: options of the command line, or PINJECT_* variables for a bare LD_PRELOAD. Read-only after parsing. */
+#ifndef COLLECTOR_SETTINGS_H
+#define COLLECTOR_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/events.h"
+
+enum { SETTINGS_EVENTS = 16 };
+
+enum settings_call_graph { SETTINGS_CALL_GRAPH_FP, SETTINGS_CALL_GRAPH_NONE };
+
+struct settings {
+    const char *outfile;        /* BASE of the result files, "out" */
+    struct event_choice events[SETTINGS_EVENTS]; /* -e; none: the default of the machine */
+    unsigned event_count;
+    uint64_t frequency;         /* Hz, 999; 0 when a period is given */
+    uint64_t period;            /* -c; 0: frequency */
+    int call_graph;             /* enum settings_call_graph */
+    bool stat;                  /* counting only */
+    unsigned follow;            /* enum pinject_session_flags: FORK, VFORK, PTHREAD, EXEC; PTHREAD is always on for the first process */
+    bool split;                 /* --exec-split-results */
+    bool quiet;
+    unsigned verbose;           /* number of -v */
+    bool bare;                  /* started by the object */
+    char *const *command;       /* ended by NULL; NULL in bare mode */
+};
+
+#endif
