@@ -53,6 +53,8 @@ TARGETS = BUILD / "tests/targets"
 DATA = SOURCE / "tests/data"
 IS_ROOT = os.geteuid() == 0
 NOBODY = 65534
+# Fixed: an entry that an unprivileged user may not search would turn "not found" into "permission denied".
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 TRIES = 3
 SKIPPED, BROKEN = 77, 99
 
@@ -96,9 +98,8 @@ def clean_env(changes=None):
     """The environment of every command: nothing of the caller's that could change an answer. A None in CHANGES removes."""
     base = pathlib.Path.cwd() if _folder is None else _folder
     kept = {name: value for name, value in os.environ.items()
-            if name in ("PATH", "USER", "LOGNAME") or name.endswith("SAN_OPTIONS")}
-    path = kept.get("PATH") or "/usr/local/bin:/usr/bin:/bin"
-    env = dict(kept, PATH=path + ":/usr/sbin:/sbin", HOME=str(base / "home"), TMPDIR=str(base / "tmp"),
+            if name in ("USER", "LOGNAME") or name.endswith("SAN_OPTIONS")}
+    env = dict(kept, PATH=PATH, HOME=str(base / "home"), TMPDIR=str(base / "tmp"),
                LC_ALL="C.UTF-8", SHELL="/bin/sh")
     for name, value in (changes or {}).items():
         env.pop(name, None)
@@ -159,11 +160,10 @@ def results(base="out"):
 
 def need(*programs):
     """Skips the test where one of PROGRAMS is not installed; the path of the first."""
-    env = clean_env()
     for program in programs:
-        if not shutil.which(program, path=env["PATH"]):
+        if not shutil.which(program, path=PATH):
             skip(f"{program} is not installed")
-    return shutil.which(programs[0], path=env["PATH"])
+    return shutil.which(programs[0], path=PATH)
 
 
 @functools.lru_cache(maxsize=None)
@@ -256,7 +256,7 @@ def _kill(process):
         if os.getpgid(process.pid) == process.pid:
             os.killpg(process.pid, signal.SIGKILL)
         process.kill()
-    except ProcessLookupError:
+    except OSError:
         pass
     try:
         process.communicate(timeout=5)
@@ -418,6 +418,11 @@ def run_as_nobody(path):
         print("skipped: setpriv is not installed")
         return SKIPPED
     path = pathlib.Path(path).resolve()
+    pythons = [sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"]
+    python = next((python for python in pythons if _reachable(python)), None)
+    if python is None:
+        print("skipped: no python3 that uid 65534 can run")
+        return SKIPPED
     places = [tempfile.gettempdir(), "/tmp", "/var/tmp"]
     place = next((place for place in places if _as_nobody(["test", "-x", place]).returncode == 0), None)
     if place is None:
@@ -431,7 +436,7 @@ def run_as_nobody(path):
             source, build = _copy_for_nobody(folder)
         env = dict(os.environ, TMPDIR=str(folder), PINJECT_BUILD=str(build), HOME=str(folder))
         script = source / path.relative_to(SOURCE)
-        return _as_nobody([sys.executable, "-B", script], env=env, cwd=folder).returncode
+        return _as_nobody([python, "-B", script], env=env, cwd=folder).returncode
     finally:
         _remove(folder)
 

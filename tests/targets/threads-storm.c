@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* threads-storm N M [US]: N threads in all, M at a time, each burning US microseconds (default 0); prints how many ran. */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "burn.h"
+
+static uint64_t total, burn_us;
+static atomic_ullong taken, ran;
+
+static void *once(void *argument)
+{
+    (void)argument;
+    if (burn_us)
+        spin_a(burn_cpu() + burn_us * 1000);
+    ran++;
+    return NULL;
+}
+
+/* Each lane starts its next thread when the one before has ended. */
+static void *lane(void *argument)
+{
+    (void)argument;
+    while (taken++ < total) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, once, NULL) != 0)
+            exit(1);
+        pthread_join(thread, NULL);
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    total = burn_number(argc > 1 ? argv[1] : NULL, "N");
+    uint64_t lanes = burn_number(argc > 2 ? argv[2] : NULL, "M");
+    burn_us = argc > 3 ? burn_number(argv[3], "US") : 0;
+    pthread_t threads[64];
+    if (lanes < 1 || lanes > 64)
+        return 2;
+    for (uint64_t i = 0; i < lanes; i++)
+        if (pthread_create(&threads[i], NULL, lane, NULL) != 0)
+            return 1;
+    for (uint64_t i = 0; i < lanes; i++)
+        pthread_join(threads[i], NULL);
+    printf("threads %llu lanes %llu cpu_ns %llu\n", (unsigned long long)ran, (unsigned long long)lanes,
+           (unsigned long long)burn_clock(CLOCK_PROCESS_CPUTIME_ID));
+    return 0;
+}
