@@ -46,6 +46,7 @@ struct collect_args {
     int root_pidfd;
     struct attached *root_events;
     uint64_t root_start_ns;
+    uint64_t root_startup_ns;     /* CPU time of the child between fork and exec, before its events started */
     int signal_fd;
 };
 int collect_run(const struct collect_args *args, struct collect_outcome *outcome);

@@ -142,6 +142,7 @@ struct pinject_segment {
     uint32_t reserved;
     char path[PINJECT_PATH];     /* of the segment file: the value of PINJECT_SESSION */
     char preload[PINJECT_PATH];  /* of the object, as it stands in LD_PRELOAD */
+    char outfile[PINJECT_PATH];  /* absolute BASE of the result files: for pinject-run --wait */
     uint8_t bell_of_cpu[PINJECT_CPUS];
 
     /* Written by both sides while the session runs; all accesses atomic. */
