@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/buffer.h"
+#include "common/report.h"
+
+extern char **environ;
+
+/* What the child says: first this, then, only when exec failed, an int with the errno. */
+struct launch_news {
+    uint64_t startup_ns;
+};
+
+/* "OBJECT" in front of what LD_PRELOAD already holds, unless it is there. Owned by the caller; NULL: out of memory. */
+static char *preload_value(const char *object, const char *old)
+{
+    char *value = NULL;
+    if (!old || !old[0])
+        return strdup(object);
+    size_t size = strlen(object);
+    for (const char *at = old; *at;) {
+        size_t length = strcspn(at, ": ");
+        if (length == size && !memcmp(at, object, size))
+            return strdup(old);
+        at += length;
+        at += strspn(at, ": ");
+    }
+    if (asprintf(&value, "%s:%s", object, old) < 0)
+        return NULL;
+    return value;
+}
+
+static int set_environment(const struct pinject_segment *segment)
+{
+    char *value = preload_value(segment->preload, getenv("LD_PRELOAD"));
+    if (!value)
+        return -ENOMEM;
+    int error = setenv("LD_PRELOAD", value, 1) || setenv(PINJECT_ENV_SESSION, segment->path, 1) ? -ENOMEM : 0;
+    free(value);
+    return error;
+}
+
+/* Context: the child. Never returns. */
+static _Noreturn void run_child(const struct launch *launch, const struct session *session, char *const *command, const sigset_t *mask,
+                                int gate, int news)
+{
+    char byte;
+    ssize_t got;
+    close(launch->gate);
+    close(launch->news);
+    session_restore_limits(session);
+    int error = set_environment(session->segment) ? ENOMEM : 0;
+    do
+        got = read(gate, &byte, 1);
+    while (got < 0 && errno == EINTR);
+    if (got != 1)
+        _exit(125); /* the collector is gone, or gave up */
+    struct timespec used = {0};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    struct launch_news first = {(uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec};
+    if (!error && buffer_write(news, &first, sizeof first))
+        _exit(125);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    if (!error) {
+        execvp(command[0], command);
+        error = errno;
+    }
+    (void)!write(news, &error, sizeof error);
+    _exit(error == ENOENT ? 127 : 126);
+}
+
+int launch_start(struct launch *launch, const struct session *session, char *const *command, const sigset_t *mask)
+{
+    int gate[2], news[2];
+    *launch = (struct launch){.pid = -1, .pidfd = -1, .gate = -1, .news = -1};
+    if (pipe2(gate, O_CLOEXEC)) {
+        int error = errno;
+        report_error("cannot make a pipe: %s", strerror(error));
+        return -error;
+    }
+    if (pipe2(news, O_CLOEXEC)) {
+        int error = errno;
+        report_error("cannot make a pipe: %s", strerror(error));
+        close(gate[0]);
+        close(gate[1]);
+        return -error;
+    }
+    launch->gate = gate[1];
+    launch->news = news[0];
+    launch->pid = fork();
+    if (launch->pid == 0)
+        run_child(launch, session, command, mask, gate[0], news[1]);
+    int error = launch->pid < 0 ? errno : 0;
+    close(gate[0]);
+    close(news[1]);
+    if (!error) {
+        launch->pidfd = (int)syscall(SYS_pidfd_open, launch->pid, 0);
+        if (launch->pidfd < 0)
+            error = errno;
+    }
+    if (error) {
+        report_error("cannot start a process: %s", strerror(error));
+        launch_release(launch);
+    }
+    return -error;
+}
+
+/* Reads exactly SIZE bytes, or fewer at the end. */
+static size_t read_all(int fd, void *to, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t got = read(fd, (char *)to + done, size - done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        done += (size_t)got;
+    }
+    return done;
+}
+
+int launch_go(struct launch *launch, const char *command)
+{
+    struct launch_news first;
+    int error = 0;
+    if (buffer_write(launch->gate, "", 1) || read_all(launch->news, &first, sizeof first) != sizeof first) {
+        report_error("the process for '%s' ended before it could run the command", command);
+        error = ECHILD;
+    } else if (read_all(launch->news, &error, sizeof error) == sizeof error) {
+        char safe[256];
+        report_error("cannot run '%s': %s", report_safe(safe, sizeof safe, command, strlen(command)),
+                     error == ENOENT && !strchr(command, '/') ? "command not found" : strerror(error));
+    } else {
+        error = 0;
+        launch->startup_ns = first.startup_ns;
+    }
+    close(launch->gate);
+    close(launch->news);
+    launch->gate = launch->news = -1;
+    if (error) {
+        waitpid(launch->pid, NULL, 0);
+        launch->pid = -1;
+    }
+    return error;
+}
+
+void launch_release(struct launch *launch)
+{
+    if (launch->gate >= 0)
+        close(launch->gate); /* the child at the gate reads the end and exits */
+    if (launch->news >= 0) {
+        close(launch->news);
+        if (launch->pid > 0)
+            waitpid(launch->pid, NULL, 0);
+    }
+    if (launch->pidfd >= 0)
+        close(launch->pidfd);
+    *launch = (struct launch){.pid = -1, .pidfd = -1, .gate = -1, .news = -1};
+}
+
+/* Where the object lies, seen from the folder of this program. */
+static const char *const preload_places[] = {
+    "../preload/libpinject.so", /* build tree */
+#ifdef PINJECT_LIBDIR_FROM_BINDIR
+    PINJECT_LIBDIR_FROM_BINDIR "/libpinject.so",
+#endif
+    "../lib/libpinject.so",
+    "../lib64/libpinject.so",
+    "libpinject.so",
+};
+
+int launch_find_preload(char *ret)
+{
+    char self[PATH_MAX], tried[2 * PATH_MAX], found[PATH_MAX];
+    ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (size <= 0) {
+        report_error("cannot read /proc/self/exe: %s; is /proc mounted?", strerror(errno));
+        return -ENOENT;
+    }
+    self[size] = '\0';
+    char *slash = strrchr(self, '/');
+    if (slash)
+        *slash = '\0';
+    for (size_t i = 0; i < sizeof preload_places / sizeof preload_places[0]; i++) {
+        snprintf(tried, sizeof tried, "%s/%s", self, preload_places[i]);
+        if (!realpath(tried, found) || access(found, R_OK))
+            continue;
+        if (strpbrk(found, ": \t\n")) {
+            report_error("'%s' cannot stand in LD_PRELOAD, because of the blank or colon in its path; install pinject elsewhere", found);
+            return -EINVAL;
+        }
+        if (strlen(found) >= PINJECT_PATH)
+            return -ENAMETOOLONG;
+        strcpy(ret, found);
+        return 0;
+    }
+    report_error("libpinject.so is not beside this program (looked in %s/../lib and near it); install pinject again", self);
+    return -ENOENT;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* pinject-run: the launcher and the collector, one process. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pinject/pinject.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collector/collect.h"
+#include "collector/info.h"
+#include "collector/launch.h"
+#include "collector/paths.h"
+#include "collector/plan.h"
+#include "collector/result.h"
+#include "collector/session.h"
+#include "collector/settings_parse.h"
+#include "collector/summary.h"
+#include "collector/wait.h"
+#include "common/buffer.h"
+#include "common/report.h"
+
+/* Own failure: as env(1), timeout(1) and others do. */
+enum { STATUS_OWN = 125, STATUS_NOT_RUN = 126, STATUS_NOT_FOUND = 127 };
+
+struct run {
+    struct settings_line line;
+    struct plan plan;
+    struct session session;
+    struct results *results;
+    struct launch launch;
+    struct collect_args args;
+    struct collect_outcome outcome;
+    char preload[PINJECT_PATH];
+    char outfile[PATH_MAX];
+    sigset_t old_mask;
+};
+
+/* Signals that would end us before the results are written. The command gets its own from the terminal. */
+static int open_signals(struct run *run)
+{
+    static const int taken[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
+        sigaddset(&set, taken[i]);
+    sigprocmask(SIG_BLOCK, &set, &run->old_mask);
+    int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0)
+        report_error("cannot receive signals: %s", strerror(errno));
+    return fd;
+}
+
+/*
+ * Only once the command has its own copies of the dispositions: a reader of our stderr that went away, or the user's limit of the file
+ * size, must cost us a message or a file, not the run.
+ */
+static void ignore_write_signals(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+static int make_outfile_absolute(struct run *run)
+{
+    struct settings *settings = &run->line.settings;
+    int error = paths_absolute(settings->outfile, run->outfile, sizeof run->outfile);
+    if (error)
+        report_error("cannot write result files to '%s': %s; choose another place with --outfile", settings->outfile,
+                     error == -EINVAL ? "that is no file name" : strerror(-error));
+    return error;
+}
+
+/* Everything that both kinds of session need, up to the point where the command may start. */
+static int prepare(struct run *run)
+{
+    struct settings *settings = &run->line.settings;
+    wait_sweep();
+    int error = make_outfile_absolute(run);
+    if (!error)
+        error = plan_init(&run->plan, settings);
+    if (error)
+        return error;
+    error = session_init(&run->session, settings, &run->plan, run->preload);
+    if (error) {
+        plan_release(&run->plan);
+        return error;
+    }
+    strcpy(run->session.segment->outfile, run->outfile);
+    error = results_new(&run->session, &run->results);
+    if (error) {
+        session_release(&run->session);
+        plan_release(&run->plan);
+    }
+    return error;
+}
+
+static void unprepare(struct run *run)
+{
+    results_free(run->results);
+    session_release(&run->session);
+    plan_release(&run->plan);
+}
+
+static void say_notes(const struct run *run)
+{
+    if (run->line.settings.verbose)
+        for (unsigned i = 0; i < run->plan.note_count; i++)
+            report_note("%s", run->plan.notes[i]);
+}
+
+static int exit_status(int status)
+{
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Lets the command go, collects until its end, says what came out. The exit status. */
+static int run_command(struct run *run)
+{
+    const char *name = run->line.settings.command[0];
+    int error = attach_task(&run->session, run->launch.pid, ATTACH_ON_EXEC, &run->args.root_events);
+    if (error) {
+        report_warning("the command itself cannot be profiled: %s; pinject-run --info says what is missing", strerror(-error));
+        run->args.root_events = NULL;
+    }
+    run->session.segment->root = run->launch.pid;
+    run->args.root_start_ns = run->session.start_ns;
+    error = session_open_doors(&run->session);
+    if (error)
+        return STATUS_OWN;
+    error = launch_go(&run->launch, name);
+    if (error) {
+        session_close_doors(&run->session);
+        if (run->args.root_events) {
+            attach_retire(&run->session, run->args.root_events);
+            attach_free(run->args.root_events);
+        }
+        return error == ENOENT ? STATUS_NOT_FOUND : error == ECHILD ? STATUS_OWN : STATUS_NOT_RUN;
+    }
+    ignore_write_signals();
+    run->args.root_startup_ns = run->launch.startup_ns;
+    error = collect_run(&run->args, &run->outcome);
+    session_close_doors(&run->session);
+    summary_print(&run->session, run->results, &run->outcome, &run->line.settings);
+    return run->outcome.root_ended ? exit_status(run->outcome.root_status) : error ? STATUS_OWN : 0;
+}
+
+static int run_session(struct run *run)
+{
+    if (launch_find_preload(run->preload))
+        return STATUS_OWN;
+    if (prepare(run))
+        return STATUS_OWN;
+    say_notes(run);
+    int status = STATUS_OWN;
+    int signals = open_signals(run);
+    if (signals >= 0 && !launch_start(&run->launch, &run->session, run->line.settings.command, &run->old_mask)) {
+        run->args = (struct collect_args){.session = &run->session,
+                                          .results = run->results,
+                                          .root = run->launch.pid,
+                                          .root_pidfd = run->launch.pidfd,
+                                          .signal_fd = signals};
+        status = run_command(run);
+        launch_release(&run->launch);
+        collect_outcome_release(&run->outcome);
+    }
+    if (signals >= 0)
+        close(signals);
+    unprepare(run);
+    return status;
+}
+
+/* Tells the object that started us where the session is, or why there is none. */
+static void answer_object(int fd, const char *text)
+{
+    char line[PINJECT_PATH + 2];
+    int size = snprintf(line, sizeof line, "%s\n", text);
+    if (size > 0 && (size_t)size < sizeof line)
+        buffer_write(fd, line, (size_t)size);
+    close(fd);
+}
+
+/* Nobody reads what a detached collector says once the program runs; until then, an error in PINJECT_* is the user's to see. */
+static void detach_output(const struct settings *settings)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0)
+        return;
+    for (int fd = 0; fd < 3; fd++)
+        if (fd < 2 || !settings->verbose)
+            dup2(null, fd);
+    if (null > 2)
+        close(null);
+}
+
+static int collect_session(struct run *run)
+{
+    int fd = (int)run->line.collect_fd;
+    const char *preload = run->line.preload ? run->line.preload : "";
+    if (fcntl(fd, F_SETFD, FD_CLOEXEC)) {
+        report_error("--collect is how libpinject.so starts its collector: there is nothing at descriptor %d", fd);
+        return STATUS_OWN;
+    }
+    ignore_write_signals();
+    int error = strlen(preload) < sizeof run->preload ? 0 : -ENAMETOOLONG;
+    if (!error)
+        strcpy(run->preload, preload);
+    if (!error)
+        error = settings_parse_environment(&run->line);
+    report_quiet(run->line.settings.quiet || !run->line.settings.verbose);
+    if (!error)
+        error = prepare(run);
+    if (error) {
+        answer_object(fd, "!");
+        return STATUS_OWN;
+    }
+    int signals = open_signals(run);
+    error = signals < 0 ? signals : session_open_doors(&run->session);
+    if (!error) {
+        answer_object(fd, run->session.segment->path);
+        detach_output(&run->line.settings);
+        run->args = (struct collect_args){
+            .session = &run->session, .results = run->results, .root_pidfd = -1, .signal_fd = signals};
+        error = collect_run(&run->args, &run->outcome);
+        session_close_doors(&run->session);
+        if (run->line.settings.verbose)
+            summary_print(&run->session, run->results, &run->outcome, &run->line.settings);
+        collect_outcome_release(&run->outcome);
+    }
+    unprepare(run);
+    return error ? STATUS_OWN : 0;
+}
+
+/* stdout may be a full disk. */
+static int flush_output(void)
+{
+    if (!fflush(stdout) && !ferror(stdout))
+        return 0;
+    report_error("cannot write to the standard output: %s", strerror(errno));
+    return STATUS_OWN;
+}
+
+int main(int argc, char **argv)
+{
+    static struct run run; /* large; the only state of the program, passed down */
+    report_program("pinject-run");
+    if (settings_parse(&run.line, argc, argv))
+        return STATUS_OWN;
+    report_quiet(run.line.settings.quiet);
+    switch (run.line.action) {
+    case SETTINGS_COLLECT:
+        return collect_session(&run);
+    case SETTINGS_WAIT:
+        return wait_for(run.line.wait_base ? run.line.wait_base : run.line.settings.outfile);
+    case SETTINGS_INFO:
+        info_print(stdout);
+        return flush_output();
+    case SETTINGS_VERSION:
+        printf("pinject-run %s\n", PINJECT_VERSION_STRING);
+        return flush_output();
+    case SETTINGS_HELP:
+        settings_help(stdout);
+        return flush_output();
+    default:
+        return run_session(&run);
+    }
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Where sessions lie, and paths as the collector keeps them. */
+#ifndef COLLECTOR_PATHS_H
+#define COLLECTOR_PATHS_H
+
+#include <stddef.h>
+
+#define PATHS_SEGMENT_PREFIX "pinject-"
+enum { PATHS_SEGMENT_PLACES = 3 };
+
+/* The folders in which a segment may lie, best first; NULL: not on this machine (TMPDIR unset). */
+const char *paths_segment_place(unsigned number);
+
+/* BASE made absolute with the working directory and resolved folders. 0 or -errno (-ENOENT: its folder does not exist, -EINVAL: empty or a folder). */
+int paths_absolute(const char *base, char *ret, size_t size);
+
+#endif

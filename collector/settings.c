@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/settings_parse.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <pinject/wire.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "common/nearest.h"
+#include "common/options.h"
+#include "common/report.h"
+
+extern char **environ;
+
+/* Which options a PINJECT_* variable may set. */
+enum { GROUP_LINE = 1, GROUP_ENVIRONMENT = 2, GROUP_BOTH = 3 };
+
+static int take_events(void *state, const struct option_row *row, const char *value)
+{
+    (void)row;
+    struct settings *settings = state;
+    for (const char *at = value;; at++) {
+        size_t size = strcspn(at, ",");
+        if (settings->event_count == SETTINGS_EVENTS) {
+            report_error("more than %d events; the kernel could only take turns with so many", SETTINGS_EVENTS);
+            return -EINVAL;
+        }
+        int error = events_parse(at, size, &settings->events[settings->event_count]);
+        if (error)
+            return error;
+        settings->event_count++;
+        at += size;
+        if (!*at)
+            return 0;
+    }
+}
+
+static int take_frequency(void *state, const struct option_row *row, const char *value)
+{
+    struct settings *settings = state;
+    settings->period = 0;
+    return options_take_count(&settings->frequency, &(struct option_row){.name = row->name, .value = row->value}, value);
+}
+
+static int take_period(void *state, const struct option_row *row, const char *value)
+{
+    struct settings *settings = state;
+    settings->frequency = 0;
+    return options_take_count(&settings->period, &(struct option_row){.name = row->name, .value = row->value}, value);
+}
+
+static int take_call_graph(void *state, const struct option_row *row, const char *value)
+{
+    static const char *const names[] = {"fp", "none"};
+    struct settings *settings = state;
+    (void)row;
+    for (int i = 0; i < 2; i++)
+        if (!strcmp(value, names[i])) {
+            settings->call_graph = i;
+            return 0;
+        }
+    report_error("unknown call graph '%s': fp (frame pointers) or none", value);
+    return -EINVAL;
+}
+
+static int take_follow(void *state, const struct option_row *row, const char *value)
+{
+    (void)value;
+    ((struct settings *)state)->follow |= (unsigned)row->number;
+    return 0;
+}
+
+static int take_follow_list(void *state, const struct option_row *row, const char *value)
+{
+    static const struct {
+        const char *name;
+        unsigned flags;
+    } names[] = {
+        {"fork", PINJECT_SESSION_FORK}, {"vfork", PINJECT_SESSION_VFORK}, {"pthread", PINJECT_SESSION_PTHREAD},
+        {"exec", PINJECT_SESSION_EXEC}, {"all", PINJECT_SESSION_ALL},     {"none", 0},
+    };
+    struct settings *settings = state;
+    (void)row;
+    for (const char *at = value;; at++) {
+        size_t size = strcspn(at, ","), i;
+        for (i = 0; i < sizeof names / sizeof names[0]; i++)
+            if (strlen(names[i].name) == size && !memcmp(names[i].name, at, size))
+                break;
+        if (i == sizeof names / sizeof names[0]) {
+            report_error("cannot follow '%.*s': fork, vfork, pthread, exec, all or none, separated by commas", (int)size, at);
+            return -EINVAL;
+        }
+        settings->follow |= names[i].flags;
+        at += size;
+        if (!*at)
+            return 0;
+    }
+}
+
+static int take_verbose(void *state, const struct option_row *row, const char *value)
+{
+    (void)row;
+    (void)value;
+    ((struct settings *)state)->verbose++;
+    return 0;
+}
+
+static int take_wait(void *state, const struct option_row *row, const char *value)
+{
+    struct settings_line *line = state;
+    line->action = (int)row->number;
+    line->wait_base = value;
+    return 0;
+}
+
+static int take_collect(void *state, const struct option_row *row, const char *value)
+{
+    struct settings_line *line = state;
+    line->action = SETTINGS_COLLECT;
+    char *end;
+    errno = 0;
+    line->collect_fd = strtoull(value, &end, 10);
+    if (errno || *end || end == value || line->collect_fd > 1 << 20) {
+        report_error("--%s needs a file descriptor, not '%s'", row->name, value);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+#define FIELD(name) offsetof(struct settings, name)
+
+static const struct option_row rows[] = {
+    {0, NULL, NULL, 0, NULL, 0, 0, 0, "Profiling:"},
+    {'o', "outfile", "BASE", 0, options_take_string, FIELD(outfile), 0, GROUP_BOTH, "write result files BASE.PID.TID (default: out)"},
+    {'e', "events", "LIST", 0, take_events, 0, 0, GROUP_BOTH,
+     "sample (with --stat: count) these events, by perf's names, with :u for user space and :k for the kernel (default: cycles, "
+     "else task-clock)"},
+    {'F', "freq", "HZ", 0, take_frequency, 0, 0, GROUP_BOTH, "samples per second of each thread (default: 999)"},
+    {'c', "period", "N", 0, take_period, 0, 0, GROUP_BOTH, "one sample per N events instead; nanoseconds for clocks"},
+    {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH, "call chains: fp (frame pointers, the default) or none"},
+    {0, "stat", NULL, 0, options_take_flag, FIELD(stat), 0, GROUP_BOTH, "count only, take no samples"},
+    {0, NULL, NULL, 0, NULL, 0, 0, 0, "Which tasks (default: the threads of the first process):"},
+    {0, "follow-fork", NULL, 0, take_follow, 0, PINJECT_SESSION_FORK, GROUP_BOTH, "processes made by fork"},
+    {0, "follow-vfork", NULL, 0, take_follow, 0, PINJECT_SESSION_VFORK, GROUP_BOTH, "processes made by vfork, posix_spawn, system and popen"},
+    {0, "follow-pthread", NULL, 0, take_follow, 0, PINJECT_SESSION_PTHREAD, GROUP_BOTH, "threads (those of the first process always are)"},
+    {0, "follow-exec", NULL, 0, take_follow, 0, PINJECT_SESSION_EXEC, GROUP_BOTH, "programs that a followed process becomes by exec"},
+    {0, "follow-all", NULL, 0, take_follow, 0, PINJECT_SESSION_ALL, GROUP_BOTH, "all of these"},
+    {0, "follow", "LIST", 0, take_follow_list, 0, 0, GROUP_BOTH, "the same as a list: fork,vfork,pthread,exec,all"},
+    {0, "exec-split-results", NULL, 0, options_take_flag, FIELD(split), 0, GROUP_BOTH,
+     "a file BASE.PID.TID.EXEC for each program that a process runs"},
+    {0, NULL, NULL, 0, NULL, 0, 0, 0, "Other:"},
+    {0, "wait", "BASE", OPTION_OPTIONAL_VALUE, take_wait, 0, SETTINGS_WAIT, GROUP_LINE,
+     "wait until the results of a bare LD_PRELOAD in BASE (default: out) are complete"},
+    {0, "info", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_INFO, GROUP_LINE,
+     "what this machine offers and refuses"},
+    {'q', "quiet", NULL, 0, options_take_flag, FIELD(quiet), 0, GROUP_BOTH, "say nothing but errors"},
+    {'v', "verbose", NULL, 0, take_verbose, 0, 0, GROUP_BOTH, "say more"},
+    {0, "version", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_VERSION, GROUP_LINE, "print the version"},
+    {'h', "help", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_HELP, GROUP_LINE, "print this help"},
+    {0, "collect", "FD", OPTION_HIDDEN, take_collect, 0, 0, GROUP_LINE, "collect for the process at the other end of FD"},
+    {0, "preload", "PATH", OPTION_HIDDEN, options_take_string, offsetof(struct settings_line, preload), 0, GROUP_LINE,
+     "the object that asks"},
+    {0},
+};
+
+static void set_defaults(struct settings_line *line)
+{
+    *line = (struct settings_line){.action = SETTINGS_RUN, .collect_fd = UINT64_MAX};
+    line->settings.outfile = "out";
+    line->settings.frequency = 999;
+    line->settings.follow = 0; /* the object follows the threads of the first process anyway */
+}
+
+int settings_parse(struct settings_line *line, int argc, char **argv)
+{
+    const struct options options = {.rows = rows, .groups = GROUP_LINE, .stop_at_operand = true};
+    int first = 0, count = 0;
+    set_defaults(line);
+    int error = options_parse(&options, line, argc, argv, &first, &count);
+    if (error)
+        return error;
+    if (line->action == SETTINGS_RUN && !count) {
+        report_error("no command to profile; type: pinject-run [OPTIONS] [--] COMMAND [ARGS], or pinject-run --help");
+        return -EINVAL;
+    }
+    if (line->action != SETTINGS_RUN && count) {
+        report_error("'%s' is one word too many: with this option no command is run", argv[first]);
+        return -EINVAL;
+    }
+    line->settings.command = count ? argv + first : NULL;
+    line->settings.bare = line->action == SETTINGS_COLLECT;
+    return 0;
+}
+
+/* PINJECT_FOLLOW_ALL for "follow-all". */
+static bool variable_is(const char *variable, size_t size, const char *option)
+{
+    for (; size && *option; variable++, option++, size--)
+        if (*variable != (*option == '-' ? '_' : toupper((unsigned char)*option)))
+            return false;
+    return !size && !*option;
+}
+
+static int unknown_variable(const char *name, size_t size)
+{
+    static const char *const others[] = {PINJECT_ENV_SESSION, PINJECT_ENV_COLLECTOR};
+    const char *known[sizeof rows / sizeof rows[0]];
+    char words[sizeof rows / sizeof rows[0]][48], word[64];
+    size_t count = 0;
+    snprintf(word, sizeof word, "%.*s", (int)(size < 60 ? size : 60), name);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (!strcmp(word, others[i]))
+            return 0;
+    for (const struct option_row *row = rows; row->help || row->name; row++) {
+        if (!row->name || !(row->groups & GROUP_ENVIRONMENT))
+            continue;
+        snprintf(words[count], sizeof words[count], "PINJECT_%s", row->name);
+        for (char *at = words[count] + 8; *at; at++)
+            *at = *at == '-' ? '_' : (char)toupper((unsigned char)*at);
+        known[count] = words[count];
+        count++;
+    }
+    const char *near = nearest_word(word, known, count);
+    report_warning("unknown variable %s%s%s", word, near ? "; did you mean " : "", near ? near : "");
+    return 0;
+}
+
+static int take_variable(struct settings_line *line, const char *name, size_t size, const char *value)
+{
+    for (const struct option_row *row = rows; row->help || row->name; row++) {
+        if (!row->name || !(row->groups & GROUP_ENVIRONMENT) || !variable_is(name + 8, size - 8, row->name))
+            continue;
+        if (!row->value) {
+            if (!strcmp(value, "1"))
+                return row->take(line, row, NULL);
+            if (!value[0] || !strcmp(value, "0"))
+                return 0;
+            report_error("%.*s must be 1 or 0, not '%s'", (int)size, name, value);
+            return -EINVAL;
+        }
+        int error = value[0] ? row->take(line, row, value) : 0;
+        if (error)
+            report_error("(that was the variable %.*s)", (int)size, name);
+        return error;
+    }
+    return unknown_variable(name, size);
+}
+
+int settings_parse_environment(struct settings_line *line)
+{
+    for (char **entry = environ; entry && *entry; entry++) {
+        size_t size = strcspn(*entry, "=");
+        if (strncmp(*entry, "PINJECT_", 8) || size <= 8 || (*entry)[size] != '=')
+            continue;
+        int error = take_variable(line, *entry, size, *entry + size + 1);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+void settings_help(FILE *to)
+{
+    struct winsize size = {0};
+    int width = !ioctl(fileno(to), TIOCGWINSZ, &size) && size.ws_col > 40 ? size.ws_col : 100;
+    fprintf(to, "Usage: pinject-run [OPTIONS] [--] COMMAND [ARGS]\n"
+                "Profile COMMAND: every thread of every process that is followed writes a file of its own, in perf.data format.\n"
+                "See the answer with: panalyze out.* --aggregate\n\n");
+    options_help(rows, GROUP_LINE, width, to);
+    fprintf(to, "\nThe exit status is the command's own (128+n for signal n), 127 when it is not found, 126 when it cannot be\n"
+                "run, 125 when pinject-run itself fails.\n"
+                "Without pinject-run: LD_PRELOAD=libpinject.so COMMAND, with options as variables: PINJECT_FOLLOW=all,\n"
+                "PINJECT_FREQ=99, and so on.\n");
+}

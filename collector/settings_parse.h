@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Options of pinject-run, from the command line and, for a bare LD_PRELOAD, from the environment: one table for both. */
+#ifndef COLLECTOR_SETTINGS_PARSE_H
+#define COLLECTOR_SETTINGS_PARSE_H
+
+#include <stdio.h>
+
+#include "collector/settings.h"
+
+enum settings_action {
+    SETTINGS_RUN,      /* profile settings.command */
+    SETTINGS_COLLECT,  /* bare: collect for the process that started us */
+    SETTINGS_WAIT,
+    SETTINGS_INFO,
+    SETTINGS_VERSION,
+    SETTINGS_HELP,
+};
+
+struct settings_line {
+    struct settings settings; /* first: option rows point into it */
+    int action;               /* enum settings_action */
+    const char *wait_base;    /* --wait: NULL: as in outfile */
+    uint64_t collect_fd;      /* --collect */
+    const char *preload;      /* --preload: path of the object that started us */
+};
+
+/* 0 or -EINVAL after report_error(). Strings point into ARGV. */
+int settings_parse(struct settings_line *line, int argc, char **argv);
+/* PINJECT_* variables: PINJECT_OUTFILE for --outfile and so on. 0 or -EINVAL after report_error() with the variable's name. */
+int settings_parse_environment(struct settings_line *line);
+void settings_help(FILE *to);
+
+#endif

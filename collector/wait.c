@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/wait.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pinject/wire.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/paths.h"
+#include "common/report.h"
+
+/* The checked head of a segment. */
+struct found {
+    char outfile[PINJECT_PATH];
+    int32_t collector;
+};
+
+/* Reads what a segment file says of its session; everybody can write such a file, so nothing of it is trusted. */
+static bool read_segment(int dir, const char *name, struct found *ret)
+{
+    struct stat status;
+    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    struct {
+        uint64_t magic;
+        uint32_t version, size;
+    } head = {0};
+    _Static_assert(sizeof head == offsetof(struct pinject_segment, id), "head of the segment");
+    bool good = !fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+                pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head && head.magic == PINJECT_WIRE_MAGIC &&
+                head.version == PINJECT_WIRE_VERSION && head.size == sizeof(struct pinject_segment) &&
+                pread(fd, &ret->collector, sizeof ret->collector, offsetof(struct pinject_segment, collector)) ==
+                    (ssize_t)sizeof ret->collector &&
+                pread(fd, ret->outfile, sizeof ret->outfile, offsetof(struct pinject_segment, outfile)) == (ssize_t)sizeof ret->outfile;
+    close(fd);
+    if (!good || ret->collector <= 0)
+        return false;
+    ret->outfile[sizeof ret->outfile - 1] = '\0';
+    return true;
+}
+
+typedef void each_segment(void *context, int dir, const char *name, const struct found *found);
+
+static void each(each_segment *call, void *context)
+{
+    for (unsigned i = 0; i < PATHS_SEGMENT_PLACES; i++) {
+        const char *place = paths_segment_place(i);
+        DIR *dir = place ? opendir(place) : NULL;
+        struct dirent *entry;
+        struct found found;
+        while (dir && (entry = readdir(dir)))
+            if (!strncmp(entry->d_name, PATHS_SEGMENT_PREFIX, strlen(PATHS_SEGMENT_PREFIX)) &&
+                read_segment(dirfd(dir), entry->d_name, &found))
+                call(context, dirfd(dir), entry->d_name, &found);
+        if (dir)
+            closedir(dir);
+    }
+}
+
+struct waiting {
+    const char *base;
+    unsigned met;
+};
+
+static void wait_one(void *context, int dir, const char *name, const struct found *found)
+{
+    (void)dir;
+    (void)name;
+    struct waiting *waiting = context;
+    if (strcmp(found->outfile, waiting->base))
+        return;
+    int pidfd = (int)syscall(SYS_pidfd_open, found->collector, 0);
+    if (pidfd < 0)
+        return; /* ended, or killed */
+    struct pollfd polled = {pidfd, POLLIN, 0};
+    while (poll(&polled, 1, -1) < 0 && errno == EINTR)
+        ;
+    close(pidfd);
+    waiting->met++;
+}
+
+int wait_for(const char *base)
+{
+    char path[PATH_MAX];
+    int error = paths_absolute(base, path, sizeof path);
+    if (error) {
+        report_error("'%s' is no usable name for result files: %s", base, strerror(-error));
+        return 125;
+    }
+    struct waiting waiting = {path, 0};
+    each(wait_one, &waiting);
+    if (!waiting.met)
+        report_note("no session writes to %s (any more)", base);
+    return 0;
+}
+
+static void sweep_one(void *context, int dir, const char *name, const struct found *found)
+{
+    (void)context;
+    if (kill(found->collector, 0) && errno == ESRCH)
+        unlinkat(dir, name, 0);
+}
+
+void wait_sweep(void)
+{
+    each(sweep_one, NULL);
+}
