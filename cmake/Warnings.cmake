@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Warnings and sanitizers for every target: link to pinject_flags.
 add_library(pinject_flags INTERFACE)
-target_compile_definitions(pinject_flags INTERFACE _GNU_SOURCE)
+target_compile_definitions(pinject_flags INTERFACE _GNU_SOURCE=)
 target_compile_options(pinject_flags INTERFACE -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wformat=2
   -Wpointer-arith -Wwrite-strings -Wno-missing-field-initializers)
 if(PINJECT_WERROR)
