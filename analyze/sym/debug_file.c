@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/sym/debug_file.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static uint32_t crc_add(uint32_t crc, const unsigned char *bytes, size_t size, const uint32_t table[256])
+{
+    crc = ~crc;
+    for (size_t i = 0; i < size; i++)
+        crc = table[(crc ^ bytes[i]) & 0xff] ^ (crc >> 8);
+    return ~crc;
+}
+
+static void crc_table(uint32_t table[256])
+{
+    for (uint32_t i = 0; i < 256; i++) {
+        uint32_t value = i;
+
+        for (int bit = 0; bit < 8; bit++)
+            value = value & 1 ? 0xedb88320u ^ (value >> 1) : value >> 1;
+        table[i] = value;
+    }
+}
+
+/* The CRC of .gnu_debuglink, over the whole file. */
+static int crc_of_file(int fd, uint32_t *ret_crc)
+{
+    enum { CHUNK = 256 * 1024 };
+    unsigned char *chunk = malloc(CHUNK);
+    uint32_t table[256], crc = 0;
+    off_t offset = 0;
+    ssize_t got;
+
+    if (!chunk)
+        return -ENOMEM;
+    crc_table(table);
+    while ((got = pread(fd, chunk, CHUNK, offset)) > 0) {
+        crc = crc_add(crc, chunk, (size_t)got, table);
+        offset += got;
+    }
+    free(chunk);
+    if (got < 0)
+        return -errno;
+    *ret_crc = crc;
+    return 0;
+}
+
+static bool same_machine(const struct elf_image *a, const struct elf_image *b)
+{
+    return a->header.e_machine == b->header.e_machine && a->header.e_ident[EI_CLASS] == b->header.e_ident[EI_CLASS] &&
+           a->header.e_ident[EI_DATA] == b->header.e_ident[EI_DATA];
+}
+
+int debug_file_by_build_id(struct elf_image *ret_image, char **ret_path, const unsigned char *build_id,
+                           size_t build_id_size, const char *suffix, const struct debug_roots *roots)
+{
+    char hex[2 * ELF_IMAGE_BUILD_ID_MAX + 1];
+
+    if (build_id_size < 2 || build_id_size > ELF_IMAGE_BUILD_ID_MAX)
+        return -ENOENT;
+    for (size_t i = 0; i < build_id_size; i++)
+        snprintf(hex + 2 * i, 3, "%02x", build_id[i]);
+    for (size_t i = 0; i < roots->count; i++) {
+        char *path;
+
+        if (asprintf(&path, "%s/.build-id/%.2s/%s%s", roots->paths[i], hex, hex + 2, suffix) < 0)
+            return -ENOMEM;
+        if (elf_image_init(ret_image, path) == 0) {
+            if (ret_image->build_id_size == build_id_size && !memcmp(ret_image->build_id, build_id, build_id_size)) {
+                *ret_path = path;
+                return 0;
+            }
+            elf_image_release(ret_image);
+        }
+        free(path);
+    }
+    return -ENOENT;
+}
+
+/* Whether the file that a debuglink led to belongs to IMAGE: by build-id where both have one, else by the link's CRC.
+ */
+static bool belongs(const struct elf_image *debug, const struct elf_image *image, uint32_t crc)
+{
+    uint32_t found;
+
+    if (!same_machine(debug, image) || !elf_image_section_by_type(debug, SHT_SYMTAB))
+        return false;
+    if (debug->build_id_size && image->build_id_size)
+        return debug->build_id_size == image->build_id_size &&
+               !memcmp(debug->build_id, image->build_id, image->build_id_size);
+    return crc_of_file(debug->fd, &found) == 0 && found == crc;
+}
+
+/* .gnu_debuglink: a name, a NUL, padding to 4 bytes, the CRC in the file's byte order. */
+static const char *read_debuglink(const struct elf_image *image, uint32_t *ret_crc)
+{
+    const struct elf_image_section *section = elf_image_section(image, ".gnu_debuglink");
+    const unsigned char *bytes;
+    size_t size, length;
+
+    if (!section || !(bytes = elf_image_data(section, &size)))
+        return NULL;
+    length = strnlen((const char *)bytes, size);
+    /* A name, not a path: a hostile file must not lead elsewhere. */
+    if (length == 0 || length > 255 || memchr(bytes, '/', length) || !strcmp((const char *)bytes, ".."))
+        return NULL;
+    if (size < 4 || ((length + 4) & ~(size_t)3) > size - 4)
+        return NULL;
+    bytes += (length + 4) & ~(size_t)3;
+    if (image->header.e_ident[EI_DATA] == ELFDATA2MSB)
+        *ret_crc = (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+    else
+        *ret_crc = (uint32_t)bytes[3] << 24 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[1] << 8 | bytes[0];
+    return (const char *)elf_image_data(section, &size);
+}
+
+static int try_debuglink(struct elf_image *ret_debug, char **ret_path, char *path, const struct elf_image *image,
+                         uint32_t crc)
+{
+    if (!path)
+        return -ENOMEM;
+    if (elf_image_init(ret_debug, path) == 0) {
+        if (belongs(ret_debug, image, crc)) {
+            *ret_path = path;
+            return 0;
+        }
+        elf_image_release(ret_debug);
+    }
+    free(path);
+    return -ENOENT;
+}
+
+static __attribute__((format(printf, 1, 2))) char *format_path(const char *format, ...)
+{
+    va_list arguments;
+    char *path;
+
+    va_start(arguments, format);
+    if (vasprintf(&path, format, arguments) < 0)
+        path = NULL;
+    va_end(arguments);
+    return path;
+}
+
+static int by_debuglink(struct elf_image *ret_debug, char **ret_path, const struct elf_image *image, const char *path,
+                        const struct debug_roots *roots)
+{
+    static const char *const beside[] = {"", "/.debug"};
+    const char *slash = strrchr(path, '/');
+    int directory = slash ? (int)(slash - path) : 0;
+    int error = -ENOENT;
+    const char *name;
+    uint32_t crc;
+
+    name = slash ? read_debuglink(image, &crc) : NULL;
+    for (size_t i = 0; name && error == -ENOENT && i < 2; i++)
+        error = try_debuglink(ret_debug, ret_path,
+                              format_path("%s%.*s%s/%s", roots->symfs, directory, path, beside[i], name), image, crc);
+    for (size_t i = 0; name && error == -ENOENT && i < roots->count; i++)
+        error = try_debuglink(ret_debug, ret_path, format_path("%s%.*s/%s", roots->paths[i], directory, path, name),
+                              image, crc);
+    return error;
+}
+
+int debug_file_init(struct elf_image *ret_debug, char **ret_path, const struct elf_image *image, const char *path,
+                    const struct debug_roots *roots)
+{
+    int error = debug_file_by_build_id(ret_debug, ret_path, image->build_id, image->build_id_size, ".debug", roots);
+
+    if (error == 0) {
+        if (same_machine(ret_debug, image) && elf_image_section_by_type(ret_debug, SHT_SYMTAB))
+            return 0;
+        elf_image_release(ret_debug);
+        free(*ret_path);
+        *ret_path = NULL;
+        error = -ENOENT;
+    }
+    if (error == -ENOENT)
+        error = by_debuglink(ret_debug, ret_path, image, path, roots);
+    return error;
+}

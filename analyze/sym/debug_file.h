@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the separate debug file of an ELF file is. */
+#ifndef ANALYZE_SYM_DEBUG_FILE_H
+#define ANALYZE_SYM_DEBUG_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "analyze/sym/elf_image.h"
+
+struct debug_roots {
+    const char *const *paths; /* like "/usr/lib/debug", in the order to try */
+    size_t count;
+    const char *symfs; /* "" for none: in front of the directories of recorded paths */
+};
+
+/*
+ * Opens the debug file of IMAGE that has a .symtab: by build-id below each root, then by .gnu_debuglink beside the file
+ * and below the roots. PATH is the recorded path. *ret_path is malloced. -ENOENT when there is none.
+ */
+int debug_file_init(struct elf_image *ret_debug, char **ret_path, const struct elf_image *image, const char *path,
+                    const struct debug_roots *roots);
+
+/* Opens ROOT/.build-id/xx/yyyySUFFIX of the first root that has it; it must have the very build-id. */
+int debug_file_by_build_id(struct elf_image *ret_image, char **ret_path, const unsigned char *build_id,
+                           size_t build_id_size, const char *suffix, const struct debug_roots *roots);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/sym/name_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/sym/demangle_name.h"
+
+void name_table_init(struct name_table *table, struct name_pool *pool, bool no_demangle)
+{
+    *table = (struct name_table){.pool = pool, .no_demangle = no_demangle};
+}
+
+void name_table_release(struct name_table *table)
+{
+    free(table->entries);
+    name_table_init(table, table->pool, table->no_demangle);
+}
+
+void name_table_add(struct name_table *table, const struct name_entry *entry)
+{
+    if (table->count == table->capacity) {
+        size_t capacity = table->capacity ? 2 * table->capacity : 256;
+        struct name_entry *grown = NULL;
+
+        if (capacity < UINT32_MAX)
+            grown = realloc(table->entries, capacity * sizeof(*grown));
+        if (!grown) {
+            table->failed = true;
+            return;
+        }
+        table->entries = grown;
+        table->capacity = capacity;
+    }
+    table->entries[table->count++] = *entry;
+}
+
+const char *name_table_name(struct name_table *table, struct name_entry *entry)
+{
+    const char *name = entry->name;
+
+    if (name)
+        return name;
+    name = table->no_demangle ? entry->raw : demangle_name(table->pool, entry->raw);
+    if (entry->flags & NAME_PLT) {
+        name = name_pool_join(table->pool, name, "@plt");
+        if (!name)
+            name = entry->raw;
+    }
+    entry->name = name;
+    return name;
+}
+
+static int by_start(const void *one, const void *other)
+{
+    const struct name_entry *a = one, *b = other;
+
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    /* "enclosing" is the order of addition while sorting: among equals perf keeps the first. */
+    return a->enclosing < b->enclosing ? -1 : 1;
+}
+
+static bool is_sorted(const struct name_table *table)
+{
+    for (size_t i = 1; i < table->count; i++)
+        if (table->entries[i - 1].start > table->entries[i].start)
+            return false;
+    return true;
+}
+
+static size_t underscores(const char *name)
+{
+    return strspn(name, "_");
+}
+
+/*
+ * perf's choose_best_symbol(), so that both tools print the same name for a function of many: sized, not weak, global,
+ * fewer underscores in front, longer, not a SyS alias, first.
+ */
+static bool is_better(struct name_table *table, struct name_entry *a, struct name_entry *b)
+{
+    const char *name_a, *name_b;
+    size_t size_a, size_b;
+
+    if ((a->end == a->start) != (b->end == b->start))
+        return a->end != a->start;
+    if ((a->flags ^ b->flags) & NAME_WEAK)
+        return b->flags & NAME_WEAK;
+    if ((a->flags ^ b->flags) & NAME_GLOBAL)
+        return a->flags & NAME_GLOBAL;
+    if (a->raw == b->raw || !strcmp(a->raw, b->raw))
+        return true;
+    name_a = name_table_name(table, a);
+    name_b = name_table_name(table, b);
+    size_a = underscores(name_a);
+    size_b = underscores(name_b);
+    if (size_a != size_b)
+        return size_a < size_b;
+    size_a = strlen(name_a);
+    size_b = strlen(name_b);
+    if (size_a != size_b)
+        return size_a > size_b;
+    return strncmp(name_a, "SyS", 3) && strncmp(name_a, "compat_SyS", 10);
+}
+
+static void drop_aliases(struct name_table *table, enum name_rule rule)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < table->count; i++) {
+        struct name_entry *next = &table->entries[i];
+        struct name_entry *last = kept ? &table->entries[kept - 1] : NULL;
+
+        if (!last || last->start != next->start)
+            table->entries[kept++] = *next;
+        else if (rule == NAME_LAST_WINS || !is_better(table, last, next))
+            *last = *next;
+    }
+    table->count = kept;
+}
+
+/* Labels inside a function that says its size are places in it, not functions. */
+static void drop_labels(struct name_table *table)
+{
+    uint64_t covered = 0;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < table->count; i++) {
+        const struct name_entry *entry = &table->entries[i];
+
+        if (entry->end > entry->start && entry->end > covered)
+            covered = entry->end;
+        if ((entry->flags & NAME_LABEL) && entry->end == entry->start && entry->start < covered)
+            continue;
+        table->entries[kept++] = *entry;
+    }
+    table->count = kept;
+}
+
+static void give_ends(struct name_table *table)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < table->count; i++) {
+        struct name_entry *entry = &table->entries[i];
+
+        if (entry->end == entry->start) {
+            entry->end = entry->limit;
+            if (i + 1 < table->count && table->entries[i + 1].start < entry->end)
+                entry->end = table->entries[i + 1].start;
+        }
+        if (entry->end > entry->limit)
+            entry->end = entry->limit;
+        if (entry->end > entry->start)
+            table->entries[kept++] = *entry;
+    }
+    table->count = kept;
+}
+
+/* Each entry gets the nearest one before it that reaches further: where to look when an address is behind its end. */
+static void link_enclosing(struct name_table *table)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        uint32_t outer = (uint32_t)i;
+
+        while (outer && table->entries[outer - 1].end <= table->entries[i].end)
+            outer = table->entries[outer - 1].enclosing;
+        table->entries[i].enclosing = outer;
+    }
+}
+
+void name_table_finish(struct name_table *table, enum name_rule rule)
+{
+    if (!is_sorted(table)) {
+        for (size_t i = 0; i < table->count; i++)
+            table->entries[i].enclosing = (uint32_t)i;
+        qsort(table->entries, table->count, sizeof(*table->entries), by_start);
+    }
+    drop_aliases(table, rule);
+    drop_labels(table);
+    give_ends(table);
+    link_enclosing(table);
+    table->finished = table->count;
+}
+
+struct name_entry *name_table_find(struct name_table *table, uint64_t address)
+{
+    size_t low = 0, high = table->finished;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (table->entries[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    /* low is index + 1 of the last entry that starts at or before the address. */
+    while (low && table->entries[low - 1].end <= address)
+        low = table->entries[low - 1].enclosing;
+    return low ? &table->entries[low - 1] : NULL;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* What is behind struct symbols_object, for the files of this directory. */
+#ifndef ANALYZE_SYM_SYM_OBJECT_H
+#define ANALYZE_SYM_SYM_OBJECT_H
+
+#include "analyze/sym/debug_file.h"
+#include "analyze/sym/elf_image.h"
+#include "analyze/sym/symbols.h"
+#include "analyze/sym/name_table.h"
+#include "analyze/sym/text_names.h"
+
+struct symbols {
+    struct symbols_object **buckets;
+    struct name_pool pool;
+    struct debug_roots roots;
+    char *symfs;        /* "" for none */
+    char **debug_paths; /* what roots.paths points to */
+    bool no_demangle, no_kernel;
+};
+
+enum object_kind {
+    OBJECT_FILE,
+    OBJECT_KERNEL,
+    OBJECT_JIT,
+};
+
+struct symbols_object {
+    struct symbols_object *next; /* in its bucket */
+    struct symbols *owner;
+    unsigned char *key; /* what makes it different from all others */
+    size_t key_size;
+    enum object_kind kind;
+    char *path;
+    unsigned char build_id[ELF_IMAGE_BUILD_ID_MAX]; /* as recorded */
+    size_t build_id_size;
+    uint32_t pid;                /* of a jit map */
+    char *osrelease, *reference; /* of a kernel, or NULL */
+    uint64_t reference_address;
+
+    bool loaded;
+    unsigned lacks;
+    const char *why;
+    bool has_image, has_debug;
+    struct elf_image image, debug;
+    char *file, *debug_file;
+    struct text_names text;
+    struct name_table table;
+    uint64_t shift; /* recorded kernel addresses minus those of now */
+};
+
+/* Each reads the names of its kind once; what is missing is told by sym_object_lack(). */
+void sym_object_load_file(struct symbols_object *object);
+void sym_object_load_kernel(struct symbols_object *object);
+void sym_object_load_jit(struct symbols_object *object);
+
+/* Notes that names are missing; the first reason is the one shown. WHY is static text. */
+void sym_object_lack(struct symbols_object *object, enum symbols_lack lack, const char *why);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/sym/text_names.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analyze/sym/elf_image.h"
+
+enum { TEXT_LIMIT = 512 * 1024 * 1024 };
+
+static int read_all(struct text_names *names, int fd, size_t expected)
+{
+    size_t capacity = (expected < TEXT_LIMIT ? expected : 0) + 64 * 1024;
+
+    for (;;) {
+        ssize_t got;
+
+        if (!names->text || names->size + 1 >= capacity) {
+            char *grown;
+
+            if (names->text)
+                capacity *= 2;
+            grown = capacity <= TEXT_LIMIT ? realloc(names->text, capacity) : NULL;
+            if (!grown)
+                return capacity <= TEXT_LIMIT ? -ENOMEM : -EFBIG;
+            names->text = grown;
+        }
+        got = read(fd, names->text + names->size, capacity - 1 - names->size);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -errno;
+        names->text[names->size + (size_t)got] = '\0';
+        if (got == 0)
+            return 0;
+        names->size += (size_t)got;
+    }
+}
+
+int text_names_init(struct text_names *names, const char *path, int extra_flags, uint32_t *ret_owner)
+{
+    struct stat status;
+    uint64_t size;
+    int fd, error;
+
+    memset(names, 0, sizeof(*names));
+    fd = elf_image_open_regular(path, extra_flags, &size);
+    if (fd < 0)
+        return fd;
+    error = fstat(fd, &status) < 0 ? -errno : read_all(names, fd, (size_t)size);
+    close(fd);
+    if (error)
+        text_names_release(names);
+    else if (ret_owner)
+        *ret_owner = status.st_uid;
+    return error;
+}
+
+void text_names_release(struct text_names *names)
+{
+    free(names->text);
+    memset(names, 0, sizeof(*names));
+}
+
+/* Ends the line at *CURSOR with a NUL and moves on; NULL at the end. Bytes behind a NUL in a line are not seen. */
+static char *next_line(char **cursor, const char *end)
+{
+    char *line = *cursor, *newline;
+
+    if (line >= end)
+        return NULL;
+    newline = memchr(line, '\n', (size_t)(end - line));
+    if (newline)
+        *newline = '\0';
+    *cursor = newline ? newline + 1 : (char *)end;
+    return line;
+}
+
+/* A hexadecimal number with or without 0x, and the space behind it. */
+static bool take_hex(char **at, uint64_t *ret_number)
+{
+    uint64_t number = 0;
+    char *digit = *at;
+
+    if (digit[0] == '0' && (digit[1] == 'x' || digit[1] == 'X'))
+        digit += 2;
+    for (; isxdigit((unsigned char)*digit); digit++) {
+        unsigned value = isdigit((unsigned char)*digit) ? (unsigned)(*digit - '0')
+                                                        : (unsigned)(tolower((unsigned char)*digit) - 'a' + 10);
+
+        if (number >> 60)
+            return false;
+        number = number << 4 | value;
+    }
+    if (digit == *at || *digit != ' ')
+        return false;
+    *ret_number = number;
+    *at = digit + 1;
+    return true;
+}
+
+/* "name\t[module]" in place; the module's name without brackets, or NULL. */
+static const char *cut_module(char *name)
+{
+    char *tab = strchr(name, '\t'), *close;
+
+    if (!tab)
+        return NULL;
+    *tab = '\0';
+    if (tab[1] != '[' || !(close = strchr(tab + 2, ']')))
+        return NULL;
+    *close = '\0';
+    return tab + 2;
+}
+
+/* No sizes there: what nothing follows in its own module ends with its page, as perf has it. */
+static void limit_to_module(struct name_table *table)
+{
+    for (size_t i = 0; i < table->finished; i++) {
+        struct name_entry *entry = &table->entries[i];
+        const char *next = i + 1 < table->finished ? table->entries[i + 1].module : NULL;
+        bool last = i + 1 == table->finished;
+        uint64_t page_end = ((entry->start + 4095) & ~UINT64_C(4095)) + 4096;
+
+        if (!last && (entry->module == next || (entry->module && next && !strcmp(entry->module, next))))
+            continue;
+        if (page_end > entry->start && page_end < entry->end)
+            entry->end = page_end;
+    }
+}
+
+void text_names_add_kallsyms(struct text_names *names, struct name_table *table, const char *reference,
+                             struct kallsyms_facts *ret_facts)
+{
+    char *cursor = names->text, *line;
+    bool seen_address = false, seen_line = false;
+    uint64_t reference_address = 0;
+
+    while ((line = next_line(&cursor, names->text + names->size))) {
+        struct name_entry entry = {.limit = UINT64_MAX};
+        char type;
+
+        if (!take_hex(&line, &entry.start) || !line[0] || line[1] != ' ' || !line[2])
+            continue;
+        type = line[0];
+        seen_line = true;
+        seen_address = seen_address || entry.start != 0;
+        if (!strchr("tTwWdDbB", type) || entry.start == 0)
+            continue;
+        entry.raw = line + 2;
+        entry.module = cut_module(line + 2);
+        entry.end = entry.start;
+        /* "w" counts as local: so it does for perf. */
+        entry.flags = type == 'W' ? NAME_WEAK : isupper((unsigned char)type) ? NAME_GLOBAL : 0;
+        name_table_add(table, &entry);
+        if (reference && !entry.module && !strcmp(entry.raw, reference))
+            reference_address = entry.start;
+    }
+    *ret_facts = (struct kallsyms_facts){.hidden = seen_line && !seen_address, .reference = reference_address};
+    name_table_finish(table, NAME_BEST_ALIAS);
+    limit_to_module(table);
+}
+
+void text_names_add_jit(struct text_names *names, struct name_table *table)
+{
+    char *cursor = names->text, *line;
+
+    while ((line = next_line(&cursor, names->text + names->size))) {
+        struct name_entry entry = {.limit = UINT64_MAX, .flags = NAME_GLOBAL};
+        uint64_t size;
+
+        if (!take_hex(&line, &entry.start) || !take_hex(&line, &size) || !size || size > UINT64_MAX - entry.start)
+            continue;
+        entry.raw = line;
+        entry.end = entry.start + size;
+        if (line[0])
+            name_table_add(table, &entry);
+    }
+    name_table_finish(table, NAME_LAST_WINS);
+}
