@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* What every unit test includes first: cmocka wants these headers before its own. */
+#ifndef UNIT_CHECK_H
+#define UNIT_CHECK_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <unistd.h>
+
+/* What is written to stderr between check_capture() and check_captured() is kept, for tests of messages. */
+static int check_saved_fd;
+static FILE *check_file;
+
+__attribute__((unused)) static void check_capture(void)
+{
+    check_file = tmpfile();
+    assert_non_null(check_file);
+    check_saved_fd = dup(2);
+    assert_true(dup2(fileno(check_file), 2) == 2);
+}
+
+/* The text, valid until the next call. */
+__attribute__((unused)) static const char *check_captured(void)
+{
+    static char text[16384];
+    assert_true(dup2(check_saved_fd, 2) == 2);
+    close(check_saved_fd);
+    rewind(check_file);
+    size_t size = fread(text, 1, sizeof(text) - 1, check_file);
+    text[size] = '\0';
+    fclose(check_file);
+    return text;
+}
+
+#endif

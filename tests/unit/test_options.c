@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "check.h"
+
+#include <errno.h>
+
+#include "common/options.h"
+#include "common/report.h"
+
+struct state {
+    bool quiet, all;
+    int mode;
+    const char *file, *color;
+    uint64_t count;
+    char order[32];
+};
+
+static int take_order(void *pointer, const struct option_row *row, const char *value)
+{
+    struct state *state = pointer;
+    snprintf(state->order + strlen(state->order), sizeof(state->order) - strlen(state->order), "%c", row->letter);
+    state->color = value;
+    return 0;
+}
+
+enum { TREE = 1, REPORT = 2 };
+
+#define AT(field) offsetof(struct state, field)
+static const struct option_row rows[] = {
+    {0, NULL, NULL, 0, NULL, 0, 0, 0, "Output"},
+    {'q', "quiet", NULL, 0, options_take_flag, AT(quiet), 0, 0, "say less"},
+    {'o', "outfile", "BASE", 0, options_take_string, AT(file), 0, 0, "where the result files go; a long text that has "
+     "to be broken into several lines"},
+    {0, NULL, NULL, 0, NULL, 0, 0, TREE, "Only of tree"},
+    {'n', "top", "N", 0, options_take_count, AT(count), 0, TREE, "first N"},
+    {'C', "color", "WHEN", OPTION_OPTIONAL_VALUE, take_order, 0, 0, 0, "colours"},
+    {0, "follow-all", NULL, 0, options_take_flag, AT(all), 0, 0, "all"},
+    {0, "follow-fork", NULL, 0, options_take_enum, AT(mode), 7, 0, "forks"},
+    {0, "folded", NULL, OPTION_HIDDEN, options_take_enum, AT(mode), 9, 0, "hidden"},
+    {0, "self", NULL, 0, options_take_enum, AT(mode), 3, REPORT, "of another"},
+    {'a', "alpha", NULL, 0, take_order, 0, 0, 0, "a"},
+    {'b', "beta", NULL, 0, take_order, 0, 0, 0, "b"},
+    {0, NULL, NULL, 0, NULL, 0, 0, 0, NULL},
+};
+
+static struct state got;
+static int operands, operand_count;
+static char *words[16];
+
+/* The arguments stand in TEXT, separated by blanks. */
+static int parse(const char *text, bool stop, uint32_t groups)
+{
+    static char copy[256];
+    snprintf(copy, sizeof(copy), "%s", text);
+    int argc = 1;
+    words[0] = (char *)"prog";
+    for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+        words[argc++] = word;
+    words[argc] = NULL;
+    memset(&got, 0, sizeof(got));
+    struct options options = {.rows = rows, .groups = groups, .group_name = "tree", .stop_at_operand = stop};
+    return options_parse(&options, &got, argc, words, &operands, &operand_count);
+}
+
+static void test_forms(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("--quiet --outfile=x --top 5", false, 0), 0);
+    assert_true(got.quiet);
+    assert_string_equal(got.file, "x");
+    assert_int_equal(got.count, 5);
+    assert_int_equal(parse("-qofile -n7", false, 0), 0);
+    assert_string_equal(got.file, "file");
+    assert_int_equal(got.count, 7);
+    assert_int_equal(parse("-o -- -abCred", false, 0), 0);
+    assert_string_equal(got.file, "--");
+    assert_string_equal(got.order, "abC");
+    assert_string_equal(got.color, "red");
+    assert_int_equal(parse("--outfile=a=b", false, 0), 0);
+    assert_string_equal(got.file, "a=b");
+}
+
+static void test_optional_value(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("--color always", false, 0), 0);
+    assert_null(got.color);
+    assert_int_equal(operand_count, 1);
+    assert_int_equal(parse("--color=always", false, 0), 0);
+    assert_string_equal(got.color, "always");
+    assert_int_equal(parse("-C always", false, 0), 0);
+    assert_null(got.color);
+}
+
+static void test_prefixes(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("--out=x --qui --follow-f", false, 0), 0);
+    assert_string_equal(got.file, "x");
+    assert_int_equal(got.mode, 7);
+    /* Hidden options want their whole name and make no prefix ambiguous. */
+    assert_int_equal(parse("--folded", false, 0), 0);
+    assert_int_equal(got.mode, 9);
+    assert_int_equal(parse("--color --fold", false, 0), -EINVAL);
+    assert_int_equal(parse("--self", false, REPORT), 0);
+}
+
+static void test_operands(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("one -q two - --top 3 three -- -q --x", false, 0), 0);
+    assert_int_equal(operands, 1);
+    assert_int_equal(operand_count, 6);
+    const char *const expected[] = {"one", "two", "-", "three", "-q", "--x"};
+    for (int i = 0; i < 6; i++)
+        assert_string_equal(words[operands + i], expected[i]);
+    assert_int_equal(parse("-q make -q --top", true, 0), 0);
+    assert_int_equal(operands, 2);
+    assert_int_equal(operand_count, 3);
+    assert_int_equal(parse("-q -- --make", true, 0), 0);
+    assert_int_equal(operands, 3);
+    assert_int_equal(operand_count, 1);
+    assert_int_equal(parse("-q", true, 0), 0);
+    assert_int_equal(operand_count, 0);
+    assert_int_equal(parse("--", true, 0), 0);
+    assert_int_equal(operand_count, 0);
+}
+
+static void expect_error(const char *text, uint32_t groups, const char *message)
+{
+    check_capture();
+    int status = parse(text, false, groups);
+    const char *said = check_captured();
+    assert_int_equal(status, -EINVAL);
+    if (!strstr(said, message))
+        fail_msg("'%s' is not in: %s", message, said);
+    assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
+}
+
+static void test_errors(void **state)
+{
+    (void)state;
+    report_program("prog");
+    expect_error("--quite", 0, "prog: unknown option '--quite'; did you mean '--quiet'?");
+    expect_error("--zzzz", 0, "unknown option '--zzzz'");
+    expect_error("--=x", 0, "unknown option");
+    expect_error("-z", 0, "unknown option '-z'");
+    expect_error("-qz", 0, "unknown option '-z'");
+    expect_error("--fo", 0, "'--fo' is ambiguous: it may be --follow-all, --follow-fork");
+    expect_error("--quiet=1", 0, "'--quiet' takes no value");
+    expect_error("--outfile", 0, "'--outfile' needs a value (BASE)");
+    expect_error("-o", 0, "'--outfile' needs a value (BASE)");
+    expect_error("--outfile=", 0, "not empty");
+    expect_error("--top=0", 0, "at least 1, not '0'");
+    expect_error("--top=-1", 0, "not '-1'");
+    expect_error("--top=1x", 0, "not '1x'");
+    expect_error("--top=99999999999999999999", 0, "not '99999999999999999999'");
+    expect_error("--self", TREE, "option '--self' does not belong to 'tree'");
+    expect_error("--sel", TREE, "option '--self' does not belong to 'tree'");
+    expect_error("-n3", REPORT, "option '--top' does not belong to 'tree'");
+}
+
+static char *help(uint32_t groups, int width)
+{
+    static char text[4096];
+    FILE *file = fmemopen(text, sizeof(text), "w");
+    assert_non_null(file);
+    options_help(rows, groups, width, file);
+    fclose(file);
+    return text;
+}
+
+static void test_help(void **state)
+{
+    (void)state;
+    char *text = help(0, 60);
+    assert_non_null(strstr(text, "Output:\n  -q, --quiet         say less\n"));
+    assert_non_null(strstr(text, "  -o, --outfile=BASE  where the result files go; a long\n                      text"));
+    assert_non_null(strstr(text, "  -C, --color[=WHEN]  colours\n"));
+    assert_non_null(strstr(text, "\nOnly of tree:\n  -n, --top=N "));
+    assert_null(strstr(text, "folded"));
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        assert_true(strlen(line) <= 60);
+    text = help(REPORT, 80);
+    assert_null(strstr(text, "Only of tree"));
+    assert_null(strstr(text, "--top"));
+    assert_non_null(strstr(text, "--self"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forms), cmocka_unit_test(test_optional_value), cmocka_unit_test(test_prefixes),
+        cmocka_unit_test(test_operands), cmocka_unit_test(test_errors), cmocka_unit_test(test_help),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
