@@ -172,7 +172,6 @@ void launch_release(struct launch *launch)
 
 /* Where the object lies, seen from the folder of this program. */
 static const char *const preload_places[] = {
-    "../preload/libpinject.so", /* build tree */
 #ifdef PINJECT_LIBDIR_FROM_BINDIR
     PINJECT_LIBDIR_FROM_BINDIR "/libpinject.so",
 #endif

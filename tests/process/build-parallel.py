@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+# labels: figures
+# timeout: 400
+# serial
+"""A real parallel build: every process, its figures against the kernel's accounting, every file through perf."""
+from harness import *
+
+NOISY = True
+UNITS = 8
+
+
+def make_project():
+    """C files that take gcc some tenths of a second each."""
+    for number in range(UNITS):
+        with open(f"unit{number}.c", "w") as to:
+            to.write("#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <math.h>\n")
+            for function in range(160):
+                to.write(f"double f{number}_{function}(double *v, int n) {{ double s = {function}; for (int i = 0; i < n; i++) "
+                         f"{{ s += v[i] * {function + 1}; if (s > 1e9) s = sqrt(s); v[i] = s - v[n - i - 1]; }} return s; }}\n")
+    with open("Makefile", "w") as to:
+        units = " ".join(f"unit{number}.o" for number in range(UNITS))
+        to.write(f"all.a: {units}\n\tar rcs $@ {units}\n%.o: %.c\n\tgcc -O2 -g -c -o $@ $<\n")
+
+
+def build():
+    """The tree's CPU seconds by getrusage, from a run of pinject-run that is timed as a child, and the document of all tasks."""
+    need_perf_events()
+    need("make", "gcc")
+    make_project()
+    done = pinject_run("--follow-all", "--", "make", "-j2").ok()
+    return done, panalyze_json("--aggregate", *results())
+
+
+def words_of(document):
+    return [task["cmdline"] for task in document["tasks"] if task["pid"] == task["tid"]]
+
+
+def test_every_process_with_command_line_and_parent():
+    done, document = build()
+    by_pid = {task["pid"]: task for task in document["tasks"] if task["pid"] == task["tid"]}
+    roots = 0
+    for task in by_pid.values():
+        check(task["cmdline"] and task["exec"] and task["comm"], f"nameless: {task}")
+        check_equal(task["exit"], 0, task["cmdline"])
+        roots += task["ppid"] not in by_pid
+    check_equal(roots, 1, "processes without their parent")
+    names = [os.path.basename(task["exec"]) for task in by_pid.values()]
+    for name, count in (("cc1", UNITS), ("as", UNITS), ("make", 1)):
+        check_equal(sum(name == other or other.endswith("-" + name) for other in names), count, f"processes {name}")
+    for number in range(UNITS):
+        check(any(words[:1] and words[0].endswith("cc1") and f"unit{number}.c" in words for words in words_of(document)), f"cc1 of unit{number}.c")
+    check_equal(document["coverage"]["unseen"], [], "unseen")
+
+
+def test_task_clock_of_all_tasks_is_that_of_the_tree():
+    done, document = build()
+    coverage = document["coverage"]
+    clock = sum(count["value"] for task in document["tasks"] for count in task["counts"] if count["event"].startswith("task-clock"))
+    check_near(clock, coverage["cpu_ns"], percent=3, what="sum of task-clock and the tree's CPU time")
+    check(coverage["percent"] > 97, coverage)
+
+
+def test_tree_time_is_that_of_getrusage():
+    """cpu_ns of the file against a witness outside: the rusage of pinject-run's own child is in the rusage that we get of pinject-run."""
+    need_perf_events()
+    need("make", "gcc")
+    make_project()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    pinject_run("-q", "--follow-all", "--", "make", "-j2").ok()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e9
+    coverage = panalyze_json("--aggregate", *results())["coverage"]
+    check(coverage["cpu_ns"] <= spent * 1.001, f"{coverage} but getrusage says {spent}")
+    # What is in SPENT and not in the tree is the collector itself.
+    check(coverage["cpu_ns"] >= spent * 0.85, f"{coverage} but getrusage says {spent}")
+
+
+def test_samples_times_period():
+    """As root: with exclude_kernel the kernel drops ticks in kernel mode while the counter goes on."""
+    if not IS_ROOT:
+        skip("an unprivileged user samples user space only")
+    done, document = build()
+    long = 0
+    for task in document["tasks"]:
+        clock = [count["value"] for count in task["counts"] if count["event"] == "task-clock"]
+        if clock and clock[0] > 100e6:
+            long += 1
+            sampled = task["samples"] * 1e9 / 999
+            check_near(sampled, clock[0], percent=5, points=3e6, what=f"samples x period of {task['cmdline'][:1]} {task['pid']}")
+    check(long >= UNITS / 2, f"only {long} tasks over 100 ms")
+
+
+def top_symbols(text):
+    return [found[1] for found in re.finditer(r"^\s*[\d.]+%\s+\S.*?\[[.k]\] (\S+)", text, re.MULTILINE)]
+
+
+def test_every_file_is_read_by_perf():
+    need("perf")
+    done, document = build()
+    compared = 0
+    for name in results():
+        report = run(["perf", "report", "-i", name, "--stdio", "--no-children", "-g", "none"])
+        script = run(["perf", "script", "-i", name])
+        check_equal((report.status, script.status), (0, 0), f"{name}: {report} {script}")
+        samples = panalyze_json(name)["total"]["samples"]
+        for text in (report.err, script.err):
+            rest = [line for line in text.splitlines() if line.strip() and not ("has no samples" in line and not samples)
+                    and "kernel.kptr_restrict" not in line and "To display the perf.data header info" not in line]
+            check(not [line for line in rest if re.search(r"(?i)warning|error|incompatible|fail|corrupt|unknown", line)], f"{name}: {rest}")
+        check_equal(len(re.findall(r"^\S.*:\s+\d+ task-clock", script.out, re.MULTILINE)) if samples else 0, samples, f"samples of {name}")
+        if samples >= 50:
+            ours = [function["symbol"] for function in panalyze_json(name, "--top", "100000")["functions"]]
+            for symbol in top_symbols(report.out)[:3]:
+                check(symbol.startswith("0x") or symbol in ours[:12], f"{name}: perf's {symbol} is not at the top: {ours[:12]}")
+            compared += 1
+    check(compared >= UNITS / 2, f"only {compared} files with 50 samples")
+
+
+if __name__ == "__main__":
+    main()

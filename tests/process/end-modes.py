@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""However a task ends, its samples up to the end are on disk; and each task of several has its own."""
+from harness import *
+
+NOISY = True
+
+
+def ended(mode, status, tasks=1):
+    """Runs a target that says how much CPU time each of its tasks used, just before it ends by MODE."""
+    need_perf_events()
+    done = pinject_run("-q", "--follow-all", "--", target("end-modes"), mode, "1000")
+    check_equal(done.status, status, f"exit status of {mode}")
+    said = [int(ns) for ns in re.findall(r"cpu_ns (\d+)", done.out)]
+    document = panalyze_json("--aggregate", *results())
+    check_equal(len(document["tasks"]), tasks)
+    check_equal(document["total"]["lost"], 0, "lost samples")
+    check_near(document["total"]["samples"], sum(said) * 999e-9, percent=5, points=10, what=f"samples of {sum(said)} ns of CPU time")
+    leader = next(task for task in document["tasks"] if task["pid"] == task["tid"])
+    check_equal(leader["exit"], status, "exit status in the file")
+
+
+def test_exit_without_handlers():
+    ended("_exit", 3)
+
+
+def test_abort():
+    ended("abort", 134)
+
+
+def test_killed():
+    ended("kill", 137)
+
+
+def test_exec():
+    ended("exec", 0)
+
+
+def test_return():
+    ended("return", 0)
+
+
+def test_exit_in_a_thread():
+    ended("thread-exit", 4, tasks=2)
+
+
+def test_main_ends_before_its_threads():
+    ended("pthread_exit", 0, tasks=2)
+
+
+def test_eight_threads_end_one_after_another():
+    need_perf_events()
+    done = pinject_run("-q", "--follow-all", "--", target("threads-end")).ok()
+    threads = {int(tid): int(ns) for tid, ns in re.findall(r"tid (\d+) .*?cpu_ns (\d+)", done.out)}
+    check(len(threads) >= 8, done)
+    for tid, ns in threads.items():
+        files = [name for name in results() if name.split(".")[2] == str(tid)]
+        check_equal(len(files), 1, f"files of thread {tid}")
+        task = panalyze_json(files[0])["tasks"][0]
+        check_equal((task["tid"], task["lost"]), (tid, 0))
+        expected = ns / 1e9 * 999
+        check_near(task["samples"], expected, percent=10, points=12, what=f"samples of thread {tid} with {ns} ns of CPU time")
+
+
+if __name__ == "__main__":
+    main()
