@@ -31,7 +31,7 @@ struct name_entry {
 
 enum name_rule {
     NAME_BEST_ALIAS, /* of several names at one address the one perf takes */
-    NAME_LAST_WINS,  /* the one added last: a jit reuses addresses */
+    NAME_LAST_WINS,  /* the one added last: a jit reuses addresses, and see kallsyms */
 };
 
 struct name_table {

@@ -161,7 +161,8 @@ void text_names_add_kallsyms(struct text_names *names, struct name_table *table,
             reference_address = entry.start;
     }
     *ret_facts = (struct kallsyms_facts){.hidden = seen_line && !seen_address, .reference = reference_address};
-    name_table_finish(table, NAME_BEST_ALIAS);
+    /* perf takes the last of several names here, as a side effect of how it makes up sizes. */
+    name_table_finish(table, NAME_LAST_WINS);
     limit_to_module(table);
 }
 
