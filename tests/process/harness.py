@@ -6,7 +6,7 @@ A test file is tests/process/FEATURE-MODE.py:
     # SPDX-License-Identifier: MIT
     # labels: collector            (more ctest labels; "process" is always one)
     # timeout: 120                 (seconds for the whole file)
-    # run-as: root nobody          (the default; "root" alone or "nobody" alone)
+    # run-as: root nobody          (the default; "root" alone; "nobody" alone; "self": once, as whoever runs the suite)
     # serial                       (nothing else runs beside it)
     # sanitize                     (runs once more with the sanitized programs)
     from harness import *
