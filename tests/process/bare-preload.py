@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""LD_PRELOAD=libpinject.so alone: its own collector, out.PID.TID in the working directory, a way to wait, nothing left behind."""
+from harness import *
+
+
+def bare(command, **variables):
+    need_perf_events()
+    done = run(command, env=dict(LD_PRELOAD=PRELOAD, **variables))
+    pinject_run("--wait=" + variables.get("PINJECT_OUTFILE", "out")).ok()
+    return done
+
+
+def collectors():
+    """Collectors that run now for our folder."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if b"--collect" in open(f"/proc/{pid}/cmdline", "rb").read() and os.readlink(f"/proc/{pid}/cwd") == os.getcwd():
+                found.append(pid)
+        except OSError:
+            pass
+    return found
+
+
+def test_files_and_samples():
+    done = bare([target("spin"), "300"]).ok()
+    pid = int(re.search(r"pid (\d+)", done.out)[1])
+    check_equal(results(), [f"out.{pid}.{pid}"])
+    task = panalyze_json(results()[0])["tasks"][0]
+    check(task["samples"] > 200, task)
+    check_equal(task["cmdline"], [target("spin"), "300"])
+    wait_until(lambda: not collectors(), what="the end of the collector")
+    check_equal([name for name in os.listdir(".") if not name.startswith("out.")], [])
+
+
+def test_threads_of_the_first_process():
+    bare([target("spin"), "50", "4"]).ok()
+    check_equal(len(results()), 4)
+
+
+def test_children_are_not_followed_unless_asked():
+    bare(["sh", "-c", "/bin/true; /bin/true; :"]).ok()
+    check_equal(len(results()), 1)
+
+
+def test_follow_all():
+    bare(["sh", "-c", "/bin/true; /bin/true; :"], PINJECT_FOLLOW="all").ok()
+    check_equal(len(results()), 3)
+    names = sorted(task["comm"] for task in panalyze_json("tree", *results())["tasks"])
+    check_equal(names, ["sh", "true", "true"])
+
+
+def test_other_base_and_stat():
+    bare([target("spin"), "50"], PINJECT_OUTFILE="other", PINJECT_STAT="1").ok()
+    check_equal(len(results("other")), 1)
+    check_equal(panalyze_json("counts", *results("other"))["total"]["samples"], 0)
+
+
+def test_output_is_the_programs_own():
+    alone = run(["sh", "-c", "echo out; echo err >&2; exit 3"])
+    done = bare(["sh", "-c", "echo out; echo err >&2; exit 3"])
+    check_equal((done.status, done.out, done.err), (alone.status, alone.out, alone.err))
+
+
+def test_a_mistake_in_a_variable_is_told_and_harms_nothing():
+    need_perf_events()
+    done = run(["sh", "-c", "echo out; exit 3"], env={"LD_PRELOAD": PRELOAD, "PINJECT_FREQ": "many"})
+    check_equal((done.status, done.out), (3, "out\n"))
+    check_in("PINJECT_FREQ", done.err)
+    check_equal(results(), [])
+
+
+def test_no_collector_harms_nothing():
+    done = run(["sh", "-c", "echo out; exit 3"], env={"LD_PRELOAD": PRELOAD, "PINJECT_COLLECTOR": "/nonexistent/pinject-run"})
+    check_equal((done.status, done.out, done.err), (3, "out\n", ""))
+
+
+def test_wait_without_a_session():
+    pinject_run("--wait").ok()
+    check_equal(pinject_run("--wait=missing/out").status, 125)
+
+
+def test_no_child_and_no_descriptor_of_ours():
+    script = "import os\nprint(sorted(os.listdir('/proc/self/fd')), len(os.listdir('/proc/self/task')))\ntry:\n os.wait()\nexcept ChildProcessError: print('no child')"
+    python = need("python3")
+    alone = run([python, "-S", "-E", "-c", script]).ok()
+    done = bare([python, "-S", "-E", "-c", script]).ok()
+    check_equal(done.out, alone.out)
+
+
+if __name__ == "__main__":
+    main()
