@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+#include "environ.h"
+#include "pinject/wire.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SESSION PINJECT_ENV_SESSION "="
+#define PRELOAD "LD_PRELOAD="
+
+static bool is_separator(char c)
+{
+    return c == ':' || c == ' ';
+}
+
+static size_t token_length(const char *at)
+{
+    size_t length = 0;
+    while (at[length] != 0 && !is_separator(at[length]))
+        length++;
+    return length;
+}
+
+static bool token_is(const char *token, size_t length, const char *text)
+{
+    return text && strlen(text) == length && memcmp(token, text, length) == 0;
+}
+
+/* Ours: the path we know, or whatever has our file's name (a relative path, another copy: two objects would count twice). */
+static bool token_is_ours(const char *token, size_t length, const char *preload)
+{
+    static const char name[] = PINJECT_OBJECT_NAME;
+    const size_t size = sizeof(name) - 1;
+    if (token_is(token, length, preload))
+        return true;
+    return length >= size && memcmp(token + length - size, name, size) == 0 &&
+           (length == size || token[length - size - 1] == '/');
+}
+
+static size_t put(char *out, size_t at, const char *bytes, size_t size)
+{
+    if (out && size > 0)
+        memmove(out + at, bytes, size);
+    return at + size;
+}
+
+bool pinject_preload_has(const char *value, const char *preload)
+{
+    while (*value) {
+        size_t length = token_length(value);
+        if (length > 0 && token_is_ours(value, length, preload))
+            return true;
+        value += length + (value[length] != 0);
+    }
+    return false;
+}
+
+size_t pinject_preload_join(const char *value, const char *preload, char *out)
+{
+    size_t size = 0;
+    if (!pinject_preload_has(value, preload)) {
+        size = put(out, size, preload, strlen(preload));
+        size = put(out, size, ":", 1);
+        return put(out, size, value, strlen(value));
+    }
+    while (*value) {
+        size_t length = token_length(value);
+        if (length > 0 && token_is_ours(value, length, preload))
+            size = put(out, size, preload, strlen(preload));
+        else
+            size = put(out, size, value, length);
+        if (value[length] != 0)
+            size = put(out, size, value + length++, 1);
+        value += length;
+    }
+    return size;
+}
+
+size_t pinject_preload_leave(const char *value, const char *preload, char *out, bool *ret_gone)
+{
+    size_t size = 0;
+    bool had = false, separated = false;
+    while (*value) {
+        size_t length = token_length(value);
+        bool ours = length > 0 && token_is_ours(value, length, preload);
+        bool last = value[length] == 0;
+        if (ours) {
+            had = true;
+            separated = !last;
+            /* The separator behind goes too; behind the last object there is none, so that the one before goes. */
+            if (last && size > 0)
+                size--;
+        } else {
+            size = put(out, size, value, length + !last);
+        }
+        value += length + !last;
+    }
+    *ret_gone = had && size == 0 && !separated;
+    return size;
+}
+
+const char *pinject_env_value(char *const *envp, const char *name_and_equals)
+{
+    size_t size = strlen(name_and_equals);
+    for (; envp && *envp; envp++)
+        if (strncmp(*envp, name_and_equals, size) == 0)
+            return *envp + size;
+    return NULL;
+}
+
+static bool starts(const char *entry, const char *name)
+{
+    return strncmp(entry, name, strlen(name)) == 0;
+}
+
+static bool session_is_ours(const char *entry, struct pinject_ours ours)
+{
+    return !ours.session || strcmp(entry, ours.session) == 0;
+}
+
+/* What becomes of one entry. */
+enum verdict { KEEP, DROP, CHANGE };
+
+static enum verdict judge(const struct pinject_env_plan *plan, size_t index, const char *entry, size_t *ret_size)
+{
+    *ret_size = 0;
+    if (entry[0] == 'P' && starts(entry, SESSION))
+        return !plan->join && session_is_ours(entry, plan->ours) ? DROP : KEEP;
+    if (entry[0] != 'L' || !starts(entry, PRELOAD))
+        return KEEP;
+    const char *value = entry + strlen(PRELOAD);
+    bool gone = false;
+    size_t size;
+    if (plan->join && index != plan->preload_at)
+        return KEEP;
+    if (plan->join) {
+        size = pinject_preload_join(value, plan->ours.preload, NULL);
+    } else {
+        if (!pinject_preload_has(value, plan->ours.preload))
+            return KEEP;
+        size = pinject_preload_leave(value, plan->ours.preload, NULL, &gone);
+    }
+    *ret_size = strlen(PRELOAD) + size + 1;
+    return gone ? DROP : CHANGE;
+}
+
+/* An entry's first bytes can be compared, and the whole of it when it is one of the two that we handle: 1; 0: not ours. */
+static int look_at(struct pinject_reach *reach, const char *entry, bool *ret_session)
+{
+    /* Most entries differ from both names in the first byte. */
+    if (!pinject_reach(reach, entry, 1))
+        return -EFAULT;
+    if (*entry != 'P' && *entry != 'L')
+        return 0;
+    const char *name = *entry == 'P' ? SESSION : PRELOAD;
+    for (size_t i = 1; name[i]; i++) {
+        if (!pinject_reach(reach, entry + i, 1))
+            return -EFAULT;
+        if (entry[i] != name[i])
+            return 0;
+    }
+    long length = pinject_reach_length(reach, entry, PINJECT_ENV_STRING);
+    if (length < 0)
+        return (int)length;
+    *ret_session = *entry == 'P';
+    return 1;
+}
+
+/* Counts, and finds the variables; every byte that judge() and build read later has been reached here. */
+static int scan(struct pinject_env_plan *plan, bool *ret_foreign)
+{
+    struct pinject_reach reach = {{0}, 0};
+    size_t last_preload = 0;
+    bool has_preload = false;
+    for (;; plan->entries++) {
+        bool session = false;
+        if (!pinject_reach(&reach, plan->envp + plan->entries, sizeof(char *)))
+            return -EFAULT;
+        const char *entry = plan->envp[plan->entries];
+        if (!entry)
+            break;
+        if (plan->entries >= PINJECT_ENV_ENTRIES)
+            return -E2BIG;
+        int found = look_at(&reach, entry, &session);
+        if (found < 0)
+            return found;
+        if (found > 0 && session) {
+            plan->has_session = true;
+            *ret_foreign |= !session_is_ours(entry, plan->ours);
+        } else if (found > 0) {
+            has_preload = true;
+            last_preload = plan->entries;
+        }
+    }
+    plan->preload_at = has_preload ? last_preload : plan->entries;
+    return 0;
+}
+
+int pinject_env_plan(struct pinject_env_plan *plan, char *const *envp, struct pinject_ours ours, bool join)
+{
+    bool foreign = false;
+    *plan = (struct pinject_env_plan){.envp = envp, .ours = ours, .join = join};
+    if (envp) {
+        int error = scan(plan, &foreign);
+        if (error < 0)
+            return error;
+    }
+    if (foreign)
+        return 0;
+    size_t strings = 0;
+    for (size_t i = 0; i < plan->entries; i++) {
+        size_t size;
+        enum verdict verdict = judge(plan, i, envp[i], &size);
+        /* A join that finds its object in there under the right name changes nothing. */
+        if (verdict == DROP)
+            plan->changes = true;
+        if (verdict != CHANGE)
+            continue;
+        strings += size;
+        plan->changes |= !join || size != strlen(envp[i]) + 1 || !strstr(envp[i], ours.preload);
+    }
+    if (join && plan->preload_at == plan->entries) {
+        strings += strlen(PRELOAD) + strlen(ours.preload) + 1;
+        plan->changes = true;
+    }
+    if (join && !plan->has_session)
+        plan->changes = true; /* the session's string is the caller's own */
+    plan->bytes = (plan->entries + 3) * sizeof(char *) + strings;
+    return 0;
+}
+
+static char *write_preload(const struct pinject_env_plan *plan, const char *value, char *out)
+{
+    bool gone;
+    size_t size = put(out, 0, PRELOAD, strlen(PRELOAD));
+    if (!plan->join)
+        size += pinject_preload_leave(value, plan->ours.preload, out + size, &gone);
+    else if (value)
+        size += pinject_preload_join(value, plan->ours.preload, out + size);
+    else
+        size = put(out, size, plan->ours.preload, strlen(plan->ours.preload));
+    out[size] = 0;
+    return out + size + 1;
+}
+
+char **pinject_env_build(const struct pinject_env_plan *plan, void *memory)
+{
+    char **out = memory;
+    char *strings = (char *)(out + plan->entries + 3);
+    size_t count = 0;
+    for (size_t i = 0; i < plan->entries; i++) {
+        size_t size;
+        enum verdict verdict = judge(plan, i, plan->envp[i], &size);
+        if (verdict == KEEP)
+            out[count++] = plan->envp[i];
+        if (verdict != CHANGE)
+            continue;
+        out[count++] = strings;
+        strings = write_preload(plan, plan->envp[i] + strlen(PRELOAD), strings);
+    }
+    /* Ours come last, so that taking them out again moves nobody else's string. */
+    if (plan->join && !plan->has_session)
+        out[count++] = (char *)(uintptr_t)plan->ours.session;
+    if (plan->join && plan->preload_at == plan->entries) {
+        out[count++] = strings;
+        write_preload(plan, NULL, strings);
+    }
+    out[count] = NULL;
+    return out;
+}
+
+size_t pinject_env_leave_in_place(char **envp, struct pinject_ours ours, char *buffer, size_t size)
+{
+    struct pinject_env_plan plan = {.ours = ours};
+    size_t kept = 0, index = 0;
+    bool gone;
+    for (; envp[index]; index++) {
+        size_t needed;
+        char *entry = envp[index];
+        enum verdict verdict = judge(&plan, index, entry, &needed);
+        if (verdict == DROP)
+            continue;
+        if (verdict == CHANGE) {
+            char *out = entry;
+            if (buffer && needed <= size) {
+                out = buffer;
+                memcpy(out, PRELOAD, strlen(PRELOAD));
+                buffer += needed;
+                size -= needed;
+            }
+            char *end = out + strlen(PRELOAD);
+            end += pinject_preload_leave(entry + strlen(PRELOAD), ours.preload, end, &gone);
+            *end = 0;
+            entry = out;
+        }
+        envp[kept++] = entry;
+    }
+    for (size_t i = kept; i < index; i++)
+        envp[i] = NULL;
+    return index - kept;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* pthread_create and thrd_create: the new thread asks for its events before its start routine runs. */
+#include "next.h"
+#include "object.h"
+#include "sys.h"
+#include "thread_pool.h"
+
+#include <errno.h>
+
+/* In the new thread: announces it and gives the record back, so that nothing of ours is left when the program's code runs. */
+__attribute__((noinline)) static struct pinject_thread_record begin(void *data)
+{
+    struct pinject_thread_record record = *(struct pinject_thread_record *)data;
+    pinject_thread_pool_give(data);
+    pinject_object_thread(record.creator);
+    return record;
+}
+
+/* Both end in a tail call (built with -O2): the program's frames stand where they would without us. */
+static void *begin_posix(void *data)
+{
+    struct pinject_thread_record record = begin(data);
+    return record.start.posix(record.argument);
+}
+
+static int begin_c11(void *data)
+{
+    struct pinject_thread_record record = begin(data);
+    return record.start.c11(record.argument);
+}
+
+static struct pinject_thread_record *prepare(union pinject_thread_start start, void *argument)
+{
+    pinject_object_ready();
+    if (!(pinject_object.flags & PINJECT_SESSION_PTHREAD) || !pinject_object_follows())
+        return NULL;
+    struct pinject_thread_record *record = pinject_thread_pool_take();
+    if (!record) {
+        __atomic_fetch_add(&pinject_object.channel.segment->dropped, 1, __ATOMIC_RELAXED);
+        return NULL;
+    }
+    record->creator = sys_gettid();
+    record->start = start;
+    record->argument = argument;
+    return record;
+}
+
+PINJECT_HOOK int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument)
+{
+    struct pinject_thread_record *record = prepare((union pinject_thread_start){.posix = start}, argument);
+    if (!record)
+        return pinject_next()->pthread_create(thread, attr, start, argument);
+    int error = pinject_next()->pthread_create(thread, attr, begin_posix, record);
+    if (error != 0)
+        pinject_thread_pool_give(record);
+    return error;
+}
+
+PINJECT_HOOK int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
+{
+    struct pinject_thread_record *record = prepare((union pinject_thread_start){.c11 = start}, argument);
+    if (!record)
+        return pinject_next()->thrd_create(thread, start, argument);
+    int result = pinject_next()->thrd_create(thread, begin_c11, record);
+    if (result != thrd_success)
+        pinject_thread_pool_give(record);
+    return result;
+}

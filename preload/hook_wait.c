@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The wait family, when the session wants it: the kernel tells the CPU time of an ended child, its end included, which no
+ * event of it has. All of them stay what they are, cancellation points too, as it is libc's function that waits.
+ */
+#include "next.h"
+#include "object.h"
+#include "sys.h"
+
+#include <errno.h>
+
+static bool reports(void)
+{
+    pinject_object_ready();
+    return pinject_object.flags & PINJECT_SESSION_REAPED && pinject_object_follows();
+}
+
+static uint64_t ns_of(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
+}
+
+static void report(pid_t pid, int status, const struct rusage *usage)
+{
+    if (pid > 0 && (WIFEXITED(status) || WIFSIGNALED(status)))
+        pinject_object_reaped(pid, status, ns_of(usage->ru_utime), ns_of(usage->ru_stime));
+}
+
+PINJECT_HOOK pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+    if (!reports())
+        return pinject_next()->wait4(pid, status, options, usage);
+    struct rusage own_usage;
+    int own_status;
+    /* The program's pointers go to the kernel, which judges them; once it wrote there, they can be read. */
+    int *status_to = status ? status : &own_status;
+    struct rusage *usage_to = usage ? usage : &own_usage;
+    pid_t result = pinject_next()->wait4(pid, status_to, options, usage_to);
+    if (result > 0)
+        report(result, *status_to, usage_to);
+    return result;
+}
+
+PINJECT_HOOK pid_t wait3(int *status, int options, struct rusage *usage)
+{
+    return wait4(-1, status, options, usage);
+}
+
+PINJECT_HOOK pid_t waitpid(pid_t pid, int *status, int options)
+{
+    return wait4(pid, status, options, NULL);
+}
+
+PINJECT_HOOK pid_t wait(int *status)
+{
+    return wait4(-1, status, 0, NULL);
+}
+
+static int status_of(const siginfo_t *info)
+{
+    switch (info->si_code) {
+    case CLD_EXITED:
+        return (info->si_status & 0xff) << 8;
+    case CLD_KILLED:
+        return info->si_status & 0x7f;
+    case CLD_DUMPED:
+        return (info->si_status & 0x7f) | 0x80;
+    default:
+        return 0x7f; /* stopped or continued: reported by nobody */
+    }
+}
+
+/*
+ * libc's waitid has no rusage. It waits, and leaves the child; the kernel's then takes exactly that child, without waiting. When
+ * another thread was faster, there is a next round, as the kernel itself would go on waiting.
+ */
+PINJECT_HOOK int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+{
+    if (!(options & WEXITED) || options & WNOWAIT || !reports())
+        return pinject_next()->waitid(type, id, info, options);
+    for (;;) {
+        siginfo_t seen, taken = {.si_pid = 0};
+        struct rusage usage;
+        seen.si_pid = 0;
+        int result = pinject_next()->waitid(type, id, &seen, options | WNOWAIT);
+        if (result < 0 || seen.si_pid == 0)
+            return result < 0 ? result : pinject_next()->waitid(type, id, info, options);
+        int kind = options & ~(WNOHANG);
+        long error = SYS_5(SYS_waitid, P_PID, seen.si_pid, &taken, kind | WNOHANG, &usage);
+        if (error == -ECHILD || (error == 0 && taken.si_pid == 0))
+            continue;
+        if (error < 0)
+            return pinject_next()->waitid(type, id, info, options);
+        report(taken.si_pid, status_of(&taken), &usage);
+        if (info)
+            *info = taken;
+        return 0;
+    }
+}

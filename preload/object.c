@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include "object.h"
+#include "next.h"
+#include "own_environ.h"
+#include "pinject/pinject.h"
+#include "start.h"
+#include "sys.h"
+#include "thread_pool.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct pinject_object pinject_object;
+
+/* Set by the thread that forks, so that its copy in the child tells the child who created it. */
+static __thread int32_t forking_tid __attribute__((tls_model("initial-exec")));
+
+static bool copy_path(char *out, const char *shared)
+{
+    size_t length = strnlen(shared, PINJECT_PATH);
+    if (length == 0 || length >= PINJECT_PATH || shared[0] != '/')
+        return false;
+    memcpy(out, shared, length);
+    out[length] = 0;
+    return true;
+}
+
+static int check_header(struct pinject_segment *segment)
+{
+    struct pinject_object *object = &pinject_object;
+    static const char name[] = PINJECT_ENV_SESSION "=";
+    if (segment->magic != PINJECT_WIRE_MAGIC || segment->version != PINJECT_WIRE_VERSION ||
+        segment->size != sizeof(*segment) || segment->bells_used < 1 || segment->bells_used > PINJECT_BELLS)
+        return -EPROTO;
+    if (__atomic_load_n(&segment->closed, __ATOMIC_RELAXED))
+        return -ESTALE;
+    memcpy(object->session, name, sizeof(name));
+    if (!copy_path(object->session + sizeof(name) - 1, segment->path) || !copy_path(object->preload, segment->preload))
+        return -EPROTO;
+    object->ours = (struct pinject_ours){object->session, object->preload};
+    object->channel = (struct pinject_channel){segment, segment->bells_used, segment->wait_us};
+    object->flags = segment->flags;
+    /* A path with a blank or a colon cannot stand in LD_PRELOAD: new images would complain, so none is followed. */
+    if (strpbrk(object->preload, ": "))
+        object->flags &= ~(uint32_t)(PINJECT_SESSION_VFORK | PINJECT_SESSION_EXEC);
+    return 0;
+}
+
+static bool same_pid_namespace(const struct pinject_segment *segment)
+{
+    struct statx status;
+    if (sys_statx(AT_FDCWD, "/proc/self/ns/pid", 0, STATX_INO, &status) < 0)
+        return true; /* no /proc here; the segment's path was reachable, so take it for the same container */
+    return status.stx_ino == segment->pid_namespace;
+}
+
+int pinject_object_open(const char *path)
+{
+    struct pinject_segment *segment;
+    struct statx status;
+    int fd = sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return fd;
+    int error = sys_statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_SIZE, &status);
+    if (error == 0 && (!S_ISREG(status.stx_mode) || status.stx_size != sizeof(*segment)))
+        error = -EPROTO;
+    segment = error < 0 ? NULL : sys_map(sizeof(*segment), PROT_READ | PROT_WRITE, MAP_SHARED, fd);
+    sys_close(fd);
+    if (error < 0)
+        return error;
+    if (sys_failed(segment))
+        return (int)(intptr_t)segment;
+    error = check_header(segment);
+    if (error == 0 && !same_pid_namespace(segment)) {
+        __atomic_fetch_add(&segment->foreign, 1, __ATOMIC_RELAXED);
+        error = -EXDEV;
+    }
+    if (error < 0)
+        sys_unmap(segment, sizeof(*segment));
+    return error;
+}
+
+static struct pinject_claim claim(uint32_t kind, uint32_t flags, int32_t parent_tid)
+{
+    int32_t tid = sys_gettid();
+    struct pinject_claim mine = pinject_request_claim(&pinject_object.channel, tid);
+    if (!mine.slot)
+        return mine;
+    mine.slot->kind = kind;
+    mine.slot->flags = flags;
+    mine.slot->pid = sys_getpid();
+    mine.slot->tid = tid;
+    mine.slot->ppid = sys_getppid();
+    mine.slot->parent_tid = parent_tid;
+    mine.slot->startup_ns = sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    return mine;
+}
+
+static void ask(uint32_t kind, uint32_t flags, int32_t parent_tid)
+{
+    struct pinject_claim mine = claim(kind, flags, parent_tid);
+    if (mine.slot)
+        pinject_request_send(&pinject_object.channel, mine);
+}
+
+/* The executable's path and the command line; what does not fit, or was not given to us, is in /proc. */
+static void write_text(struct pinject_slot *slot)
+{
+    const struct pinject_object *object = &pinject_object;
+    long size = sys_readlink("/proc/self/exe", slot->text, PINJECT_TEXT - 1);
+    size_t at = size > 0 ? (size_t)size : 0;
+    slot->text[at++] = 0;
+    slot->exec_size = (uint32_t)at;
+    if (object->argc <= 0)
+        slot->flags |= PINJECT_REQUEST_TEXT_CUT;
+    for (int i = 0; i < object->argc && object->argv[i]; i++) {
+        size_t length = strlen(object->argv[i]) + 1;
+        if (length > PINJECT_TEXT - at) {
+            slot->flags |= PINJECT_REQUEST_TEXT_CUT;
+            break;
+        }
+        memcpy(slot->text + at, object->argv[i], length);
+        at += length;
+    }
+    slot->cmdline_size = (uint32_t)at - slot->exec_size;
+}
+
+static void announce_image(void)
+{
+    bool covered = pinject_request_covered(&pinject_object.channel, sys_gettid());
+    struct pinject_claim mine =
+        covered ? claim(PINJECT_IMAGE, PINJECT_REQUEST_NO_REPLY, 0) : claim(PINJECT_PROCESS, 0, 0);
+    if (!mine.slot)
+        return;
+    write_text(mine.slot);
+    pinject_request_send(&pinject_object.channel, mine);
+}
+
+/* The session of the environment, or a new one for a bare LD_PRELOAD. */
+static int find_session(char **envp)
+{
+    const char *path = pinject_env_value(envp, PINJECT_ENV_SESSION "=");
+    if (path)
+        return pinject_object_open(path);
+    const char *preload = pinject_env_value(envp, "LD_PRELOAD=");
+    if (!preload || !pinject_preload_has(preload, NULL))
+        return -ENOENT; /* linked, dlopened, or in /etc/ld.so.preload: nobody asked for a session */
+    int error = pinject_start(envp);
+    pinject_object.environ_join = error == 0 && pinject_object.flags & PINJECT_SESSION_VFORK;
+    return error;
+}
+
+static void init(int argc, char **argv, char **envp)
+{
+    struct pinject_object *object = &pinject_object;
+    pinject_next();
+    if (!envp || getauxval(AT_SECURE))
+        return;
+    object->argc = argc;
+    object->argv = argv;
+    int error = find_session(envp);
+    if (error == -EXDEV)
+        return; /* the variables stay: what is in there is counted, each time */
+    /* libc and posix_spawn users pass environ on; where their children are not followed, they must not see us. */
+    if (error < 0 || object->environ_join || !(object->flags & PINJECT_SESSION_VFORK))
+        pinject_own_environ_leave(envp, error < 0 ? (struct pinject_ours){NULL, NULL} : object->ours);
+    if (error < 0)
+        return;
+    object->pid = sys_getpid();
+    pthread_atfork(pinject_object_before_fork, NULL, pinject_object_forked);
+    __atomic_store_n(&object->standing, PINJECT_FOLLOWED, __ATOMIC_RELEASE);
+    announce_image();
+}
+
+void pinject_object_init(int argc, char **argv, char **envp)
+{
+    struct pinject_object *object = &pinject_object;
+    uint32_t expected = 0;
+    int saved = errno;
+    if (!envp)
+        envp = environ;
+    if (!envp) /* a hook in .preinit_array: the constructor will know more */
+        return;
+    if (!__atomic_compare_exchange_n(&object->begun, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    init(argc, argv, envp);
+    __atomic_store_n(&object->begun, 2, __ATOMIC_RELEASE);
+    errno = saved;
+}
+
+/*
+ * The object is linked with -z initfirst: this runs before the constructors of every other object, so that their work is
+ * seen, the threads they make are followed, and nobody has yet kept a pointer into the environment that may be changed.
+ */
+__attribute__((constructor)) static void begin(int argc, char **argv, char **envp)
+{
+#ifdef __GLIBC__
+    pinject_object_init(argc, argv, envp);
+#else
+    (void)argc, (void)argv, (void)envp;
+    pinject_object_init(0, NULL, NULL);
+#endif
+}
+
+void pinject_object_thread(int32_t creator)
+{
+    if (pinject_object_follows())
+        ask(PINJECT_THREAD, 0, creator);
+}
+
+void pinject_object_arm(void)
+{
+    ask(PINJECT_ARM, 0, 0);
+}
+
+void pinject_object_snapshot(void)
+{
+    ask(PINJECT_SNAPSHOT, 0, 0);
+}
+
+void pinject_object_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t stime_ns)
+{
+    struct pinject_claim mine = claim(PINJECT_REAPED, PINJECT_REQUEST_NO_REPLY, 0);
+    if (!mine.slot)
+        return;
+    mine.slot->pid = pid;
+    mine.slot->status = status;
+    mine.slot->utime_ns = utime_ns;
+    mine.slot->stime_ns = stime_ns;
+    pinject_request_send(&pinject_object.channel, mine);
+}
+
+void pinject_object_before_fork(void)
+{
+    forking_tid = sys_gettid();
+}
+
+void pinject_object_forked(void)
+{
+    struct pinject_object *object = &pinject_object;
+    int32_t parent_tid = forking_tid;
+    if (parent_tid == 0 || object->standing != PINJECT_FOLLOWED)
+        return; /* not prepared: fork() came here already, through _Fork() */
+    forking_tid = 0;
+    object->pid = sys_getpid();
+    pinject_thread_pool_reset();
+    /* A parent outside our namespace has no pid here: the first child after unshare(CLONE_NEWPID). */
+    bool foreign = sys_getppid() == 0;
+    if (foreign)
+        __atomic_fetch_add(&object->channel.segment->foreign, 1, __ATOMIC_RELAXED);
+    if (!foreign && object->flags & PINJECT_SESSION_FORK && pinject_object_follows()) {
+        ask(PINJECT_FORK, 0, parent_tid);
+        return;
+    }
+    object->standing = PINJECT_LEFT;
+    sys_unmap(object->channel.segment, sizeof(struct pinject_segment));
+    object->channel.segment = NULL;
+    if (object->flags & PINJECT_SESSION_VFORK)
+        pinject_own_environ_forget(object->ours);
+}
+
+bool pinject_active(void)
+{
+    return pinject_object_follows();
+}

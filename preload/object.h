@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* What the object knows of itself, and the requests that its hooks make. Nothing here changes errno. */
+#ifndef PINJECT_PRELOAD_OBJECT_H
+#define PINJECT_PRELOAD_OBJECT_H
+
+#include "environ.h"
+#include "request.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum pinject_standing {
+    PINJECT_NOTHING,  /* no session: the hooks only call on */
+    PINJECT_FOLLOWED,
+    PINJECT_LEFT,     /* child of fork that is not followed: what it execs must not be either */
+};
+
+/*
+ * The one state of this process. Written by the constructor and by the only thread of a forked child, so that it is read
+ * without locks; a vfork child must not write it.
+ */
+struct pinject_object {
+    uint32_t begun;     /* 0, 1: init runs, 2: done */
+    uint32_t standing;  /* enum pinject_standing */
+    uint32_t flags;     /* enum pinject_session_flags, of the segment */
+    int32_t pid;
+    struct pinject_channel channel;
+    struct pinject_ours ours;
+    bool environ_join;  /* environ is to get our variables as soon as libc has set it up (start.c) */
+    int argc;
+    char **argv;
+    char session[sizeof(PINJECT_ENV_SESSION "=") + PINJECT_PATH];
+    char preload[PINJECT_PATH];
+};
+
+extern struct pinject_object pinject_object;
+
+/* Idempotent; every hook may be the first to come here, when another object's constructor runs before ours. */
+void pinject_object_init(int argc, char **argv, char **envp);
+
+static inline void pinject_object_ready(void)
+{
+    if (__builtin_expect(__atomic_load_n(&pinject_object.begun, __ATOMIC_ACQUIRE) == 0, 0))
+        pinject_object_init(0, NULL, NULL);
+}
+
+/* Whether this process is followed by a session that still runs. */
+static inline bool pinject_object_follows(void)
+{
+    return pinject_object.standing == PINJECT_FOLLOWED &&
+           !__atomic_load_n(&pinject_object.channel.segment->closed, __ATOMIC_RELAXED);
+}
+
+/* Requests; each waits, for a bounded time, where wire.h says that there is a reply. */
+void pinject_object_thread(int32_t creator);
+void pinject_object_arm(void);
+void pinject_object_snapshot(void);
+void pinject_object_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t stime_ns);
+
+/* Before fork, in the parent; and afterwards in the child: forget what was the parent's, ask for events of its own. */
+void pinject_object_before_fork(void);
+void pinject_object_forked(void);
+
+/* The session's file, mapped and checked: 0, -ENOENT ... when it is none of ours, -EXDEV in another pid namespace. */
+int pinject_object_open(const char *path);
+
+#endif

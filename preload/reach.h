@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading vectors and strings that a program hands to execve: they may be wild, and then the kernel answers EFAULT; we must
+ * not crash before it can. Context: anywhere, also a vfork child and a signal handler. Memory that another thread unmaps
+ * while we read is that program's race, as it would be for libc.
+ */
+#ifndef PINJECT_PRELOAD_REACH_H
+#define PINJECT_PRELOAD_REACH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Pages that were found readable; {0} to begin with. */
+struct pinject_reach {
+    uintptr_t pages[4];
+    uint32_t next;
+};
+
+/* Whether every byte of [address, address + size) can be read. */
+bool pinject_reach(struct pinject_reach *reach, const void *address, size_t size);
+
+/* Length of a string, or -EFAULT when it leaves readable memory, -E2BIG when it is longer than `limit`. */
+long pinject_reach_length(struct pinject_reach *reach, const char *string, size_t limit);
+
+/* Whether the stack below the caller has room for `size` bytes (and some more): a guard page within it says no. */
+bool pinject_reach_stack(size_t size);
+
+#endif

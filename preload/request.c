@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "request.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+enum {
+    CLAIM_ROUNDS = 4,
+    CLAIM_PAUSE_NS = 500000,
+};
+
+bool pinject_request_covered(const struct pinject_channel *channel, int32_t tid)
+{
+    if (tid < 0 || tid >= PINJECT_TASKS)
+        return false;
+    /* Pairs with the collector's release before it answers. */
+    uint64_t word = __atomic_load_n(&channel->segment->covered[tid / 64], __ATOMIC_ACQUIRE);
+    return word >> (tid % 64) & 1;
+}
+
+static bool claim_slot(struct pinject_segment *segment, uint32_t index, struct pinject_claim *ret_claim)
+{
+    struct pinject_slot *slot = &segment->slots[index];
+    uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_RELAXED);
+    if (PINJECT_STATE_PHASE(state) != PINJECT_FREE)
+        return false;
+    uint32_t generation = PINJECT_STATE_GENERATION(state) + 1;
+    /* Acquire: what the last owner and the collector did with the slot is over before we write to it. */
+    if (!__atomic_compare_exchange_n(&slot->state, &state, PINJECT_STATE(generation, PINJECT_CLAIMED), false,
+                                     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return false;
+    *ret_claim = (struct pinject_claim){slot, index, generation};
+    return true;
+}
+
+struct pinject_claim pinject_request_claim(const struct pinject_channel *channel, int32_t tid)
+{
+    struct pinject_segment *segment = channel->segment;
+    struct pinject_claim claim = {NULL, 0, 0};
+    for (int round = 0; round < CLAIM_ROUNDS; round++) {
+        uint32_t first = __atomic_fetch_add(&segment->hint, 1, __ATOMIC_RELAXED);
+        for (uint32_t i = 0; i < PINJECT_SLOTS; i++) {
+            if (!claim_slot(segment, (first + i) % PINJECT_SLOTS, &claim))
+                continue;
+            __atomic_store_n(&claim.slot->owner, tid, __ATOMIC_RELAXED);
+            memset(&claim.slot->kind, 0, offsetof(struct pinject_slot, text) - offsetof(struct pinject_slot, kind));
+            return claim;
+        }
+        if (__atomic_load_n(&segment->stalled, __ATOMIC_RELAXED))
+            break;
+        sys_sleep_ns(CLAIM_PAUSE_NS);
+    }
+    __atomic_fetch_add(&segment->dropped, 1, __ATOMIC_RELAXED);
+    return claim;
+}
+
+static void ring_bell(const struct pinject_channel *channel, uint32_t index)
+{
+    struct pinject_segment *segment = channel->segment;
+    int cpu = sched_getcpu();
+    uint32_t number = cpu >= 0 && cpu < PINJECT_CPUS ? segment->bell_of_cpu[cpu] : 0;
+    struct pinject_bell *bell = &segment->bells[number < channel->bells_used ? number : 0];
+    /* Pairs with the door's exchange, acquire. */
+    __atomic_fetch_or(&bell->pending[index / 64], 1ull << (index % 64), __ATOMIC_RELEASE);
+    __atomic_fetch_add(&bell->count, 1, __ATOMIC_SEQ_CST);
+    /* Sequentially consistent with the door, which sets sleeping and then looks at count and pending once more. */
+    if (__atomic_load_n(&bell->sleeping, __ATOMIC_SEQ_CST))
+        sys_futex_wake(&bell->count, 1);
+}
+
+static void give_back(struct pinject_claim claim)
+{
+    uint32_t expected = PINJECT_STATE(claim.generation, PINJECT_ANSWERED);
+    /* Release: our reading of the result is over. Nobody else frees an answered slot of a living owner. */
+    __atomic_compare_exchange_n(&claim.slot->state, &expected, PINJECT_STATE(claim.generation, PINJECT_FREE), false,
+                                __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+/* True when the slot is abandoned, false when the answer came in the last moment or somebody else has the slot. */
+static bool abandon(struct pinject_claim claim)
+{
+    static const uint32_t phases[] = {PINJECT_POSTED, PINJECT_TAKEN, PINJECT_POSTED, PINJECT_TAKEN};
+    for (unsigned i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
+        uint32_t expected = PINJECT_STATE(claim.generation, phases[i]);
+        if (__atomic_compare_exchange_n(&claim.slot->state, &expected, PINJECT_STATE(claim.generation, PINJECT_ABANDONED),
+                                        false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            return true;
+    }
+    return false;
+}
+
+static int wait_for_answer(const struct pinject_channel *channel, struct pinject_claim claim)
+{
+    struct pinject_segment *segment = channel->segment;
+    const uint32_t answered = PINJECT_STATE(claim.generation, PINJECT_ANSWERED);
+    uint64_t limit = sys_clock_ns(CLOCK_MONOTONIC) + (uint64_t)channel->wait_us * 1000;
+    struct timespec deadline = {(time_t)(limit / 1000000000u), (long)(limit % 1000000000u)};
+
+    for (;;) {
+        /* Pairs with the collector's release. */
+        uint32_t state = __atomic_load_n(&claim.slot->state, __ATOMIC_ACQUIRE);
+        if (state == answered) {
+            int result = claim.slot->result;
+            give_back(claim);
+            return result;
+        }
+        uint32_t phase = PINJECT_STATE_PHASE(state);
+        if (PINJECT_STATE_GENERATION(state) != (claim.generation & 0xffffffu) ||
+            (phase != PINJECT_POSTED && phase != PINJECT_TAKEN))
+            return -EPROTO; /* somebody writes into our slot: never wait on that */
+        /* EINTR: a handler of the program ran; EAGAIN: the state changed. The deadline is absolute. */
+        long error = sys_futex_wait_until(&claim.slot->state, state, &deadline);
+        if (error != 0 && error != -EINTR && error != -EAGAIN && abandon(claim)) {
+            __atomic_store_n(&segment->stalled, 1, __ATOMIC_RELAXED);
+            __atomic_fetch_add(&segment->unanswered, 1, __ATOMIC_RELAXED);
+            return -ETIMEDOUT;
+        }
+    }
+}
+
+int pinject_request_send(const struct pinject_channel *channel, struct pinject_claim claim)
+{
+    struct pinject_segment *segment = channel->segment;
+    bool reply = !(claim.slot->flags & PINJECT_REQUEST_NO_REPLY);
+    bool stalled = reply && __atomic_load_n(&segment->stalled, __ATOMIC_RELAXED);
+    if (stalled) {
+        /* Nobody will look at the answer, so that the collector is to free the slot. */
+        claim.slot->flags |= PINJECT_REQUEST_NO_REPLY | PINJECT_REQUEST_NO_WAIT;
+        __atomic_fetch_add(&segment->unanswered, 1, __ATOMIC_RELAXED);
+        reply = false;
+    }
+    claim.slot->time_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    /* Pairs with the collector's acquire. */
+    __atomic_store_n(&claim.slot->state, PINJECT_STATE(claim.generation, PINJECT_POSTED), __ATOMIC_RELEASE);
+    ring_bell(channel, claim.index);
+    if (reply)
+        return wait_for_answer(channel, claim);
+    return stalled ? -EAGAIN : 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Slots of the segment, the object's side: claim, fill, send. The protocol is in pinject/wire.h.
+ * Context: anywhere, also a vfork child (nothing of the process is written) and a signal handler. errno stays.
+ */
+#ifndef PINJECT_PRELOAD_REQUEST_H
+#define PINJECT_PRELOAD_REQUEST_H
+
+#include "pinject/wire.h"
+
+#include <stdbool.h>
+
+/* What the object needs of a segment, checked and copied, because any follower can write to the segment. */
+struct pinject_channel {
+    struct pinject_segment *segment;
+    uint32_t bells_used;
+    uint32_t wait_us;
+};
+
+struct pinject_claim {
+    struct pinject_slot *slot; /* NULL: none was free */
+    uint32_t index;
+    uint32_t generation;
+};
+
+bool pinject_request_covered(const struct pinject_channel *channel, int32_t tid);
+
+/* The slot is cleared but for its text. Without a free one it tries again for a few milliseconds, then counts `dropped`. */
+struct pinject_claim pinject_request_claim(const struct pinject_channel *channel, int32_t tid);
+
+/*
+ * Posts the slot, which the caller gives up. Without PINJECT_REQUEST_NO_REPLY it waits for the answer, at most wait_us; returns
+ * the collector's result, -ETIMEDOUT when none came, -EAGAIN when it did not wait because the collector is stalled.
+ */
+int pinject_request_send(const struct pinject_channel *channel, struct pinject_claim claim);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The collector of a bare LD_PRELOAD. It must never be a child that the program could wait for, nor raise a SIGCHLD, so a bare
+ * clone() makes a process that only __WCLONE sees, which makes the collector and ends at once.
+ */
+#include "start.h"
+#include "object.h"
+#include "sys.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/close_range.h>
+#include <linux/prctl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum {
+    START_LIMIT_MS = 2000,
+    COLLECT_FD = 3,     /* the pipe, in the collector */
+    OUT_OF_THE_WAY = 10,
+};
+
+struct start {
+    char object[PINJECT_PATH];    /* absolute, for LD_PRELOAD */
+    char collector[PINJECT_PATH];
+    char preload_option[PINJECT_PATH + 16];
+    char **envp;
+    int news[2];
+};
+
+/* The object may have been named relative to the directory where the first process started. */
+static bool find_object(struct start *start)
+{
+    Dl_info info;
+    char link[64];
+    if (!dladdr(&pinject_object, &info) || !info.dli_fname)
+        return false;
+    int fd = sys_open(info.dli_fname, O_PATH | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    long size = sys_readlink(link, start->object, sizeof(start->object) - 1);
+    sys_close(fd);
+    if (size <= 0 || start->object[0] != '/')
+        return false;
+    start->object[size] = 0;
+    return true;
+}
+
+/* Beside the object, or where an installation or a build tree has it. */
+static bool find_collector(struct start *start)
+{
+    static const char *const places[] = {"pinject-run", "../bin/pinject-run", "../../bin/pinject-run",
+                                         "../collector/pinject-run"};
+    const char *wish = pinject_env_value(start->envp, PINJECT_ENV_COLLECTOR "=");
+    if (wish && *wish) {
+        size_t size = strnlen(wish, sizeof(start->collector));
+        if (size >= sizeof(start->collector) || !sys_exists(wish))
+            return false;
+        memcpy(start->collector, wish, size + 1);
+        return true;
+    }
+    const char *slash = strrchr(start->object, '/');
+    size_t folder = (size_t)(slash - start->object) + 1;
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        if (folder + strlen(places[i]) >= sizeof(start->collector))
+            continue;
+        memcpy(start->collector, start->object, folder);
+        strcpy(start->collector + folder, places[i]);
+        if (sys_exists(start->collector))
+            return true;
+    }
+    return false;
+}
+
+static long plain_clone(void)
+{
+    /* No exit signal, memory copied. No libc function knows of the child, so it calls none that has state. */
+    return SYS_5(SYS_clone, 0, 0, 0, 0, 0);
+}
+
+static _Noreturn void leave(int status)
+{
+    for (;;)
+        SYS_1(SYS_exit_group, status);
+}
+
+/* Descriptors: /dev/null twice, the program's stderr for what is wrong with PINJECT_*, the pipe. Nothing else is kept open. */
+static void set_descriptors(int news)
+{
+    int null = sys_open("/dev/null", O_RDWR);
+    news = (int)SYS_3(SYS_fcntl, news, F_DUPFD, OUT_OF_THE_WAY);
+    null = (int)SYS_3(SYS_fcntl, null, F_DUPFD, OUT_OF_THE_WAY);
+    if (news < 0 || null < 0)
+        leave(127);
+    for (int fd = 0; fd < 3; fd++)
+        if (fd < 2 || SYS_2(SYS_fcntl, 2, F_GETFD) < 0)
+            SYS_3(SYS_dup3, null, fd, 0);
+    SYS_3(SYS_dup3, news, COLLECT_FD, 0);
+    if (SYS_3(SYS_close_range, COLLECT_FD + 1, ~0u, 0) < 0)
+        for (int fd = COLLECT_FD + 1; fd < 65536; fd++)
+            sys_close(fd);
+}
+
+/* The program's dispositions and mask are not the collector's. The kernel's layout of sigaction is all zero for SIG_DFL. */
+static void reset_signals(void)
+{
+    static const uint64_t nothing[8];
+    for (int number = 1; number <= 64; number++)
+        SYS_4(SYS_rt_sigaction, number, nothing, 0, 8);
+    SYS_4(SYS_rt_sigprocmask, SIG_SETMASK, nothing, 0, 8);
+}
+
+/* Own memory by now: the vector may be edited. */
+static void drop_preload(char **envp)
+{
+    size_t kept = 0;
+    for (size_t i = 0; envp[i]; i++)
+        if (strncmp(envp[i], "LD_PRELOAD=", 11) != 0)
+            envp[kept++] = envp[i];
+    envp[kept] = NULL;
+}
+
+static _Noreturn void become_collector(struct start *start)
+{
+    static char name[] = "pinject-run", option[] = "--collect=3";
+    char *argv[] = {name, option, start->preload_option, NULL};
+    SYS_0(SYS_setsid);
+    if (plain_clone() != 0)
+        leave(0);
+    set_descriptors(start->news[1]);
+    reset_signals();
+    drop_preload(start->envp);
+    SYS_3(SYS_execve, start->collector, argv, start->envp);
+    leave(127);
+}
+
+/* A program that adopts orphans shall not adopt ours. */
+static void launch(struct start *start)
+{
+    int adopts = 0;
+    SYS_2(SYS_prctl, PR_GET_CHILD_SUBREAPER, &adopts);
+    if (adopts)
+        SYS_2(SYS_prctl, PR_SET_CHILD_SUBREAPER, 0);
+    long pid = plain_clone();
+    if (pid == 0)
+        become_collector(start);
+    while (pid > 0 && SYS_4(SYS_wait4, pid, 0, __WCLONE, 0) == -EINTR)
+        continue;
+    if (adopts)
+        SYS_2(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1);
+}
+
+/* One line: the path of the session, or "!". False: the collector is gone, silent, or has said no. */
+static bool read_news(int fd, char *line, size_t size)
+{
+    uint64_t limit = sys_clock_ns(CLOCK_MONOTONIC) + START_LIMIT_MS * 1000000ull;
+    size_t at = 0;
+    while (at < size) {
+        uint64_t now = sys_clock_ns(CLOCK_MONOTONIC);
+        struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+        struct timespec rest = {0, 0};
+        if (now >= limit)
+            return false;
+        rest.tv_sec = (time_t)((limit - now) / 1000000000u);
+        rest.tv_nsec = (long)((limit - now) % 1000000000u);
+        if (SYS_5(SYS_ppoll, &poll_fd, 1, &rest, 0, 0) <= 0)
+            continue;
+        long got = sys_read(fd, line + at, size - at);
+        if (got <= 0 && got != -EINTR)
+            return false;
+        at += got > 0 ? (size_t)got : 0;
+        if (at > 0 && line[at - 1] == '\n') {
+            line[at - 1] = 0;
+            return line[0] == '/';
+        }
+    }
+    return false;
+}
+
+int pinject_start(char **envp)
+{
+    static struct start start; /* once in a process; too large for the stack of an unknown program */
+    char path[PINJECT_PATH + 2];
+    start.envp = envp;
+    if (!find_object(&start) || !find_collector(&start))
+        return -ENOENT;
+    snprintf(start.preload_option, sizeof(start.preload_option), "--preload=%s", start.object);
+    int error = (int)SYS_2(SYS_pipe2, start.news, O_CLOEXEC);
+    if (error < 0)
+        return error;
+    launch(&start);
+    sys_close(start.news[1]);
+    bool ready = read_news(start.news[0], path, sizeof(path));
+    sys_close(start.news[0]);
+    return ready ? pinject_object_open(path) : -ECHILD;
+}
+

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * System calls without libc: they return -errno and touch neither errno nor any thread state, so they may be used on borrowed
+ * memory (child of vfork), in signal handlers, in a child of a multithreaded process and before libc has initialised itself.
+ */
+#ifndef PINJECT_PRELOAD_SYS_H
+#define PINJECT_PRELOAD_SYS_H
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/stat.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#if !defined(__x86_64__) && !defined(__aarch64__)
+#include <errno.h>
+#include <unistd.h>
+#endif
+
+static inline long sys_call(long number, long a, long b, long c, long d, long e, long f)
+{
+#if defined(__x86_64__)
+    long result;
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+#elif defined(__aarch64__)
+    register long x8 __asm__("x8") = number;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+    return x0;
+#else
+    int saved = errno;
+    long result = syscall(number, a, b, c, d, e, f);
+    if (result == -1)
+        result = -errno;
+    errno = saved;
+    return result;
+#endif
+}
+
+#define SYS_0(number) sys_call(number, 0, 0, 0, 0, 0, 0)
+#define SYS_1(number, a) sys_call(number, (long)(a), 0, 0, 0, 0, 0)
+#define SYS_2(number, a, b) sys_call(number, (long)(a), (long)(b), 0, 0, 0, 0)
+#define SYS_3(number, a, b, c) sys_call(number, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define SYS_4(number, a, b, c, d) sys_call(number, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define SYS_5(number, a, b, c, d, e) sys_call(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
+#define SYS_6(number, a, b, c, d, e, f) sys_call(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+static inline int sys_getpid(void)
+{
+    return (int)SYS_0(SYS_getpid);
+}
+
+static inline int sys_getppid(void)
+{
+    return (int)SYS_0(SYS_getppid);
+}
+
+static inline int sys_gettid(void)
+{
+    return (int)SYS_0(SYS_gettid);
+}
+
+static inline int sys_open(const char *path, int flags)
+{
+    return (int)SYS_4(SYS_openat, AT_FDCWD, path, flags, 0);
+}
+
+static inline int sys_close(int fd)
+{
+    return (int)SYS_1(SYS_close, fd);
+}
+
+static inline long sys_read(int fd, void *bytes, size_t size)
+{
+    return SYS_3(SYS_read, fd, bytes, size);
+}
+
+static inline long sys_pread(int fd, void *bytes, size_t size, uint64_t offset)
+{
+    return SYS_4(SYS_pread64, fd, bytes, size, offset);
+}
+
+static inline long sys_readlink(const char *path, char *bytes, size_t size)
+{
+    return SYS_4(SYS_readlinkat, AT_FDCWD, path, bytes, size);
+}
+
+/* The layout of struct stat differs between architectures and libcs; that of statx does not. */
+static inline int sys_statx(int fd, const char *path, int flags, unsigned mask, struct statx *ret_status)
+{
+    return (int)SYS_5(SYS_statx, fd, path, flags, mask, ret_status);
+}
+
+static inline bool sys_exists(const char *path)
+{
+    return SYS_3(SYS_faccessat, AT_FDCWD, path, 0) == 0;
+}
+
+static inline bool sys_failed(const void *mapping)
+{
+    return (uintptr_t)mapping >= (uintptr_t)-4095;
+}
+
+static inline void *sys_map(size_t size, int protection, int flags, int fd)
+{
+    return (void *)SYS_6(SYS_mmap, 0, size, protection, flags, fd, 0);
+}
+
+static inline void sys_unmap(void *mapping, size_t size)
+{
+    SYS_2(SYS_munmap, mapping, size);
+}
+
+static inline long sys_futex_wake(uint32_t *word, int count)
+{
+    return SYS_3(SYS_futex, word, FUTEX_WAKE, count);
+}
+
+/* Until the word is not `expected` any more, a wake, a signal, or the absolute time of CLOCK_MONOTONIC. */
+static inline long sys_futex_wait_until(uint32_t *word, uint32_t expected, const struct timespec *deadline)
+{
+    return SYS_6(SYS_futex, word, FUTEX_WAIT_BITSET, expected, deadline, 0, FUTEX_BITSET_MATCH_ANY);
+}
+
+static inline uint64_t sys_clock_ns(clockid_t id)
+{
+    struct timespec now = {0, 0};
+    clock_gettime(id, &now); /* the vDSO's; falls back to a system call that cannot fail for these clocks */
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static inline void sys_sleep_ns(uint32_t ns)
+{
+    struct timespec pause = {0, (long)ns};
+    SYS_2(SYS_nanosleep, &pause, 0);
+}
+
+#endif

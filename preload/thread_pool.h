@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* What a new thread is told by its creator, without the program's malloc. */
+#ifndef PINJECT_PRELOAD_THREAD_POOL_H
+#define PINJECT_PRELOAD_THREAD_POOL_H
+
+#include <stdint.h>
+#include <threads.h>
+
+union pinject_thread_start {
+    void *(*posix)(void *);
+    thrd_start_t c11;
+};
+
+struct pinject_thread_record {
+    uint32_t used;
+    int32_t creator; /* tid */
+    union pinject_thread_start start;
+    void *argument;
+};
+
+/* NULL when there is neither a free record nor memory. Lock-free; signal handlers may come in between. */
+struct pinject_thread_record *pinject_thread_pool_take(void);
+void pinject_thread_pool_give(struct pinject_thread_record *record);
+
+/* In a child of fork: the threads that were to start have not come along. */
+void pinject_thread_pool_reset(void);
+
+#endif
