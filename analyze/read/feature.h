@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* The feature sections of one file (or their records in a pipe's): who recorded what, where, with what. */
+#ifndef ANALYZE_READ_FEATURE_H
+#define ANALYZE_READ_FEATURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/read/arena.h"
+#include "analyze/read/attr.h"
+
+enum { FEATURE_BITS = 256, FEATURE_ID_SIZE = 20 };
+
+struct feature_build_id {
+    const char *path;
+    unsigned char id[FEATURE_ID_SIZE];
+    uint8_t size;
+    bool kernel;
+};
+
+struct features {
+    struct arena *arena;          /* holds everything below */
+    uint64_t present[FEATURE_BITS / 64];
+    const char *hostname, *osrelease, *version, *arch, *cpudesc; /* "" when unknown */
+    uint32_t cpus;
+    uint64_t memory_kb;
+    const char **arguments;       /* of the recorder */
+    uint32_t argument_count;
+    struct feature_build_id *build_ids; /* plain memory */
+    uint32_t build_id_count, build_id_capacity;
+    uint64_t sample_first_ns, sample_last_ns;
+    uint64_t wall_ns, clock_ns;   /* the same moment: CLOCK_REALTIME and the samples' clock; 0: unknown */
+    uint32_t compression;         /* 1: zstd */
+    const unsigned char *pinject; /* our own section, see pinject/format.h */
+    size_t pinject_size;
+};
+
+void features_init(struct features *features, struct arena *arena);
+void features_release(struct features *features);
+
+/* NULL when it has none. */
+const char *feature_name(uint32_t number);
+static inline bool feature_present(const struct features *features, uint32_t number)
+{
+    return number < FEATURE_BITS && (features->present[number / 64] >> (number % 64) & 1);
+}
+
+/*
+ * Takes section NUMBER with its CONTENT; a broken section gives what could be read of it. Names of events go to ATTRS.
+ * 0 or -ENOMEM.
+ */
+int feature_take(struct features *features, struct attr_list *attrs, uint32_t number, struct cursor content);
+/* One struct build_id_event without its header. */
+int feature_take_build_id(struct features *features, struct cursor content, uint16_t misc);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/read/item.h"
+
+#include <stddef.h>
+
+bool item_next(struct cursor *section, struct item *ret)
+{
+    uint32_t type = cursor_u32(section), size = cursor_u32(section);
+    if (section->failed || size < sizeof(struct pinject_item))
+        return false;
+    *ret = (struct item){type, cursor_part(section, size - sizeof(struct pinject_item))};
+    return !ret->body.failed;
+}
+
+bool item_session(struct item *item, struct pinject_item_session *ret)
+{
+    struct cursor *body = &item->body;
+    /* The id is bytes rather than numbers: never swapped, so that it is the same text everywhere. */
+    const void *id = cursor_bytes(body, sizeof(ret->id));
+    if (id)
+        __builtin_memcpy(ret->id, id, sizeof(ret->id));
+    ret->start_ns = cursor_u64(body);
+    ret->start_realtime_ns = cursor_u64(body);
+    ret->flags = cursor_u32(body);
+    ret->root = (int32_t)cursor_u32(body);
+    ret->uid = cursor_u32(body);
+    ret->arguments = cursor_u32(body);
+    ret->bare = cursor_u32(body);
+    ret->exclude_kernel = cursor_u32(body);
+    return !body->failed;
+}
+
+bool item_task(struct item *item, struct pinject_item_task *ret)
+{
+    struct cursor *body = &item->body;
+    ret->pid = (int32_t)cursor_u32(body);
+    ret->tid = (int32_t)cursor_u32(body);
+    ret->ppid = (int32_t)cursor_u32(body);
+    ret->parent_tid = (int32_t)cursor_u32(body);
+    ret->flags = cursor_u32(body);
+    ret->source = cursor_u32(body);
+    ret->status = (int32_t)cursor_u32(body);
+    ret->kind = (int32_t)cursor_u32(body);
+    ret->start_ns = cursor_u64(body);
+    ret->end_ns = cursor_u64(body);
+    ret->startup_ns = cursor_u64(body);
+    ret->exit_ns = cursor_u64(body);
+    ret->lost = cursor_u64(body);
+    ret->samples = cursor_u64(body);
+    return !body->failed;
+}
+
+bool item_image(struct item *item, struct pinject_item_image *ret)
+{
+    ret->start_ns = cursor_u64(&item->body);
+    ret->number = cursor_u32(&item->body);
+    ret->arguments = cursor_u32(&item->body);
+    return !item->body.failed;
+}
+
+bool item_count(struct item *item, struct pinject_item_count *ret)
+{
+    struct cursor *body = &item->body;
+    ret->value = cursor_u64(body);
+    ret->enabled_ns = cursor_u64(body);
+    ret->running_ns = cursor_u64(body);
+    ret->lost = cursor_u64(body);
+    ret->event = cursor_u32(body);
+    ret->image = cursor_u32(body);
+    ret->nanoseconds = cursor_u32(body);
+    ret->reserved = cursor_u32(body);
+    return !body->failed;
+}
+
+bool item_coverage(struct item *item, struct pinject_item_coverage *ret)
+{
+    struct cursor *body = &item->body;
+    ret->cpu_ns = cursor_u64(body);
+    ret->attributed_ns = cursor_u64(body);
+    ret->tasks = cursor_u64(body);
+    ret->files = cursor_u64(body);
+    ret->collector_ns = cursor_u64(body);
+    ret->complete = cursor_u32(body);
+    ret->reserved = cursor_u32(body);
+    return !body->failed;
+}
+
+bool item_unseen(struct item *item, struct pinject_item_unseen *ret)
+{
+    ret->count = cursor_u64(&item->body);
+    ret->cpu_ns = cursor_u64(&item->body);
+    return !item->body.failed;
+}
+
+const char *item_string(struct item *item)
+{
+    const char *text = cursor_string(&item->body);
+    return text ? text : "";
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* The items of our own feature section (pinject/format.h), out of bytes that nobody vouches for. */
+#ifndef ANALYZE_READ_ITEM_H
+#define ANALYZE_READ_ITEM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/cursor.h"
+#include "pinject/format.h"
+
+struct item {
+    uint32_t type;       /* enum pinject_item_type */
+    struct cursor body;  /* behind struct pinject_item */
+};
+
+/* False at the end, and where the section is damaged. */
+bool item_next(struct cursor *section, struct item *ret);
+
+/* Each takes the fixed part from the body, which then stands at the strings. False: too short. ret->item is not set. */
+bool item_session(struct item *item, struct pinject_item_session *ret);
+bool item_task(struct item *item, struct pinject_item_task *ret);
+bool item_image(struct item *item, struct pinject_item_image *ret);
+bool item_count(struct item *item, struct pinject_item_count *ret);
+bool item_coverage(struct item *item, struct pinject_item_coverage *ret);
+bool item_unseen(struct item *item, struct pinject_item_unseen *ret);
+
+/* The next string, "" when there is none. */
+const char *item_string(struct item *item);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* One record of the kernel's, taken apart by its event's attributes. Nothing is copied. */
+#ifndef ANALYZE_READ_RECORD_H
+#define ANALYZE_READ_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/read/attr.h"
+
+enum { RECORD_HEADER = 8 };
+
+struct record {
+    uint32_t type;                /* PERF_RECORD_*, or of enum perfdata_record */
+    uint16_t misc;
+    bool swap;
+    const struct attr *attr;      /* NULL: unknown */
+    const unsigned char *payload; /* between the header and the trailer of sample_id_all (samples: all) */
+    size_t payload_size;
+
+    /* From the sample or the trailer; has says which are there (bits of sample_type). */
+    uint64_t has;
+    uint64_t time;
+    uint64_t id;
+    uint32_t pid, tid, cpu;
+
+    /* Samples only. */
+    uint64_t ip, addr, period;
+    const unsigned char *chain;   /* chain_count times 8 bytes in the file's byte order */
+    uint64_t chain_count;
+    uint64_t user_abi;            /* of the registers of user space, 0: none */
+    const unsigned char *user_regs;
+    uint64_t stack_size;          /* bytes of user stack recorded */
+};
+
+/* When RAW, a record of SIZE bytes, happened; 0: it does not say. ATTR may be NULL. */
+uint64_t record_time(const struct attr *attr, const unsigned char *raw, size_t size, uint32_t type, bool swap);
+
+/* RAW[SIZE] is a whole record with its header. 0, or -EBADMSG when it is shorter than its event says. */
+int record_parse(const struct attr *attr, const unsigned char *raw, size_t size, bool swap, struct record *ret);
+
+/* The user register of bit BIT in attr.sample_regs_user. False: not recorded. */
+bool record_user_register(const struct record *record, unsigned bit, uint64_t *ret_value);
+
+static inline struct cursor record_cursor(const struct record *record)
+{
+    struct cursor cursor = cursor_of(record->payload, record->payload_size);
+    cursor.swap = record->swap;
+    return cursor;
+}
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* file_records(): the data section from record to record. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyze/read/bytes.h"
+#include "analyze/read/file.h"
+#include "analyze/read/order.h"
+#include "analyze/read/unzstd.h"
+#include "common/perfdata.h"
+#include "pinject/format.h"
+
+#define LARGEST_RECORD 65536u
+#define COMPRESSED2 83u /* PERF_RECORD_COMPRESSED2, Linux 6.16: says its own size, and is padded */
+#define AHEAD (1u << 20)
+#define HELD_MOST (64u << 20)
+#define HELD_OURS (4u << 20)  /* our files are nearly in order */
+#define UPDATE_NAME 2u
+
+struct stream {
+    struct file *file;
+    struct order order;
+    struct unzstd unzstd;
+    file_each *each;
+    void *context;
+    bool nested;    /* in decompressed records */
+};
+
+static int deliver(void *context, const unsigned char *raw, size_t size)
+{
+    struct stream *stream = context;
+    struct file *file = stream->file;
+    uint32_t type = bytes_u32(raw, file->swap);
+    const struct attr *attr = type < PERFDATA_RECORD_ATTR ? attr_of_record(&file->attrs, raw, size, type, file->swap) : NULL;
+    struct record record;
+    if (type == PERF_RECORD_SAMPLE && !attr) {
+        file->unknown_event++;
+        return 0;
+    }
+    if (record_parse(attr, raw, size, file->swap, &record) < 0) {
+        file->broken++;
+        return 0;
+    }
+    return stream->each(stream->context, &record);
+}
+
+/* Events and features that a pipe has among its records; 0, -ENOMEM. What is broken there is skipped. */
+static int take_attr(struct file *file, struct cursor payload)
+{
+    struct cursor sizes = payload;
+    cursor_u32(&sizes);
+    uint32_t size = cursor_u32(&sizes);
+    if (size == 0)
+        size = PERF_ATTR_SIZE_VER0;
+    struct problem problem = {""};
+    int status = attr_add(&file->attrs, &payload, size, &problem);
+    while (status == 0 && cursor_left(&payload) >= 8)
+        status = attr_add_id(&file->attrs, cursor_u64(&payload), &problem);
+    if (status < 0 && status != -ENOMEM)
+        problem_set(&file->problem, status, "%s", problem.text);
+    return status == -ENOMEM ? status : 0;
+}
+
+static int take_update(struct file *file, struct cursor payload)
+{
+    uint64_t kind = cursor_u64(&payload), id = cursor_u64(&payload);
+    struct attr *attr = attr_with_id(&file->attrs, id);
+    if (payload.failed || kind != UPDATE_NAME || !attr)
+        return 0;
+    attr->name = arena_text(&file->arena, (const char *)payload.at, cursor_left(&payload));
+    return attr->name ? 0 : -ENOMEM;
+}
+
+static int take_description(struct file *file, const unsigned char *raw, size_t size, uint32_t type)
+{
+    struct cursor payload = cursor_of(raw + RECORD_HEADER, size - RECORD_HEADER);
+    payload.swap = file->swap;
+    switch (type) {
+    case PERFDATA_RECORD_ATTR:
+        /* A file of a disk has its events in the header; perf inject leaves the records in, too. */
+        return file->pipe ? take_attr(file, payload) : 0;
+    case PERFDATA_RECORD_EVENT_UPDATE: return take_update(file, payload);
+    case PERFDATA_RECORD_BUILD_ID: return feature_take_build_id(&file->features, payload, bytes_u16(raw + 4, file->swap));
+    case PERFDATA_RECORD_HEADER_FEATURE: {
+        uint64_t number = cursor_u64(&payload);
+        return payload.failed || number >= FEATURE_BITS ? 0 : feature_take(&file->features, &file->attrs, (uint32_t)number, payload);
+    }
+    }
+    return 0;
+}
+
+static int take_records(struct stream *stream, const unsigned char *bytes, size_t size, size_t *ret_taken);
+
+static int decompress(struct stream *stream, const unsigned char *raw, size_t size, uint32_t type)
+{
+    struct file *file = stream->file;
+    const unsigned char *input = raw + RECORD_HEADER;
+    size_t left = size - RECORD_HEADER;
+    if (type == COMPRESSED2) {
+        uint64_t own = left >= 8 ? bytes_u64(input, file->swap) : UINT64_MAX;
+        if (own > left - (left >= 8 ? 8 : 0))
+            return problem_set(&file->problem, -EBADMSG, "a compressed record is damaged"), 0;
+        input += 8;
+        left = (size_t)own;
+    }
+    for (;;) {
+        int status = unzstd_more(&stream->unzstd, &input, &left);
+        if (status == -ENOTSUP)
+            problem_set(&file->problem, status, "its records are compressed (perf record -z), and this program was built without libzstd");
+        else if (status == -EBADMSG)
+            problem_set(&file->problem, status, "a compressed record is damaged");
+        if (status <= 0)
+            return status == -ENOMEM ? status : 0;
+        size_t taken = 0;
+        stream->nested = true;
+        status = take_records(stream, stream->unzstd.bytes, stream->unzstd.filled, &taken);
+        stream->nested = false;
+        unzstd_taken(&stream->unzstd, taken);
+        if (status != 0 || file->problem.text[0])
+            return status;
+    }
+}
+
+/* One whole record. */
+static int take_record(struct stream *stream, const unsigned char *raw, size_t size)
+{
+    struct file *file = stream->file;
+    uint32_t type = bytes_u32(raw, file->swap);
+    file->records[type < FILE_RECORD_TYPES - 1 ? type : FILE_RECORD_TYPES - 1]++;
+    if (type == PERFDATA_RECORD_FINISHED_ROUND)
+        return order_round(&stream->order, deliver, stream);
+    if (type == PERFDATA_RECORD_COMPRESSED || type == COMPRESSED2)
+        return stream->nested ? 0 : decompress(stream, raw, size, type);
+    if (type >= PERFDATA_RECORD_ATTR) {
+        int status = take_description(file, raw, size, type);
+        return status < 0 ? status : deliver(stream, raw, size);
+    }
+    const struct attr *attr = attr_of_record(&file->attrs, raw, size, type, file->swap);
+    uint64_t time = record_time(attr, raw, size, type, file->swap);
+    if (time == 0 || time == UINT64_MAX)
+        return deliver(stream, raw, size);
+    return order_push(&stream->order, time, raw, size, file->source.whole && !stream->nested, deliver, stream);
+}
+
+/* Bytes that follow a record outside of it: the tables of tracepoints in a pipe, and hardware traces. */
+static uint64_t extra_bytes(const struct file *file, const unsigned char *raw, size_t size)
+{
+    uint32_t type = bytes_u32(raw, file->swap);
+    if (type == PERFDATA_RECORD_AUXTRACE && size >= RECORD_HEADER + 8)
+        return bytes_u64(raw + RECORD_HEADER, file->swap);
+    if (type == PERFDATA_RECORD_TRACING_DATA && file->pipe && size >= RECORD_HEADER + 4)
+        return ((uint64_t)bytes_u32(raw + RECORD_HEADER, file->swap) + 7) & ~(uint64_t)7;
+    return 0;
+}
+
+static int take_records(struct stream *stream, const unsigned char *bytes, size_t size, size_t *ret_taken)
+{
+    bool swap = stream->file->swap;
+    size_t at = 0;
+    int status = 0;
+    while (status == 0 && size - at >= RECORD_HEADER) {
+        size_t length = bytes_u16(bytes + at + 6, swap);
+        if (length < RECORD_HEADER) {
+            problem_set(&stream->file->problem, -EBADMSG, "a compressed record is damaged");
+            break;
+        }
+        if (length > size - at)
+            break;
+        status = take_record(stream, bytes + at, length);
+        at += length;
+    }
+    *ret_taken = at;
+    return status;
+}
+
+/* The record at AT of LEFT bytes of data; NULL when there is no whole one, with the reason where it is not just the end. */
+static const unsigned char *record_at(struct file *file, uint64_t at, uint64_t left, size_t *ret_size)
+{
+    size_t want = left < LARGEST_RECORD ? (size_t)left : LARGEST_RECORD;
+    const unsigned char *raw = source_at(&file->source, at, want);
+    if (!raw) {
+        problem_set(&file->problem, -EIO, "could not be read beyond byte %" PRIu64 ": it shrank, or the disk failed", at);
+        return NULL;
+    }
+    size_t size = bytes_u16(raw + 6, file->swap);
+    if (size < RECORD_HEADER) {
+        problem_set(&file->problem, -EBADMSG, "is damaged at byte %" PRIu64 " (a record of %zu bytes): %" PRIu64 " bytes from there are not read",
+                    at, size, left);
+        return NULL;
+    }
+    *ret_size = size;
+    return size <= left ? raw : NULL;
+}
+
+static int read_all(struct stream *stream, uint64_t limit)
+{
+    struct file *file = stream->file;
+    uint64_t at = file->data_offset, left = limit < file->data_size ? limit : file->data_size;
+    int status = 0;
+    while (status == 0 && left >= RECORD_HEADER) {
+        size_t size;
+        const unsigned char *raw = record_at(file, at, left, &size);
+        if (!raw)
+            break;
+        uint64_t extra = extra_bytes(file, raw, size);
+        status = take_record(stream, raw, size);
+        if (extra > left - size)
+            break;
+        at += size + extra;
+        left -= size + extra;
+    }
+    file->unread = left;
+    return status;
+}
+
+int file_records(struct file *file, uint64_t limit, file_each *each, void *context)
+{
+    bool ours = feature_present(&file->features, PINJECT_FEATURE);
+    struct stream stream = {.file = file, .each = each, .context = context};
+    order_init(&stream.order, ours ? HELD_OURS : HELD_MOST);
+    memset(file->records, 0, sizeof(file->records));
+    file->unknown_event = file->broken = file->unread = 0;
+    file->problem.text[0] = '\0';
+    if (file->pipe) {
+        /* Its events come once more with its records. */
+        uint32_t ids = file->attrs.id_limit;
+        for (uint32_t i = 0; i < file->attrs.count; i++)
+            ids += file->attrs.items[i].ids;
+        attr_list_release(&file->attrs);
+        file->attrs.id_limit = ids;
+    }
+    file->source.ahead = AHEAD;
+    int status = read_all(&stream, limit);
+    if (status == 0)
+        status = order_finish(&stream.order, deliver, &stream);
+    unzstd_release(&stream.unzstd);
+    order_release(&stream.order);
+    return status;
+}
