@@ -41,11 +41,18 @@ def test_no_sudo():
 
 def test_installs_what_is_missing():
     env = tools(dpkg_query="case $4 in libelf-dev|gcc) exit 1 ;; *) echo 'ii ' ;; esac", id="echo 1000",
-                sudo='echo "sudo $*" >>log; "$@"', apt_get='echo "apt-get $*" >>log')
+                sudo='echo "sudo $*" >>log; "$@"', apt_get='echo "apt-get $*" >>log', apt_cache="exit 0")
     script("setup", env=env).ok()
     check_equal(pathlib.Path("log").read_text().splitlines()[-1],
                 "apt-get -q -y --no-install-recommends install gcc libelf-dev")
     check_in("sudo env DEBIAN_FRONTEND=noninteractive apt-get -q update", pathlib.Path("log").read_text())
+
+
+def test_unknown_package():
+    env = tools(dpkg_query="case $4 in libelf-dev|zstd) exit 1 ;; *) echo 'ii ' ;; esac", id="echo 0",
+                apt_get='echo "apt-get $*" >>log', apt_cache="[ $2 != zstd ]")
+    check_in("no package zstd", script("setup", env=env).ok().err)
+    check_equal(pathlib.Path("log").read_text().splitlines()[-1], "apt-get -q -y --no-install-recommends install libelf-dev")
 
 
 def test_removed_package_is_missing():
