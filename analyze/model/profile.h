@@ -77,15 +77,22 @@ struct profile_module {
     const unsigned char *build_id;
     size_t build_id_size;        /* 0: unknown */
     bool kernel;
+    int32_t pid;                 /* memory without a file ("//anon", "[heap]": generated code) is a module per process; else 0 */
     uint32_t index;
 };
 
-/* Where an instruction pointer points. */
+/*
+ * Where an instruction pointer points. Of a caller the chain has the return address, which may belong to the next line or even the
+ * next function; the frame's offset is one less, inside of the call, so that every look-up by offset is right as it is. Whoever
+ * shows the address as recorded (like perf script) adds `caller` to it.
+ */
 struct profile_frame {
     const struct profile_module *module; /* NULL: no mapping known at that time */
-    uint64_t offset;             /* in the file (ip - start + pgoff); the address itself for the kernel and without module */
-    uint64_t ip;                 /* one address at which it was seen */
+    uint64_t offset;             /* in the file (ip - start + pgoff); the address itself for the kernel, without a module, and
+                                    where module->pid is set. One less than that when caller */
+    uint64_t ip;                 /* one address at which it was seen, as recorded */
     bool kernel;
+    bool caller;                 /* a return address: 1 was subtracted */
     uint32_t index;              /* in frames */
 };
 
@@ -93,7 +100,7 @@ struct profile_frame {
 struct profile_stack {
     const uint32_t *frames;      /* indices into frames */
     uint32_t depth;              /* at least 1 */
-    bool truncated;
+    bool truncated;              /* the recorder's limit was reached: callers are missing */
 };
 
 /* Samples with everything equal. */
@@ -177,6 +184,15 @@ struct profile_options {
 int profile_load(const char *const *paths, size_t count, const struct profile_options *options, struct profile **ret);
 void profile_free(struct profile *profile);
 
+/*
+ * Makes the event NAME (NULL: the first sampled one that has samples) the shown one: profile->event and the weight of every task.
+ * 0, or -EINVAL after a message that names the events there are. profile_load() has called it with options->event.
+ */
+int profile_select_event(struct profile *profile, const char *name);
+
+/* As the hex text that --session takes. RET has room for 33 bytes. */
+void profile_session_text(const struct profile_session *session, char *ret);
+
 /* One sample as recorded, for script. Valid during the call only. */
 struct profile_sample {
     const struct profile_task *task;
@@ -187,6 +203,7 @@ struct profile_sample {
     uint64_t period;
     const char *comm;
     const uint32_t *frames;      /* indices into profile->frames, leaf first */
+    const uint64_t *ips;         /* of the frames, as recorded (return addresses of callers) */
     uint32_t depth;
 };
 
@@ -194,7 +211,7 @@ struct profile_sample {
 typedef int profile_each(void *context, const struct profile_sample *sample);
 int profile_samples(struct profile *profile, profile_each *each, void *context);
 
-/* The header of one file, for `panalyze info`: everything is taken from the file alone. Prints nothing. */
+/* What is in one file, for `panalyze info`: everything is taken from the file alone. */
 struct profile_file {
     const char *path;
     uint64_t size, data_size;
@@ -208,7 +225,11 @@ struct profile_file {
     uint32_t task_count;
     const char *const *feature_names;
     uint32_t feature_count;
+    uint64_t missing_bytes;      /* that the header promises behind the end of the file: a cut-off copy */
+    const char *problem;         /* what is wrong with it, or "" */
+    void *loader;                /* private */
 };
+/* 0, or -errno after report_error(). */
 int profile_file_load(const char *path, struct profile_file **ret);
 void profile_file_free(struct profile_file *file);
 

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* What a profile is made of, each thing once: strings, modules, frames, stacks, events, entries. All are named by their index. */
+#ifndef ANALYZE_MODEL_STORE_H
+#define ANALYZE_MODEL_STORE_H
+
+#include "analyze/model/lookup.h"
+#include "analyze/model/profile.h"
+#include "analyze/read/arena.h"
+
+struct store_list {
+    void *items;
+    uint32_t count, capacity;
+    struct lookup lookup;
+};
+
+struct store {
+    struct arena arena;
+    struct store_list texts;    /* const char * */
+    struct store_list modules;  /* const struct profile_module * */
+    struct store_list frames;   /* struct profile_frame */
+    struct store_list stacks;   /* struct profile_stack */
+    struct store_list events;   /* struct profile_event; few, without lookup */
+    struct store_list entries;  /* struct profile_entry */
+};
+
+void store_release(struct store *store);
+
+/* The one copy of TEXT up to SIZE or its NUL; NULL without memory. */
+const char *store_text(struct store *store, const char *text, size_t size);
+const char *store_string(struct store *store, const char *text);
+
+/* All of these: LOOKUP_NONE without memory. PATH is of store_text(). */
+uint32_t store_module(struct store *store, const struct profile_module *wanted);
+uint32_t store_frame(struct store *store, const struct profile_frame *wanted);
+uint32_t store_stack(struct store *store, const uint32_t *frames, uint32_t depth, bool truncated);
+uint32_t store_event(struct store *store, const struct profile_event *wanted);
+int store_sample(struct store *store, const struct profile_entry *sample);
+
+static inline struct profile_event *store_event_at(const struct store *store, uint32_t index)
+{
+    return (struct profile_event *)store->events.items + index;
+}
+
+static inline const struct profile_module *store_module_at(const struct store *store, uint32_t index)
+{
+    return ((const struct profile_module **)store->modules.items)[index];
+}
+
+#endif
