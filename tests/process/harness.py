@@ -281,16 +281,16 @@ def _remove(folder):
     if os.environ.get("PINJECT_KEEP"):
         print(f"kept {folder}", flush=True)
         return
-
-    def unlock(function, path, _):
-        try:
-            os.chmod(os.path.dirname(path), 0o700)
+    # Folders that a test has locked are opened from the top down, as the walk reaches them.
+    for parent, names, _ in os.walk(folder):
+        for name in names:
+            path = os.path.join(parent, name)
             if not os.path.islink(path):
-                os.chmod(path, 0o700)
-            function(path)
-        except OSError:
-            pass
-    shutil.rmtree(folder, onerror=unlock)
+                try:
+                    os.chmod(path, 0o700)
+                except OSError:
+                    pass
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _attempt(function):
