@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+pinject_unit_test(symbols SOURCES test_symbols.c LINK pinject_sym)
+# These compile what they look at, so that the truth comes from the compiler and from binutils.
+pinject_unit_test(symbol_files SOURCES test_symbol_files.c LINK pinject_sym)
+pinject_unit_test(symbols_hostile SOURCES test_symbols_hostile.c LINK pinject_sym)
+foreach(target test_symbol_files test_symbols_hostile)
+  target_compile_definitions(${target} PRIVATE TEST_CC="${CMAKE_C_COMPILER}")
+endforeach()
+set_tests_properties(unit/symbol_files unit/symbols_hostile PROPERTIES TIMEOUT 300)

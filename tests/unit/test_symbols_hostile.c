@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* The symbol resolver on what is no file, no ELF file, or a damaged one. */
+#include "test_symbols_tools.h"
+
+#include <elf.h>
+
+static void test_strange_paths(void **state)
+{
+    static const struct {
+        const char *path;
+        unsigned lacks;
+    } cases[] = {
+        {"//anon", SYMBOLS_ANONYMOUS},
+        {"[heap]", SYMBOLS_ANONYMOUS},
+        {"[stack]", SYMBOLS_ANONYMOUS},
+        {"[vsyscall]", SYMBOLS_ANONYMOUS},
+        {"", SYMBOLS_ANONYMOUS},
+        {"/memfd:jit (deleted)", SYMBOLS_ANONYMOUS},
+        {"/dev/zero (deleted)", SYMBOLS_ANONYMOUS},
+        {"/SYSV00000000 (deleted)", SYMBOLS_ANONYMOUS},
+        {"anon_inode:[perf_event]", SYMBOLS_ANONYMOUS},
+        {"//toolong", SYMBOLS_NO_FILE},
+        {" (deleted)", SYMBOLS_NO_FILE},
+        {"/", SYMBOLS_NO_FILE},
+        {"/dev/null", SYMBOLS_NO_FILE},
+        {"/does/not/exist", SYMBOLS_NO_FILE},
+        {"/does/not/exist (deleted)", SYMBOLS_NO_FILE},
+        {"/proc/self/status", SYMBOLS_BROKEN},
+    };
+    struct symbols *symbols = new_symbols(NULL);
+    struct symbols_object *object;
+    struct symbol symbol;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        object = symbols_object(symbols, cases[i].path, NULL, 0);
+        assert_false(symbols_find(object, 0x1000, &symbol));
+        if (symbols_lacks(object) != cases[i].lacks)
+            fail_msg("%s: lacks %x", cases[i].path, symbols_lacks(object));
+        assert_non_null(symbols_why(object));
+        assert_string_equal(symbols_path(object), cases[i].path);
+    }
+    assert_int_equal(mkfifo(in_directory("fifo"), 0600), 0);
+    object = symbols_object(symbols, in_directory("fifo"), NULL, 0);
+    assert_int_equal(symbols_lacks(object), SYMBOLS_NO_FILE);
+    write_file("empty", "", 0);
+    object = symbols_object(symbols, in_directory("empty"), NULL, 0);
+    assert_int_equal(symbols_lacks(object), SYMBOLS_BROKEN);
+    object = symbols_object(symbols, in_directory("c.c"), NULL, 0);
+    assert_int_equal(symbols_lacks(object), SYMBOLS_BROKEN);
+    symbols_free(symbols);
+    symbols_free(NULL);
+}
+
+static uint64_t next_random(uint64_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return *seed;
+}
+
+/* Looks at all that there is of a file that may be anything. */
+static void poke(const char *name, uint64_t *seed)
+{
+    struct symbols *symbols = new_symbols(NULL);
+    struct symbols_object *object = symbols_object(symbols, in_directory(name), NULL, 0);
+    struct symbol symbol;
+    size_t length = 0, size;
+
+    for (int i = 0; i < 32; i++) {
+        if (symbols_find(object, 0x1000 + next_random(seed) % 0x1000, &symbol))
+            length += strlen(symbol.name) + strlen(symbol.raw_name);
+    }
+    symbols_find(object, next_random(seed), &symbol);
+    symbols_build_id(object, &size);
+    length += symbols_count(object) + (symbols_why(object) ? strlen(symbols_why(object)) : 0);
+    assert_true(length < SIZE_MAX / 2);
+    symbols_free(symbols);
+}
+
+/* Half of the damage goes where the headers are. */
+static void damage(unsigned char *bytes, size_t size, uint64_t *seed)
+{
+    Elf64_Ehdr header;
+    size_t count = 1 + next_random(seed) % 8, at;
+
+    memcpy(&header, bytes, sizeof(header));
+    for (size_t i = 0; i < count; i++) {
+        switch (next_random(seed) % 4) {
+        case 0:
+            at = next_random(seed) % 1024;
+            break;
+        case 1:
+            at = header.e_shoff + next_random(seed) % 2048;
+            break;
+        default:
+            at = next_random(seed);
+        }
+        bytes[at % size] = (unsigned char)(next_random(seed) % 3 ? next_random(seed) : 0xff);
+    }
+}
+
+static unsigned char *read_file(const char *name, size_t *ret_size)
+{
+    FILE *file = fopen(in_directory(name), "r");
+    unsigned char *bytes = malloc(1 << 20);
+
+    assert_non_null(file);
+    assert_non_null(bytes);
+    *ret_size = fread(bytes, 1, 1 << 20, file);
+    assert_true(*ret_size > 4096);
+    fclose(file);
+    return bytes;
+}
+
+static void test_mutations(void **state)
+{
+    static const char *const names[] = {"plain", "stripped", "plain.debug"};
+    uint64_t seed = 0x9e3779b97f4a7c15;
+
+    (void)state;
+    if (!have_tools)
+        skip();
+    must("mkdir -p mutants && cp plain.debug mutants/ && objcopy --add-gnu-debuglink=plain.debug stripped "
+         "mutants/linked");
+    for (int file = 0; file < 3; file++) {
+        size_t size;
+        unsigned char *bytes = read_file(names[file], &size), *mutant = malloc(size);
+
+        assert_non_null(mutant);
+        for (int round = 0; round < 1500; round++) {
+            memcpy(mutant, bytes, size);
+            damage(mutant, size, &seed);
+            write_file(file == 2 ? "mutants/plain.debug" : "mutants/mutant", mutant,
+                       round % 8 ? size : next_random(&seed) % size);
+            poke(file == 2 ? "mutants/linked" : "mutants/mutant", &seed);
+        }
+        free(mutant);
+        free(bytes);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_strange_paths),
+        cmocka_unit_test(test_mutations),
+    };
+
+    return cmocka_run_group_tests_name("hostile symbol files", tests, tools_set_up, tools_tear_down);
+}
