@@ -3,7 +3,7 @@
 #include "pinject/wire.h"
 
 #include <errno.h>
-#include <string.h>
+#include "text.h"
 
 #define SESSION PINJECT_ENV_SESSION "="
 #define PRELOAD "LD_PRELOAD="
@@ -49,6 +49,18 @@ bool pinject_preload_has(const char *value, const char *preload)
     while (*value) {
         size_t length = token_length(value);
         if (length > 0 && token_is_ours(value, length, preload))
+            return true;
+        value += length + (value[length] != 0);
+    }
+    return false;
+}
+
+/* Under this very path. */
+static bool names_object(const char *value, const char *preload)
+{
+    while (*value) {
+        size_t length = token_length(value);
+        if (token_is(value, length, preload))
             return true;
         value += length + (value[length] != 0);
     }
@@ -217,7 +229,7 @@ int pinject_env_plan(struct pinject_env_plan *plan, char *const *envp, struct pi
         if (verdict != CHANGE)
             continue;
         strings += size;
-        plan->changes |= !join || size != strlen(envp[i]) + 1 || !strstr(envp[i], ours.preload);
+        plan->changes |= !join || size != strlen(envp[i]) + 1 || !names_object(envp[i] + strlen(PRELOAD), ours.preload);
     }
     if (join && plan->preload_at == plan->entries) {
         strings += strlen(PRELOAD) + strlen(ours.preload) + 1;

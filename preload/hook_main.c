@@ -1,22 +1,55 @@
 /* SPDX-License-Identifier: MIT */
+/* What happens between the constructors and main. */
+#include "next.h"
+#include "object.h"
+#include "own_environ.h"
+
+#include <link.h>
+
+/* Set once, before main, by the only thread that there is by any rule. */
+static uint32_t main_begun;
+
+int __libc_start_main(int (*run)(int, char **, char **), int argc, char **argv, void (*begin)(void), void (*end)(void),
+                      void (*unload)(void), void *stack);
+
 /*
  * Of a bare LD_PRELOAD with followed children, environ has to get PINJECT_SESSION for system() and popen(), which use it within
  * libc. The constructor is too early: libc sets environ after it (-z initfirst), from the vector on the stack, which has no
  * room for one more. Here all constructors have run, and main has not.
  */
-#include "next.h"
-#include "object.h"
-#include "own_environ.h"
-
-int __libc_start_main(int (*run)(int, char **, char **), int argc, char **argv, void (*begin)(void), void (*end)(void),
-                      void (*unload)(void), void *stack);
-
 PINJECT_HOOK int __libc_start_main(int (*run)(int, char **, char **), int argc, char **argv, void (*begin)(void),
                                    void (*end)(void), void (*unload)(void), void *stack)
 {
     pinject_object_ready();
     if (pinject_object.environ_join)
         pinject_own_environ_join(pinject_object.ours);
+    __atomic_store_n(&main_begun, 1, __ATOMIC_RELAXED);
     /* A tail call: no frame of ours lies below main. */
     return pinject_next()->libc_start_main(run, argc, argv, begin, end, unload, stack);
+}
+
+extern const char pinject_image_start[] __asm__("__ehdr_start") __attribute__((visibility("hidden")));
+
+struct visit {
+    int (*callback)(struct dl_phdr_info *, size_t, void *);
+    void *data;
+};
+
+static int visit_others(struct dl_phdr_info *info, size_t size, void *data)
+{
+    const struct visit *visit = data;
+    return info->dlpi_addr == (uintptr_t)pinject_image_start ? 0 : visit->callback(info, size, visit->data);
+}
+
+/*
+ * AddressSanitizer refuses to start a program in which another library comes before its own, as every preloaded one does. That
+ * check is over when main begins; until then we are not in the list. No frame of ours can be on a stack that is unwound by
+ * then.
+ */
+PINJECT_HOOK int dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
+{
+    if (__atomic_load_n(&main_begun, __ATOMIC_RELAXED))
+        return pinject_next()->dl_iterate_phdr(callback, data);
+    struct visit visit = {callback, data};
+    return pinject_next()->dl_iterate_phdr(visit_others, &visit);
 }

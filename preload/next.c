@@ -4,7 +4,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <string.h>
+#include "text.h"
 #include <unistd.h>
 
 static struct pinject_next next;
@@ -73,6 +73,12 @@ static int no_waitid(idtype_t type, id_t id, siginfo_t *info, int options)
     return result < 0 ? failed(result) : 0;
 }
 
+static int no_iteration(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
+{
+    (void)callback, (void)data;
+    return 0;
+}
+
 /* RTLD_NEXT, never RTLD_DEFAULT: with the latter we would find ourselves, or what a wrapper of ours hides from us. */
 #define RESOLVE(member, name, otherwise)                     \
     do {                                                     \
@@ -99,6 +105,7 @@ static void resolve(void)
     RESOLVE(fork_only, "_Fork", no_fork_only);
     RESOLVE(wait4, "wait4", no_wait4);
     RESOLVE(waitid, "waitid", no_waitid);
+    RESOLVE(dl_iterate_phdr, "dl_iterate_phdr", no_iteration);
     RESOLVE(libc_start_main, "__libc_start_main", NULL);
     if (missing)
         dlerror(); /* ours is not the program's to find */

@@ -3,6 +3,7 @@
 #ifndef PINJECT_PRELOAD_NEXT_H
 #define PINJECT_PRELOAD_NEXT_H
 
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -27,6 +28,7 @@ struct pinject_next {
     pid_t (*fork_only)(void); /* _Fork */
     pid_t (*wait4)(pid_t, int *, int, struct rusage *);
     int (*waitid)(idtype_t, id_t, siginfo_t *, int);
+    int (*dl_iterate_phdr)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
     int (*libc_start_main)(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void), void (*)(void), void *);
 };
 

@@ -8,7 +8,7 @@
 #include "thread_pool.h"
 
 #include <errno.h>
-#include <string.h>
+#include "text.h"
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ static int check_header(struct pinject_segment *segment)
     object->channel = (struct pinject_channel){segment, segment->bells_used, segment->wait_us};
     object->flags = segment->flags;
     /* A path with a blank or a colon cannot stand in LD_PRELOAD: new images would complain, so none is followed. */
-    if (strpbrk(object->preload, ": "))
+    if (strchr(object->preload, ':') || strchr(object->preload, ' '))
         object->flags &= ~(uint32_t)(PINJECT_SESSION_VFORK | PINJECT_SESSION_EXEC);
     return 0;
 }

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <linux/auxvec.h>
 #include <linux/prctl.h>
-#include <string.h>
+#include "text.h"
 #include <unistd.h>
 
 /* The initial strings: contiguous, in the order of the vector, from the kernel's env_start to its env_end. */

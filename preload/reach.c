@@ -3,7 +3,7 @@
 #include "sys.h"
 
 #include <errno.h>
-#include <string.h>
+#include "text.h"
 
 enum { PAGE = 4096, STACK_MARGIN = 16384 };
 

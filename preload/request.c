@@ -3,8 +3,7 @@
 #include "sys.h"
 
 #include <errno.h>
-#include <sched.h>
-#include <string.h>
+#include "text.h"
 
 enum {
     CLAIM_ROUNDS = 4,
@@ -59,7 +58,7 @@ struct pinject_claim pinject_request_claim(const struct pinject_channel *channel
 static void ring_bell(const struct pinject_channel *channel, uint32_t index)
 {
     struct pinject_segment *segment = channel->segment;
-    int cpu = sched_getcpu();
+    int cpu = sys_cpu();
     uint32_t number = cpu >= 0 && cpu < PINJECT_CPUS ? segment->bell_of_cpu[cpu] : 0;
     struct pinject_bell *bell = &segment->bells[number < channel->bells_used ? number : 0];
     /* Pairs with the door's exchange, acquire. */

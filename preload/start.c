@@ -13,8 +13,7 @@
 #include <linux/prctl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
+#include "text.h"
 #include <sys/wait.h>
 
 enum {
@@ -31,17 +30,35 @@ struct start {
     int news[2];
 };
 
+/* The text of a descriptor's link in /proc, behind its folder. */
+static void write_number(char *out, int number)
+{
+    char digits[12];
+    size_t count = 0;
+    do
+        digits[count++] = (char)('0' + number % 10);
+    while (number /= 10);
+    while (count > 0)
+        *out++ = digits[--count];
+    *out = 0;
+}
+
 /* The object may have been named relative to the directory where the first process started. */
 static bool find_object(struct start *start)
 {
+    static const char folder[] = "/proc/self/fd/";
+    char link[sizeof(folder) + 12];
+    void *function = dlsym(RTLD_NEXT, "dladdr"); /* not an interceptor of the program's */
+    int (*find)(const void *, Dl_info *);
     Dl_info info;
-    char link[64];
-    if (!dladdr(&pinject_object, &info) || !info.dli_fname)
+    memcpy(&find, &function, sizeof(find));
+    if (!find || !find(&pinject_object, &info) || !info.dli_fname)
         return false;
     int fd = sys_open(info.dli_fname, O_PATH | O_CLOEXEC);
     if (fd < 0)
         return false;
-    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    memcpy(link, folder, sizeof(folder));
+    write_number(link + sizeof(folder) - 1, fd);
     long size = sys_readlink(link, start->object, sizeof(start->object) - 1);
     sys_close(fd);
     if (size <= 0 || start->object[0] != '/')
@@ -69,7 +86,7 @@ static bool find_collector(struct start *start)
         if (folder + strlen(places[i]) >= sizeof(start->collector))
             continue;
         memcpy(start->collector, start->object, folder);
-        strcpy(start->collector + folder, places[i]);
+        memcpy(start->collector + folder, places[i], strlen(places[i]) + 1);
         if (sys_exists(start->collector))
             return true;
     }
@@ -188,7 +205,7 @@ int pinject_start(char **envp)
     start.envp = envp;
     if (!find_object(&start) || !find_collector(&start))
         return -ENOENT;
-    snprintf(start.preload_option, sizeof(start.preload_option), "--preload=%s", start.object);
+    pinject_text_join(start.preload_option, sizeof(start.preload_option), "--preload=", start.object);
     int error = (int)SYS_2(SYS_pipe2, start.news, O_CLOEXEC);
     if (error < 0)
         return error;

@@ -140,8 +140,14 @@ static inline long sys_futex_wait_until(uint32_t *word, uint32_t expected, const
 static inline uint64_t sys_clock_ns(clockid_t id)
 {
     struct timespec now = {0, 0};
-    clock_gettime(id, &now); /* the vDSO's; falls back to a system call that cannot fail for these clocks */
+    SYS_2(SYS_clock_gettime, id, &now); /* not the vDSO's: libc's function may be a sanitizer's that has not begun */
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static inline int sys_cpu(void)
+{
+    unsigned cpu = 0;
+    return SYS_3(SYS_getcpu, &cpu, 0, 0) < 0 ? -1 : (int)cpu;
 }
 
 static inline void sys_sleep_ns(uint32_t ns)

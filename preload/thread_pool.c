@@ -2,7 +2,7 @@
 #include "thread_pool.h"
 #include "sys.h"
 
-#include <string.h>
+#include "text.h"
 
 enum { RECORDS = 256 };
 
