@@ -29,7 +29,7 @@ struct arrival {
     char *exec;                  /* PROCESS, IMAGE: path of the executable, or NULL */
     char *cmdline;               /* PROCESS, IMAGE: arguments, each NUL-terminated */
     size_t cmdline_size;
-    char comm[16];               /* PROCESS, FORK, THREAD: name at that time, or "" */
+    char comm[16];               /* PROCESS: name at that time; "": the creator's (FORK, THREAD: inherited), or unknown */
 };
 
 struct arrivals {
@@ -43,6 +43,7 @@ void arrivals_release(struct arrivals *arrivals);
 void arrivals_put(struct arrivals *arrivals, struct arrival *arrival);
 /* All there is, oldest first, linked by next, or NULL. Only the reader. Clears the eventfd. */
 struct arrival *arrivals_take(struct arrivals *arrivals);
+/* Closes pidfd unless the reader took it over and set it to -1; never touches events, which the reader owns from arrivals_take() on. */
 void arrival_free(struct arrival *arrival);
 
 #endif

@@ -24,7 +24,16 @@ struct attached {
     void *ring;                 /* struct perf_event_mmap_page; NULL: counted only */
     size_t ring_size;           /* bytes of data, without the metadata page */
     int ring_error;             /* -errno why there is no ring */
-    struct attached *next;      /* hash chain of the session's table of live tasks */
+    int error;                  /* -errno of the first counter that was refused or dropped (EMFILE); 0: all are open */
+    int end_fd;                 /* only without a ring (a ring's fd tells the end by EPOLLHUP): pidfd of the thread, EPOLLIN at its end; -1: none */
+
+    /* Private to attach.c: */
+    struct session *session;
+    pid_t pid;                  /* thread group */
+    pid_t key;                  /* tid in the table: changes when a thread that is not the first one calls exec */
+    bool listed;
+    struct attached *next;        /* hash chain of the session's table of live tasks, by key */
+    struct attached *next_thread; /* hash chain of tasks whose tid is not their pid, by pid */
 };
 
 enum attach_how {
@@ -39,13 +48,21 @@ enum attach_how {
  * A task that is in the table already (armed twice, IMAGE of a covered one) gives -EEXIST.
  */
 int attach_task(struct session *session, pid_t tid, enum attach_how how, struct attached **ret);
+/*
+ * attach_task() in two steps, so that the task may go on between them: the first opens and maps, the second reads the events' ids.
+ * PID: the thread group, which the caller has checked.
+ */
+int attach_open(struct session *session, pid_t pid, pid_t tid, enum attach_how how, struct attached **ret);
+void attach_complete(struct attached *attached);
+/* Whether PID's task TID has events that run: true also when it got its tid by calling exec from another thread. */
+bool attach_knows(struct session *session, pid_t pid, pid_t tid);
 /* Reads the counters; works after the task's end. VALUES has plan.count entries; refused ones are all 0. */
 void attach_read(const struct attached *attached, struct attach_value *values);
 /* The counters of the live task TID, by the table, for snapshots. -ESRCH when it is not there. */
 int attach_snapshot(struct session *session, pid_t tid, struct attach_value *values);
 /* Takes the task out of the table and clears its covered bit (only if it is still this one); events stay open. */
 void attach_retire(struct session *session, struct attached *attached);
-/* Unmaps, closes and frees; after attach_retire(). NULL is accepted. */
+/* Unmaps, closes and frees, after attach_retire() and before session_release(). NULL is accepted. */
 void attach_free(struct attached *attached);
 
 #endif

@@ -43,4 +43,16 @@ struct plan {
 int plan_init(struct plan *plan, const struct settings *settings);
 void plan_release(struct plan *plan);
 
+/* Parts of it, for --info. */
+/* What every event of ours has in common. */
+struct perf_event_attr plan_attr(uint32_t type, uint64_t config);
+/* Opens it, stopped, on the calling thread: an fd or -errno. */
+int plan_try(const struct perf_event_attr *attr);
+/* Happens inside the kernel alone: with exclude_kernel it opens, but counts nothing. */
+bool plan_happens_in_kernel(uint32_t type, uint64_t config);
+/* Why perf_event_open() gave STATUS, and the way out. */
+void plan_explain(int status, char *ret, size_t size);
+/* /proc/sys/kernel/NAME as a number. */
+int64_t plan_read_sysctl(const char *name, int64_t otherwise);
+
 #endif

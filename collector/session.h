@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 #include "collector/arrivals.h"
 #include "collector/plan.h"
@@ -17,7 +18,8 @@ enum { SESSION_TABLE = 4096 };
 struct session {
     const struct settings *settings;
     const struct plan *plan;
-    struct pinject_segment *segment;
+    struct pinject_segment *segment; /* other processes write to it: what is needed later is kept here */
+    char path[PINJECT_PATH];     /* of the segment file: the value of PINJECT_SESSION */
     int segment_fd;
     uint64_t id[2];
     uint64_t start_ns;           /* CLOCK_MONOTONIC */
@@ -27,7 +29,12 @@ struct session {
     unsigned door_count;
     /* Live tasks by tid, for snapshots: private to attach.c. */
     pthread_mutex_t table_lock;
-    struct attached *table[SESSION_TABLE];
+    struct attached *table[SESSION_TABLE];   /* by tid */
+    struct attached *threads[SESSION_TABLE]; /* those that are not their process' first, by pid */
+    uint64_t ring_budget;        /* bytes of rings that the kernel lets us lock; UINT64_MAX: no limit */
+    uint64_t ring_bytes;         /* atomic: of them in use */
+    uint64_t fd_limit;           /* RLIMIT_NOFILE as raised */
+    struct rlimit old_nofile, old_memlock;
     /* Counted by door.c, atomic: */
     uint64_t refused;            /* tasks without any event */
     uint64_t malformed;          /* requests that made no sense */

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/attach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/session.h"
+
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL
+#endif
+
+/* Left for result files, /proc and everything else of the collector. */
+enum { SPARE_FDS = 64 };
+
+/* ---- The table of live tasks: all under session->table_lock. ---- */
+
+static struct attached **bucket(struct session *session, pid_t tid)
+{
+    return &session->table[(uint32_t)tid % SESSION_TABLE];
+}
+
+static struct attached **thread_bucket(struct session *session, pid_t pid)
+{
+    return &session->threads[(uint32_t)pid % SESSION_TABLE];
+}
+
+static void set_covered(struct session *session, pid_t tid, bool covered)
+{
+    if (!session->segment || tid <= 0 || tid >= PINJECT_TASKS)
+        return;
+    uint64_t *word = &session->segment->covered[tid / 64], bit = UINT64_C(1) << (tid % 64);
+    if (covered)
+        __atomic_fetch_or(word, bit, __ATOMIC_RELEASE);
+    else
+        __atomic_fetch_and(word, ~bit, __ATOMIC_RELEASE);
+}
+
+static void list(struct session *session, struct attached *attached, pid_t key)
+{
+    attached->key = key;
+    attached->next = *bucket(session, key);
+    *bucket(session, key) = attached;
+    if (key != attached->pid) {
+        attached->next_thread = *thread_bucket(session, attached->pid);
+        *thread_bucket(session, attached->pid) = attached;
+    }
+    attached->listed = true;
+    set_covered(session, key, true);
+}
+
+static void unlist(struct session *session, struct attached *attached)
+{
+    if (!attached->listed)
+        return;
+    struct attached **at = bucket(session, attached->key);
+    while (*at != attached)
+        at = &(*at)->next;
+    *at = attached->next;
+    if (attached->key != attached->pid) {
+        at = thread_bucket(session, attached->pid);
+        while (*at != attached)
+            at = &(*at)->next_thread;
+        *at = attached->next_thread;
+    }
+    attached->listed = false;
+    set_covered(session, attached->key, false);
+}
+
+static bool has_ended(const struct attached *attached)
+{
+    if (!attached->ring && attached->end_fd < 0)
+        return false;
+    struct pollfd end = {.fd = attached->ring ? attached->fds[0] : attached->end_fd, .events = POLLIN};
+    if (poll(&end, 1, 0) < 0)
+        return false;
+    return end.revents & (attached->ring ? POLLHUP | POLLERR : POLLIN | POLLHUP);
+}
+
+/* The entry of the live task TID, or NULL. An entry whose task has ended (its tid is in use again) leaves the table here. */
+static struct attached *find(struct session *session, pid_t tid)
+{
+    for (struct attached *at = *bucket(session, tid); at; at = at->next) {
+        if (at->key != tid)
+            continue;
+        if (!has_ended(at))
+            return at;
+        unlist(session, at);
+        return NULL;
+    }
+    return NULL;
+}
+
+/*
+ * A thread that is not the first one and calls exec becomes the process' only task: its tid changes to PID, its events stay with it.
+ * Such a one has a tid that is gone while its events run.
+ */
+static struct attached *find_renamed(struct session *session, pid_t pid)
+{
+    for (struct attached *at = *thread_bucket(session, pid); at; at = at->next_thread) {
+        if (at->pid != pid || has_ended(at) || syscall(SYS_tgkill, pid, at->key, 0) == 0 || errno != ESRCH)
+            continue;
+        /* Asked again: it may have ended between the two questions. */
+        if (has_ended(at))
+            continue;
+        unlist(session, at);
+        list(session, at, pid);
+        return at;
+    }
+    return NULL;
+}
+
+bool attach_knows(struct session *session, pid_t pid, pid_t tid)
+{
+    pthread_mutex_lock(&session->table_lock);
+    struct attached *attached = find(session, tid);
+    if (!attached && tid == pid)
+        attached = find_renamed(session, pid);
+    pthread_mutex_unlock(&session->table_lock);
+    return attached;
+}
+
+/* ---- Opening ---- */
+
+static int open_event(const struct plan_event *event, pid_t tid, enum attach_how how, size_t pages)
+{
+    struct perf_event_attr attr = event->attr;
+    attr.disabled = attr.enable_on_exec = how == ATTACH_ON_EXEC;
+    if (attr.watermark)
+        attr.wakeup_watermark = (uint32_t)(pages * (size_t)sysconf(_SC_PAGESIZE) / 4);
+    int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* Smaller rings for all while the budget shrinks, so that late tasks have a ring too. */
+static size_t choose_pages(const struct session *session, enum attach_how how)
+{
+    size_t pages = how == ATTACH_THREAD ? session->plan->thread_ring_pages : session->plan->ring_pages;
+    if (session->ring_budget == UINT64_MAX)
+        return pages;
+    uint64_t used = __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED), page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t share = (session->ring_budget > used ? session->ring_budget - used : 0) / 16;
+    while (pages > 1 && (pages + 1) * page > share)
+        pages /= 2;
+    return pages;
+}
+
+static void map_ring(struct attached *attached, size_t pages)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (; pages > 0; pages /= 2) {
+        size_t size = (pages + 1) * page;
+        void *ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, attached->fds[0], 0);
+        if (ring != MAP_FAILED) {
+            attached->ring = ring;
+            attached->ring_size = pages * page;
+            attached->ring_error = 0;
+            __atomic_fetch_add(&attached->session->ring_bytes, size, __ATOMIC_RELAXED);
+            return;
+        }
+        attached->ring_error = -errno;
+        if (errno != EPERM && errno != ENOMEM)
+            return;
+    }
+}
+
+static void open_others(struct attached *attached, enum attach_how how)
+{
+    const struct plan *plan = attached->session->plan;
+    /* Short of descriptors, a sample of a further task is worth more than the counters of this one. */
+    bool scarce = (uint64_t)attached->fds[0] >= attached->session->fd_limit / 4 * 3;
+    for (unsigned i = 1; i < plan->count; i++) {
+        bool samples = plan->events[i].samples;
+        int fd = scarce && !samples ? -EMFILE : open_event(&plan->events[i], attached->tid, how, 0);
+        if (fd < 0) {
+            attached->error = attached->error ? attached->error : fd;
+            scarce |= fd == -EMFILE || fd == -ENFILE;
+            continue;
+        }
+        attached->fds[i] = fd;
+        /* The owner's ring takes its samples too. Without a ring it counts. */
+        if (samples && attached->ring && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, attached->fds[0]) < 0)
+            attached->error = attached->error ? attached->error : -errno;
+    }
+}
+
+static int open_all(struct attached *attached, enum attach_how how)
+{
+    size_t pages = choose_pages(attached->session, how);
+    int fd = open_event(&attached->session->plan->events[0], attached->tid, how, pages);
+    if (fd < 0)
+        return fd;
+    attached->fds[0] = fd;
+    if ((uint64_t)fd + SPARE_FDS >= attached->session->fd_limit)
+        return -EMFILE;
+    map_ring(attached, pages);
+    open_others(attached, how);
+    if (!attached->ring) {
+        attached->end_fd = (int)syscall(SYS_pidfd_open, attached->tid, PIDFD_THREAD);
+        /* Before Linux 6.9 there are only those of processes. */
+        if (attached->end_fd < 0 && attached->tid == attached->pid)
+            attached->end_fd = (int)syscall(SYS_pidfd_open, attached->tid, 0);
+    }
+    return 0;
+}
+
+static struct attached *new_attached(struct session *session, pid_t pid, pid_t tid)
+{
+    struct attached *attached = calloc(1, sizeof(*attached));
+    if (!attached)
+        return NULL;
+    attached->session = session;
+    attached->pid = pid;
+    attached->tid = attached->key = tid;
+    attached->count = session->plan->count;
+    attached->end_fd = -1;
+    for (unsigned i = 0; i < PLAN_EVENTS; i++)
+        attached->fds[i] = -1;
+    return attached;
+}
+
+int attach_open(struct session *session, pid_t pid, pid_t tid, enum attach_how how, struct attached **ret)
+{
+    if (attach_knows(session, pid, tid))
+        return -EEXIST;
+    struct attached *attached = new_attached(session, pid, tid);
+    if (!attached)
+        return -ENOMEM;
+    int status = open_all(attached, how);
+    if (status == 0) {
+        pthread_mutex_lock(&session->table_lock);
+        /* Two requests for one task at the same time come only from a confused object: the first one stays. */
+        status = find(session, tid) ? -EEXIST : 0;
+        if (status == 0)
+            list(session, attached, tid);
+        pthread_mutex_unlock(&session->table_lock);
+    }
+    if (status < 0) {
+        attach_free(attached);
+        return status;
+    }
+    *ret = attached;
+    return 0;
+}
+
+void attach_complete(struct attached *attached)
+{
+    for (unsigned i = 0; i < attached->count; i++)
+        if (attached->fds[i] >= 0 && ioctl(attached->fds[i], PERF_EVENT_IOC_ID, &attached->ids[i]) < 0)
+            attached->ids[i] = 0;
+}
+
+int attach_task(struct session *session, pid_t tid, enum attach_how how, struct attached **ret)
+{
+    int status = attach_open(session, tid, tid, how, ret);
+    if (status == 0)
+        attach_complete(*ret);
+    return status;
+}
+
+/* ---- Reading and closing ---- */
+
+static void read_event(int fd, uint64_t format, struct attach_value *value)
+{
+    uint64_t words[8];
+    *value = (struct attach_value){0};
+    ssize_t size = fd < 0 ? -1 : read(fd, words, sizeof(words));
+    size_t count = size < 0 ? 0 : (size_t)size / sizeof(words[0]), at = 0;
+    if (at < count)
+        value->value = words[at++];
+    if (format & PERF_FORMAT_TOTAL_TIME_ENABLED && at < count)
+        value->enabled_ns = words[at++];
+    if (format & PERF_FORMAT_TOTAL_TIME_RUNNING && at < count)
+        value->running_ns = words[at++];
+    if (format & PERF_FORMAT_ID)
+        at++;
+    if (format & PERF_FORMAT_LOST && at < count)
+        value->lost = words[at++];
+}
+
+void attach_read(const struct attached *attached, struct attach_value *values)
+{
+    for (unsigned i = 0; i < attached->count; i++)
+        read_event(attached->fds[i], attached->session->plan->events[i].attr.read_format, &values[i]);
+}
+
+int attach_snapshot(struct session *session, pid_t tid, struct attach_value *values)
+{
+    /* Under the lock, so that the descriptors stay open. */
+    pthread_mutex_lock(&session->table_lock);
+    const struct attached *attached = find(session, tid);
+    if (attached)
+        attach_read(attached, values);
+    pthread_mutex_unlock(&session->table_lock);
+    return attached ? 0 : -ESRCH;
+}
+
+void attach_retire(struct session *session, struct attached *attached)
+{
+    pthread_mutex_lock(&session->table_lock);
+    unlist(session, attached);
+    pthread_mutex_unlock(&session->table_lock);
+}
+
+void attach_free(struct attached *attached)
+{
+    if (!attached)
+        return;
+    attach_retire(attached->session, attached);
+    if (attached->ring) {
+        size_t size = attached->ring_size + (size_t)sysconf(_SC_PAGESIZE);
+        munmap(attached->ring, size);
+        __atomic_fetch_sub(&attached->session->ring_bytes, size, __ATOMIC_RELAXED);
+    }
+    for (unsigned i = 0; i < attached->count; i++)
+        if (attached->fds[i] >= 0)
+            close(attached->fds[i]);
+    if (attached->end_fd >= 0)
+        close(attached->end_fd);
+    free(attached);
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "collector/door.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collector/request.h"
+#include "collector/session.h"
+#include "common/report.h"
+
+enum { STACK = 256 << 10, SWEEP_NS = 1000000000 };
+
+/* What the doors of a session share: nothing in the segment can be trusted to be theirs. */
+struct hall {
+    struct session *session;
+    bool stop;                               /* atomic */
+    pthread_mutex_t slots[PINJECT_SLOTS];    /* held while a slot is served: only one door frees it */
+    uint32_t seen[PINJECT_SLOTS];            /* states at the last sweep, by door 0 alone */
+};
+
+struct door {
+    struct hall *hall;
+    struct pinject_bell *bell;
+    unsigned number;
+    pthread_t thread;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void futex_wake(uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* ---- Slots ---- */
+
+static bool move(uint32_t *state, uint32_t from, uint32_t to, int order)
+{
+    if (order == __ATOMIC_RELEASE)
+        return __atomic_compare_exchange_n(state, &from, to, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(state, &from, to, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static uint32_t with_phase(uint32_t state, enum pinject_phase phase)
+{
+    return PINJECT_STATE(PINJECT_STATE_GENERATION(state), phase);
+}
+
+/* POSTED or ABANDONED -> TAKEN. *ret_taken: the state then; *ret_alone: nobody would read an answer. */
+static bool take(struct pinject_slot *slot, uint32_t *ret_taken, bool *ret_alone)
+{
+    uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_RELAXED);
+    /* Twice: between the look and the exchange its owner may give it up. */
+    for (int i = 0; i < 2; i++) {
+        uint32_t phase = PINJECT_STATE_PHASE(state);
+        if (phase != PINJECT_POSTED && phase != PINJECT_ABANDONED)
+            return false;
+        *ret_taken = with_phase(state, PINJECT_TAKEN);
+        /* Pairs with the object's release when it posted. */
+        if (__atomic_compare_exchange_n(&slot->state, &state, *ret_taken, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+            *ret_alone = phase == PINJECT_ABANDONED;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* TAKEN -> ANSWERED or FREE. */
+static void answer(struct session *session, struct pinject_slot *slot, uint32_t taken, bool reply, int result)
+{
+    /* A door that answers is not stalled, whoever asked. */
+    if (__atomic_load_n(&session->segment->stalled, __ATOMIC_RELAXED))
+        __atomic_store_n(&session->segment->stalled, 0, __ATOMIC_RELAXED);
+    if (reply) {
+        __atomic_store_n(&slot->result, result, __ATOMIC_RELAXED);
+        /* Pairs with the object's acquire when it reads the answer. */
+        if (move(&slot->state, taken, with_phase(taken, PINJECT_ANSWERED), __ATOMIC_RELEASE)) {
+            futex_wake(&slot->state);
+            return;
+        }
+    } else if (move(&slot->state, taken, with_phase(taken, PINJECT_FREE), __ATOMIC_RELEASE)) {
+        return;
+    }
+    /* Abandoned meanwhile. */
+    move(&slot->state, with_phase(taken, PINJECT_ABANDONED), with_phase(taken, PINJECT_FREE), __ATOMIC_RELEASE);
+}
+
+/* Serves what is posted in the slot, if anything is. */
+static void serve(struct hall *hall, unsigned number)
+{
+    struct session *session = hall->session;
+    struct pinject_slot *slot = &session->segment->slots[number];
+    struct arrival *arrival = NULL;
+    struct request request;
+    uint32_t taken;
+    bool alone;
+    pthread_mutex_lock(&hall->slots[number]);
+    if (!take(slot, &taken, &alone)) {
+        pthread_mutex_unlock(&hall->slots[number]);
+        return;
+    }
+    int result = request_copy(session, slot, &request);
+    if (result < 0)
+        __atomic_fetch_add(&session->malformed, 1, __ATOMIC_RELAXED);
+    else
+        result = request_begin(session, &request, &arrival);
+    alone |= request.slot.flags & (PINJECT_REQUEST_NO_REPLY | PINJECT_REQUEST_NO_WAIT);
+    answer(session, slot, taken, !alone, result);
+    pthread_mutex_unlock(&hall->slots[number]);
+    if (arrival)
+        request_finish(session, &request, arrival);
+}
+
+/* ---- Sweeping: what no bell tells ---- */
+
+static bool is_gone(int32_t owner)
+{
+    return owner <= 0 || (kill(owner, 0) < 0 && errno == ESRCH);
+}
+
+/* Frees what a dead owner left, and serves a request whose bell was never rung. Only what has not moved for a sweep is touched. */
+static void sweep(struct hall *hall)
+{
+    for (unsigned i = 0; i < PINJECT_SLOTS; i++) {
+        struct pinject_slot *slot = &hall->session->segment->slots[i];
+        uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_RELAXED);
+        bool moved = state != hall->seen[i];
+        hall->seen[i] = state;
+        uint32_t phase = PINJECT_STATE_PHASE(state);
+        if (moved || phase == PINJECT_FREE)
+            continue;
+        if (phase == PINJECT_POSTED || phase == PINJECT_ABANDONED) {
+            serve(hall, i);
+            continue;
+        }
+        pthread_mutex_lock(&hall->slots[i]);
+        /* Under the lock no door holds it: TAKEN, or a phase that does not exist, was written by somebody else. */
+        if (is_gone(__atomic_load_n(&slot->owner, __ATOMIC_RELAXED)) || phase == PINJECT_TAKEN || phase > PINJECT_ABANDONED)
+            move(&slot->state, state, with_phase(state, PINJECT_FREE), __ATOMIC_RELEASE);
+        pthread_mutex_unlock(&hall->slots[i]);
+    }
+}
+
+/* ---- Bells ---- */
+
+static bool is_rung(const struct pinject_bell *bell)
+{
+    for (unsigned i = 0; i < PINJECT_SLOTS / 64; i++)
+        if (__atomic_load_n(&bell->pending[i], __ATOMIC_SEQ_CST))
+            return true;
+    return false;
+}
+
+static void serve_bell(struct door *door)
+{
+    for (unsigned i = 0; i < PINJECT_SLOTS / 64; i++) {
+        if (!__atomic_load_n(&door->bell->pending[i], __ATOMIC_RELAXED))
+            continue;
+        /* Pairs with the object's release when it set its bit. */
+        uint64_t bits = __atomic_exchange_n(&door->bell->pending[i], 0, __ATOMIC_ACQUIRE);
+        for (; bits; bits &= bits - 1)
+            serve(door->hall, i * 64 + (unsigned)__builtin_ctzll(bits));
+    }
+}
+
+/*
+ * Sleeps until the bell is rung. The object sets its bit, counts up and looks at sleeping; the door reads the count, sets sleeping
+ * and looks at the bits: in whatever order that happens, one sees the other, or the futex sees another count.
+ */
+static void sleep_on(struct door *door)
+{
+    struct pinject_bell *bell = door->bell;
+    uint32_t count = __atomic_load_n(&bell->count, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&bell->sleeping, 1, __ATOMIC_SEQ_CST);
+    if (!is_rung(bell) && !__atomic_load_n(&door->hall->stop, __ATOMIC_SEQ_CST)) {
+        struct timespec second = {.tv_sec = 1};
+        syscall(SYS_futex, &bell->count, FUTEX_WAIT, count, &second, NULL, 0);
+    }
+    __atomic_store_n(&bell->sleeping, 0, __ATOMIC_SEQ_CST);
+}
+
+static void *door_main(void *argument)
+{
+    struct door *door = argument;
+    char name[16];
+    snprintf(name, sizeof(name), "pinject-door/%u", door->number % 100);
+    pthread_setname_np(pthread_self(), name);
+    uint64_t swept = now_ns();
+    while (!__atomic_load_n(&door->hall->stop, __ATOMIC_SEQ_CST)) {
+        serve_bell(door);
+        uint64_t now = door->number == 0 ? now_ns() : swept;
+        if (now - swept >= SWEEP_NS) {
+            sweep(door->hall);
+            swept = now;
+        }
+        sleep_on(door);
+    }
+    serve_bell(door);
+    return NULL;
+}
+
+/* ---- Starting and stopping ---- */
+
+static void allowed_cpus(cpu_set_t *ret)
+{
+    CPU_ZERO(ret);
+    if (sched_getaffinity(0, sizeof(*ret), ret) < 0 || CPU_COUNT(ret) == 0)
+        CPU_SET(0, ret);
+}
+
+void door_assign_bells(struct session *session)
+{
+    struct pinject_segment *segment = session->segment;
+    cpu_set_t cpus;
+    allowed_cpus(&cpus);
+    unsigned used = 0;
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE && cpu < PINJECT_CPUS; cpu++)
+        if (CPU_ISSET(cpu, &cpus))
+            segment->bell_of_cpu[cpu] = (uint8_t)(used++ % PINJECT_BELLS);
+    segment->bells_used = used < PINJECT_BELLS ? used : PINJECT_BELLS;
+    session->door_count = segment->bells_used;
+}
+
+/* The CPUs of a bell: those that door_assign_bells() gave it. */
+static void pin(pthread_attr_t *attr, const cpu_set_t *allowed, unsigned bell)
+{
+    cpu_set_t mine;
+    CPU_ZERO(&mine);
+    unsigned used = 0;
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, allowed) && used++ % PINJECT_BELLS == bell)
+            CPU_SET(cpu, &mine);
+    if (CPU_COUNT(&mine) > 0)
+        pthread_attr_setaffinity_np(attr, sizeof(mine), &mine);
+}
+
+static int start(struct door *door, const cpu_set_t *allowed)
+{
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK);
+    pin(&attr, allowed, door->number);
+    int error = pthread_create(&door->thread, &attr, door_main, door);
+    pthread_attr_destroy(&attr);
+    /* A CPU may have gone since: then anywhere. */
+    if (error == EINVAL)
+        error = pthread_create(&door->thread, NULL, door_main, door);
+    return -error;
+}
+
+static struct hall *new_hall(struct session *session)
+{
+    struct hall *hall = calloc(1, sizeof(*hall));
+    if (!hall)
+        return NULL;
+    hall->session = session;
+    for (unsigned i = 0; i < PINJECT_SLOTS; i++)
+        pthread_mutex_init(&hall->slots[i], NULL);
+    return hall;
+}
+
+/* Joins the first COUNT doors. */
+static void stop(struct session *session, unsigned count)
+{
+    struct hall *hall = session->doors[0].hall;
+    __atomic_store_n(&hall->stop, true, __ATOMIC_SEQ_CST);
+    for (unsigned i = 0; i < count; i++) {
+        __atomic_fetch_add(&session->doors[i].bell->count, 1, __ATOMIC_SEQ_CST);
+        futex_wake(&session->doors[i].bell->count);
+    }
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(session->doors[i].thread, NULL);
+    for (unsigned i = 0; i < PINJECT_SLOTS; i++)
+        pthread_mutex_destroy(&hall->slots[i]);
+    free(hall);
+    free(session->doors);
+    session->doors = NULL;
+}
+
+int door_start_all(struct session *session)
+{
+    cpu_set_t allowed;
+    allowed_cpus(&allowed);
+    struct hall *hall = new_hall(session);
+    session->doors = hall ? calloc(session->door_count, sizeof(*session->doors)) : NULL;
+    if (!session->doors) {
+        free(hall);
+        report_error("out of memory");
+        return -ENOMEM;
+    }
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &old);
+    int status = 0;
+    unsigned started = 0;
+    for (; started < session->door_count && status == 0; started++) {
+        session->doors[started] = (struct door){.hall = hall, .bell = &session->segment->bells[started], .number = started};
+        status = start(&session->doors[started], &allowed);
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (status < 0) {
+        report_error("cannot start a thread: %s; raise 'ulimit -u'", strerror(-status));
+        stop(session, started - 1);
+    }
+    return status;
+}
+
+void door_stop_all(struct session *session)
+{
+    if (!session->doors)
+        return;
+    __atomic_store_n(&session->segment->closed, 1, __ATOMIC_SEQ_CST);
+    stop(session, session->door_count);
+    /* Who posted since does not have to wait until its patience ends. */
+    for (unsigned i = 0; i < PINJECT_SLOTS; i++) {
+        struct pinject_slot *slot = &session->segment->slots[i];
+        uint32_t taken;
+        bool alone;
+        if (take(slot, &taken, &alone))
+            answer(session, slot, taken, !alone, -ECANCELED);
+    }
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The door threads: one per bell, pinned to the bell's CPU, so that the task that waits and the thread that answers it do not
+ * meet over two caches. They take requests out of the segment's slots, open events, answer, and queue an arrival.
+ */
+#ifndef COLLECTOR_DOOR_H
+#define COLLECTOR_DOOR_H
+
+struct session;
+
+/* Fills bells_used and bell_of_cpu of the segment. Before anybody else sees it. */
+void door_assign_bells(struct session *session);
+/* 0, or -errno after report_error(); then no thread runs. */
+int door_start_all(struct session *session);
+/* Serves what was rung for before the call, answers -ECANCELED to the rest, sets closed, joins. Does nothing when none runs. */
+void door_stop_all(struct session *session);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "collector/info.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pinject/pinject.h>
+#include <pinject/wire.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "collector/plan.h"
+#include "common/buffer.h"
+#include "common/events.h"
+#include "common/report.h"
+
+#define ABSENT INT64_MIN
+enum { LABEL = 26 };
+
+__attribute__((format(printf, 3, 4))) static void row(FILE *to, const char *label, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fprintf(to, "  %-*s ", LABEL, label);
+    vfprintf(to, format, list);
+    fputc('\n', to);
+    va_end(list);
+}
+
+/* The first "model name" of /proc/cpuinfo, safe to print. */
+static void cpu_name(char *ret, size_t size)
+{
+    struct buffer text = BUFFER_INIT;
+    snprintf(ret, size, "unknown CPU");
+    if (buffer_read_file(&text, "/proc/cpuinfo", 16 << 20) == 0) {
+        const char *at = strstr((const char *)text.data, "model name");
+        at = at ? strchr(at, ':') : NULL;
+        if (at)
+            report_safe(ret, size, at + 2, strcspn(at + 2, "\n"));
+    }
+    buffer_release(&text);
+}
+
+static void print_machine(FILE *to)
+{
+    struct utsname name;
+    char cpu[128];
+    cpu_set_t allowed;
+    cpu_name(cpu, sizeof(cpu));
+    fprintf(to, "machine\n");
+    if (uname(&name) == 0)
+        row(to, "kernel", "%s %s %s", name.sysname, name.release, name.machine);
+    row(to, "CPU", "%s", cpu);
+    bool known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
+    row(to, "CPUs", "%ld online, %d allowed here", sysconf(_SC_NPROCESSORS_ONLN), known ? CPU_COUNT(&allowed) : 0);
+    row(to, "user", "uid %u%s", (unsigned)geteuid(), geteuid() == 0 ? " (root)" : "");
+}
+
+static const char *paranoid_meaning(int64_t level)
+{
+    if (level < 0)
+        return "everything is allowed to everyone";
+    if (level <= 1)
+        return "users may see the kernel in their own processes";
+    if (level == 2)
+        return "users see their own processes in user space; root sees the kernel too";
+    return "some kernels refuse users altogether; as root 'sysctl kernel.perf_event_paranoid=2' allows them";
+}
+
+static void print_sysctl(FILE *to, const char *name, const char *unit, const char *meaning)
+{
+    int64_t value = plan_read_sysctl(name, ABSENT);
+    char label[64];
+    snprintf(label, sizeof(label), "%s", name);
+    if (value == ABSENT)
+        row(to, label, "cannot be read");
+    else
+        row(to, label, "%" PRId64 "%s%s%s", value, unit, *meaning ? ": " : "", meaning);
+}
+
+static void print_limit(FILE *to, const char *label, int which, uint64_t unit, const char *unit_name, const char *meaning)
+{
+    struct rlimit limit;
+    char soft[32] = "unlimited", hard[32] = "unlimited";
+    if (getrlimit(which, &limit) < 0)
+        return;
+    if (limit.rlim_cur != RLIM_INFINITY)
+        snprintf(soft, sizeof(soft), "%" PRIu64 "%s", (uint64_t)limit.rlim_cur / unit, unit_name);
+    if (limit.rlim_max != RLIM_INFINITY)
+        snprintf(hard, sizeof(hard), "%" PRIu64 "%s", (uint64_t)limit.rlim_max / unit, unit_name);
+    row(to, label, "%s, at most %s: %s", soft, hard, meaning);
+}
+
+static void print_limits(FILE *to)
+{
+    fprintf(to, "\nlimits\n");
+    print_sysctl(to, "perf_event_paranoid", "", paranoid_meaning(plan_read_sysctl("perf_event_paranoid", 2)));
+    print_sysctl(to, "kptr_restrict", "", plan_read_sysctl("kptr_restrict", 0) == 0 ? "" : "names of kernel functions may be missing");
+    print_sysctl(to, "perf_event_max_sample_rate", " Hz", "the highest -F");
+    print_sysctl(to, "perf_event_mlock_kb", " KiB for each CPU", "rings of all profilers of a user that is not root");
+    print_sysctl(to, "perf_event_max_stack", " frames", "");
+    print_limit(to, "locked memory", RLIMIT_MEMLOCK, 1024, " KiB", "rings beyond perf_event_mlock_kb");
+    print_limit(to, "open files", RLIMIT_NOFILE, 1, "", "some five for each task that is alive");
+}
+
+static void print_folder(FILE *to, const char *folder)
+{
+    struct statvfs info;
+    if (statvfs(folder, &info) < 0 || access(folder, W_OK | X_OK) < 0)
+        row(to, folder, "cannot be used: %s", strerror(errno));
+    else
+        row(to, folder, "%" PRIu64 " MiB free", (uint64_t)info.f_bavail * info.f_frsize >> 20);
+}
+
+static void print_folders(FILE *to)
+{
+    const char *temporary = getenv("TMPDIR");
+    fprintf(to, "\nshared memory (2 MiB in the first that has room)\n");
+    print_folder(to, "/dev/shm");
+    if (temporary && temporary[0] == '/') {
+        char safe[256];
+        print_folder(to, report_safe(safe, sizeof(safe), temporary, strlen(temporary)));
+    }
+    print_folder(to, "/tmp");
+}
+
+/* Whether the event samples too is found by asking for a period. */
+static int try_event(const struct event_name *event, bool user_only, bool samples)
+{
+    struct perf_event_attr attr = plan_attr(event->type, event->config);
+    attr.exclude_kernel = attr.exclude_hv = user_only;
+    attr.sample_period = samples ? 1000000 : 0;
+    int fd = plan_try(&attr);
+    if (fd == -EINVAL) {
+        /* A kernel before Linux 6.0. */
+        attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+        fd = plan_try(&attr);
+    }
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 ? fd : 0;
+}
+
+static void print_event(FILE *to, const struct event_name *event)
+{
+    char reason[256];
+    int status = try_event(event, false, false);
+    bool user_only = status == -EACCES || status == -EPERM;
+    if (user_only)
+        status = try_event(event, true, false);
+    if (status < 0) {
+        plan_explain(status, reason, sizeof(reason));
+        row(to, event->name, "refused: %s", reason);
+        return;
+    }
+    const char *how = try_event(event, user_only, true) == 0 ? "counts and samples" : "counts";
+    if (!user_only)
+        row(to, event->name, "%s", how);
+    else if (plan_happens_in_kernel(event->type, event->config))
+        row(to, event->name, "refused: it happens in the kernel, which kernel.perf_event_paranoid hides");
+    else
+        row(to, event->name, "%s, user space only", how);
+}
+
+static void print_events(FILE *to)
+{
+    fprintf(to, "\nevents\n");
+    for (size_t i = 0; i < events_count; i++)
+        print_event(to, &events_names[i]);
+}
+
+static void print_defaults(FILE *to)
+{
+    static struct plan plan; /* large, and used once */
+    const struct settings settings = {.frequency = 99};
+    fprintf(to, "\nwithout options\n");
+    if (plan_init(&plan, &settings) < 0) {
+        row(to, "samples", "none");
+        return;
+    }
+    row(to, "samples", "%s%s%s", plan.events[0].name, plan.reason[0] ? ": " : "", plan.reason);
+    for (unsigned i = 1; i < plan.count; i++)
+        row(to, i == 1 ? "counts" : "", "%s", plan.events[i].name);
+    for (unsigned i = 0; i < plan.note_count; i++)
+        row(to, i == 0 ? "notes" : "", "%s", plan.notes[i]);
+    plan_release(&plan);
+}
+
+void info_print(FILE *to)
+{
+    fprintf(to, "pinject-run %s, protocol %u\n\n", PINJECT_VERSION_STRING, PINJECT_WIRE_VERSION);
+    print_machine(to);
+    print_limits(to);
+    print_folders(to);
+    print_events(to);
+    print_defaults(to);
+}

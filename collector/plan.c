@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/plan.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/buffer.h"
+#include "common/report.h"
+
+/* The shortest period of the kernel's clock events: it takes a shorter one silently for this. */
+enum { CLOCK_PERIOD_MIN = 10000 };
+
+/* What a ring has to hold: samples of this many nanoseconds, since it is drained when a quarter is full. */
+#define RING_SPAN_NS UINT64_C(20000000)
+enum { RING_MIN = 64 << 10, RING_MAX = 512 << 10, STAT_RING = 16 << 10, SAMPLE_SIZE = 64, CHAIN_SIZE = 32 * 8 };
+
+static const struct {
+    uint32_t type;
+    uint64_t config;
+} default_counters[] = {
+    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
+    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
+    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES},
+    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
+};
+
+/* A sentence's list of names: "cycles, instructions". */
+struct names {
+    char text[128];
+};
+
+struct planning {
+    struct plan *plan;
+    const struct settings *settings;
+    uint64_t read_format;
+    struct names missing;  /* defaults that the machine does not have */
+    struct names blind;    /* defaults that count nothing without a view of the kernel */
+};
+
+static void add_name(struct names *names, const char *name)
+{
+    size_t used = strlen(names->text);
+    snprintf(names->text + used, sizeof(names->text) - used, "%s%s", used ? ", " : "", name);
+}
+
+__attribute__((format(printf, 2, 3))) static void add_note(struct plan *plan, const char *format, ...)
+{
+    if (plan->note_count == PLAN_NOTES)
+        return;
+    va_list list;
+    va_start(list, format);
+    vsnprintf(plan->notes[plan->note_count++], sizeof(plan->notes[0]), format, list);
+    va_end(list);
+}
+
+int64_t plan_read_sysctl(const char *name, int64_t otherwise)
+{
+    char path[96];
+    snprintf(path, sizeof(path), "/proc/sys/kernel/%s", name);
+    struct buffer text = BUFFER_INIT;
+    int64_t value = otherwise;
+    if (buffer_read_file(&text, path, 64) == 0 && text.size > 0)
+        value = strtoll((const char *)text.data, NULL, 10);
+    buffer_release(&text);
+    return value;
+}
+
+/* ---- Opening on ourselves ---- */
+
+int plan_try(const struct perf_event_attr *attr)
+{
+    struct perf_event_attr stopped = *attr;
+    stopped.disabled = 1;
+    int fd = (int)syscall(SYS_perf_event_open, &stopped, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+struct perf_event_attr plan_attr(uint32_t type, uint64_t config)
+{
+    return (struct perf_event_attr){
+        .size = sizeof(struct perf_event_attr),
+        .type = type,
+        .config = config,
+        .sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+                       PERF_SAMPLE_PERIOD,
+        .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID | PERF_FORMAT_LOST,
+        .sample_id_all = 1,
+        .use_clockid = 1,
+        .clockid = CLOCK_MONOTONIC,
+    };
+}
+
+static bool is_missing(int status)
+{
+    return status == -ENOENT || status == -EOPNOTSUPP || status == -ENODEV || status == -ENXIO;
+}
+
+static bool is_refused(int status)
+{
+    return status == -EACCES || status == -EPERM;
+}
+
+void plan_explain(int status, char *ret, size_t size)
+{
+    int64_t paranoid = plan_read_sysctl("perf_event_paranoid", INT64_MIN);
+    if (status == -ENOSYS || (is_refused(status) && paranoid == INT64_MIN))
+        snprintf(ret, size, "this kernel or sandbox has no perf_event_open; run outside of it");
+    else if (is_refused(status) && paranoid > 2)
+        snprintf(ret, size, "kernel.perf_event_paranoid is %" PRId64 "; 'sysctl kernel.perf_event_paranoid=2' as root allows it", paranoid);
+    else if (is_refused(status))
+        snprintf(ret, size, "perf_event_open is refused (%s) though kernel.perf_event_paranoid is %" PRId64
+                 "; in a container allow it by a seccomp profile or --cap-add PERFMON", strerror(-status), paranoid);
+    else if (status == -EMFILE)
+        snprintf(ret, size, "too many open files; raise 'ulimit -n'");
+    else if (is_missing(status))
+        snprintf(ret, size, "this machine does not have it");
+    else
+        snprintf(ret, size, "%s", strerror(-status));
+}
+
+/* Learns with the event that exists everywhere what is allowed, and the read format that the kernel knows. */
+static int find_rights(struct planning *planning)
+{
+    struct perf_event_attr attr = plan_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+    int fd = plan_try(&attr);
+    if (fd == -EACCES || fd == -EPERM) {
+        attr.exclude_kernel = 1;
+        fd = plan_try(&attr);
+        planning->plan->exclude_kernel = fd >= 0 || fd == -EINVAL;
+    }
+    if (fd == -EINVAL) {
+        /* Before Linux 6.0. */
+        attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+        fd = plan_try(&attr);
+    }
+    planning->read_format = attr.read_format;
+    if (fd < 0) {
+        char reason[256];
+        plan_explain(fd, reason, sizeof(reason));
+        report_error("cannot count anything: %s", reason);
+        return fd;
+    }
+    close(fd);
+    if (planning->plan->exclude_kernel)
+        add_note(planning->plan, "only user space is sampled: kernel.perf_event_paranoid is %" PRId64
+                 "; with 1, or as root, the kernel is seen too", plan_read_sysctl("perf_event_paranoid", 2));
+    return 0;
+}
+
+/* ---- Choosing ---- */
+
+static bool is_clock(uint32_t type, uint64_t config)
+{
+    return type == PERF_TYPE_SOFTWARE && (config == PERF_COUNT_SW_TASK_CLOCK || config == PERF_COUNT_SW_CPU_CLOCK);
+}
+
+bool plan_happens_in_kernel(uint32_t type, uint64_t config)
+{
+    return type == PERF_TYPE_SOFTWARE &&
+           (config == PERF_COUNT_SW_CONTEXT_SWITCHES || config == PERF_COUNT_SW_CPU_MIGRATIONS ||
+            config == PERF_COUNT_SW_CGROUP_SWITCHES);
+}
+
+static bool is_same(const struct perf_event_attr *one, const struct perf_event_attr *other)
+{
+    if (one->type != other->type || one->config != other->config)
+        return false;
+    /* Clocks count all of a task's time, whatever is excluded from their samples. */
+    return is_clock(one->type, one->config) ||
+           (one->exclude_user == other->exclude_user && one->exclude_kernel == other->exclude_kernel);
+}
+
+static bool has(const struct plan *plan, const struct perf_event_attr *attr)
+{
+    for (unsigned i = 0; i < plan->count; i++)
+        if (is_same(&plan->events[i].attr, attr))
+            return true;
+    return false;
+}
+
+static void set_rate(struct perf_event_attr *attr, const struct settings *settings)
+{
+    bool clock = is_clock(attr->type, attr->config);
+    if (settings->period)
+        attr->sample_period = settings->period;
+    else if (clock)
+        /* As the kernel itself does it, but it does not fail when the kernel lowers its limit of frequencies under load. */
+        attr->sample_period = UINT64_C(1000000000) / settings->frequency;
+    else {
+        attr->freq = 1;
+        attr->sample_freq = settings->frequency;
+    }
+    if (clock && attr->sample_period < CLOCK_PERIOD_MIN)
+        attr->sample_period = CLOCK_PERIOD_MIN;
+}
+
+/* The first event of a task: it has the ring, and the records of mappings, names and forks. */
+static void own_ring(struct perf_event_attr *attr)
+{
+    attr->mmap = 1;
+    attr->mmap2 = 1;
+    attr->comm = 1;
+    attr->comm_exec = 1;
+    attr->task = 1;
+    attr->watermark = 1;
+    attr->wakeup_watermark = RING_MIN / 4;
+}
+
+/* The fd that tried it stays open: it keeps the kernel's switch for this type on. 0 or -errno. */
+static int add_event(struct planning *planning, const char *name, struct perf_event_attr attr, bool samples)
+{
+    struct plan *plan = planning->plan;
+    if (plan->count == PLAN_EVENTS)
+        return -E2BIG;
+    attr.read_format = planning->read_format;
+    if (samples) {
+        set_rate(&attr, planning->settings);
+        if (planning->settings->call_graph == SETTINGS_CALL_GRAPH_FP)
+            attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+        attr.exclude_callchain_kernel = attr.exclude_kernel;
+        attr.exclude_callchain_user = attr.exclude_user;
+    }
+    if (plan->count == 0)
+        own_ring(&attr);
+    int fd = plan_try(&attr);
+    if (fd < 0)
+        return fd;
+    struct plan_event *event = &plan->events[plan->count];
+    bool forced = attr.exclude_kernel && !strchr(name, ':') && !is_clock(attr.type, attr.config) &&
+                  !(attr.type == PERF_TYPE_SOFTWARE && attr.config == PERF_COUNT_SW_DUMMY);
+    snprintf(event->name, sizeof(event->name), "%.60s%s", name, forced ? ":u" : "");
+    event->attr = attr;
+    event->samples = samples;
+    event->nanoseconds = is_clock(attr.type, attr.config);
+    plan->keepers[plan->count++] = fd;
+    plan->sampling += samples;
+    return 0;
+}
+
+static int refuse(const char *name, int status)
+{
+    char reason[256];
+    plan_explain(status, reason, sizeof(reason));
+    report_error("event '%s' cannot be used: %s (see 'pinject-run --info')", name, reason);
+    return status;
+}
+
+static int add_choice(struct planning *planning, const struct event_choice *choice, bool samples)
+{
+    bool blind = planning->plan->exclude_kernel;
+    struct perf_event_attr attr = plan_attr(choice->event->type, choice->event->config);
+    attr.exclude_user = choice->exclude_user;
+    attr.exclude_kernel = choice->exclude_kernel || (blind && !choice->exclude_user);
+    attr.exclude_hv = attr.exclude_kernel;
+    if (blind && (choice->exclude_user || (plan_happens_in_kernel(attr.type, attr.config) && !choice->exclude_kernel))) {
+        report_error("event '%s' happens in the kernel, and kernel.perf_event_paranoid is %" PRId64
+                     "; run as root, or set it to 1 as root", choice->text, plan_read_sysctl("perf_event_paranoid", 2));
+        return -EACCES;
+    }
+    if (has(planning->plan, &attr))
+        return 0;
+    int status = add_event(planning, choice->text, attr, samples);
+    return status < 0 ? refuse(choice->text, status) : 0;
+}
+
+static int add_choices(struct planning *planning)
+{
+    for (unsigned i = 0; i < planning->settings->event_count; i++) {
+        int status = add_choice(planning, &planning->settings->events[i], !planning->settings->stat);
+        if (status < 0)
+            return status;
+    }
+    return 0;
+}
+
+static int add_default_sampler(struct planning *planning)
+{
+    struct plan *plan = planning->plan;
+    struct perf_event_attr attr = plan_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
+    attr.exclude_kernel = attr.exclude_hv = plan->exclude_kernel;
+    int status = add_event(planning, "cycles", attr, true);
+    if (status == 0)
+        return 0;
+    snprintf(plan->reason, sizeof(plan->reason), is_missing(status) ? "this machine has no cycles event (%s)" : "cycles cannot be used (%s)",
+             strerror(-status));
+    attr = plan_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+    attr.exclude_kernel = attr.exclude_hv = plan->exclude_kernel;
+    status = add_event(planning, "task-clock", attr, true);
+    return status < 0 ? refuse("task-clock", status) : 0;
+}
+
+/* --stat: nothing samples, but names, mappings and the end of a task are still wanted. */
+static int add_dummy(struct planning *planning)
+{
+    struct perf_event_attr attr = plan_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+    attr.exclude_kernel = attr.exclude_hv = planning->plan->exclude_kernel;
+    int status = add_event(planning, "dummy", attr, false);
+    planning->plan->dummy = status == 0;
+    return status < 0 ? refuse("dummy", status) : 0;
+}
+
+static void add_default_counter(struct planning *planning, uint32_t type, uint64_t config)
+{
+    struct plan *plan = planning->plan;
+    const char *name = events_find(type, config)->name;
+    struct perf_event_attr attr = plan_attr(type, config);
+    attr.exclude_kernel = attr.exclude_hv = plan->exclude_kernel;
+    if (has(plan, &attr))
+        return;
+    if (plan->exclude_kernel && plan_happens_in_kernel(type, config)) {
+        add_name(&planning->blind, name);
+        return;
+    }
+    int status = add_event(planning, name, attr, false);
+    if (is_missing(status))
+        add_name(&planning->missing, name);
+    else if (status < 0)
+        add_note(plan, "not counted: %s (%s)", name, strerror(-status));
+}
+
+static void add_default_counters(struct planning *planning)
+{
+    /* With --stat -e the list is what is wanted; task-clock alone is added, since coverage is made of it. */
+    size_t count = planning->settings->stat && planning->settings->event_count > 0 ? 1 : sizeof(default_counters) / sizeof(default_counters[0]);
+    for (size_t i = 0; i < count; i++)
+        add_default_counter(planning, default_counters[i].type, default_counters[i].config);
+    if (planning->missing.text[0])
+        add_note(planning->plan, "not on this machine: %s", planning->missing.text);
+    if (planning->blind.text[0])
+        add_note(planning->plan, "not counted without the right to see the kernel: %s", planning->blind.text);
+}
+
+/* ---- Limits ---- */
+
+static int check_rate(struct planning *planning)
+{
+    const struct settings *settings = planning->settings;
+    if (settings->stat)
+        return 0;
+    if (settings->period) {
+        if (settings->period >> 63) {
+            report_error("a period of %" PRIu64 " is too long; the longest is 2^63-1", settings->period);
+            return -EINVAL;
+        }
+        return 0;
+    }
+    int64_t limit = plan_read_sysctl("perf_event_max_sample_rate", INT64_MAX);
+    if (settings->frequency > (uint64_t)(limit > 0 ? limit : 0)) {
+        report_error("-F %" PRIu64 " is above this machine's limit of %" PRId64 " Hz (kernel.perf_event_max_sample_rate); use -F %" PRId64
+                     " or less, or raise it as root", settings->frequency, limit, limit);
+        return -EINVAL;
+    }
+    if (settings->frequency == 0) {
+        report_error("a frequency of 0 Hz takes no samples; use -F 1 or more, or --stat");
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static void note_short_period(struct plan *plan, const struct settings *settings)
+{
+    for (unsigned i = 0; i < plan->sampling; i++) {
+        const struct perf_event_attr *attr = &plan->events[i].attr;
+        if (is_clock(attr->type, attr->config) && settings->period && settings->period < attr->sample_period)
+            add_note(plan, "%s is sampled every %d ns: the kernel has no shorter period than that", plan->events[i].name, CLOCK_PERIOD_MIN);
+    }
+}
+
+static uint64_t bytes_per_second(const struct plan *plan, unsigned event)
+{
+    const struct perf_event_attr *attr = &plan->events[event].attr;
+    uint64_t size = SAMPLE_SIZE + (attr->sample_type & PERF_SAMPLE_CALLCHAIN ? CHAIN_SIZE : 0);
+    /* How often an event with a period comes is not known beforehand, but for the clocks. */
+    uint64_t rate = attr->freq ? attr->sample_freq : is_clock(attr->type, attr->config) ? UINT64_C(1000000000) / attr->sample_period : 10000;
+    return rate > UINT64_C(100000000) ? UINT64_C(100000000) * size : rate * size;
+}
+
+static void choose_rings(struct plan *plan)
+{
+    uint64_t wanted = 0, size = plan->sampling ? RING_MIN : STAT_RING;
+    for (unsigned i = 0; i < plan->sampling; i++)
+        wanted += bytes_per_second(plan, i) / (UINT64_C(1000000000) / RING_SPAN_NS);
+    while (size < wanted && size < RING_MAX)
+        size *= 2;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    plan->ring_pages = size < page ? 1 : size / page;
+    plan->thread_ring_pages = plan->ring_pages > 1 ? plan->ring_pages / 2 : 1;
+}
+
+int plan_init(struct plan *plan, const struct settings *settings)
+{
+    memset(plan, 0, sizeof(*plan));
+    for (unsigned i = 0; i < PLAN_EVENTS; i++)
+        plan->keepers[i] = -1;
+    struct planning planning = {.plan = plan, .settings = settings};
+    int status = check_rate(&planning);
+    if (status == 0)
+        status = find_rights(&planning);
+    if (status == 0 && settings->stat)
+        status = add_dummy(&planning);
+    if (status == 0)
+        status = settings->event_count > 0 ? add_choices(&planning) : settings->stat ? 0 : add_default_sampler(&planning);
+    if (status < 0) {
+        plan_release(plan);
+        return status;
+    }
+    add_default_counters(&planning);
+    note_short_period(plan, settings);
+    choose_rings(plan);
+    return 0;
+}
+
+void plan_release(struct plan *plan)
+{
+    for (unsigned i = 0; i < PLAN_EVENTS; i++) {
+        if (plan->keepers[i] >= 0)
+            close(plan->keepers[i]);
+        plan->keepers[i] = -1;
+    }
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "collector/request.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collector/session.h"
+#include "common/buffer.h"
+
+enum { MAPS_MAX = 64 << 20, CMDLINE_MAX = 4 << 20 };
+
+/* CPU time that a task may have used before the session began (the first one of a bare LD_PRELOAD). */
+#define BEFORE_NS UINT64_C(60000000000)
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- Copying and checking ---- */
+
+/* Word by word, each once: the owner may write meanwhile, and what is checked must be what is used. */
+static void copy_words(void *to, const void *from, size_t size)
+{
+    uint64_t *at = to;
+    const uint64_t *word = from;
+    for (size_t i = 0; i < (size + 7) / 8; i++)
+        at[i] = __atomic_load_n(&word[i], __ATOMIC_RELAXED);
+}
+
+static bool is_task(int32_t tid)
+{
+    return tid > 0 && tid < PINJECT_TASKS;
+}
+
+static bool has_text(uint32_t kind)
+{
+    return kind == PINJECT_PROCESS || kind == PINJECT_IMAGE;
+}
+
+/* A time that cannot be is no time. */
+static void check_times(const struct session *session, struct pinject_slot *slot)
+{
+    uint64_t now = now_ns(), most = now - session->start_ns + BEFORE_NS;
+    if (slot->time_ns < session->start_ns)
+        slot->time_ns = session->start_ns;
+    if (slot->time_ns > now)
+        slot->time_ns = now;
+    if (slot->startup_ns > most)
+        slot->startup_ns = 0;
+    /* Of a process with its children: all CPUs at once. */
+    if (slot->utime_ns > most * PINJECT_CPUS || slot->stime_ns > most * PINJECT_CPUS)
+        slot->utime_ns = slot->stime_ns = 0;
+}
+
+int request_copy(const struct session *session, const struct pinject_slot *from, struct request *ret)
+{
+    struct pinject_slot *slot = &ret->slot;
+    copy_words(slot, from, offsetof(struct pinject_slot, text));
+    if (slot->kind < PINJECT_PROCESS || slot->kind > PINJECT_REAPED || !is_task(slot->pid) ||
+        (slot->kind != PINJECT_REAPED && !is_task(slot->tid)) || slot->ppid < 0 || slot->parent_tid < 0)
+        return -EINVAL;
+    if (!has_text(slot->kind))
+        slot->exec_size = slot->cmdline_size = 0;
+    if (slot->exec_size > PINJECT_TEXT || slot->cmdline_size > PINJECT_TEXT - slot->exec_size)
+        return -EINVAL;
+    size_t size = slot->exec_size + slot->cmdline_size;
+    copy_words(slot->text, from->text, size);
+    ret->end = '\0';
+    if (size < PINJECT_TEXT)
+        slot->text[size] = '\0';
+    if (slot->exec_size > 0 && slot->text[slot->exec_size - 1] != '\0')
+        return -EINVAL;
+    check_times(session, slot);
+    return 0;
+}
+
+/* ---- /proc ---- */
+
+/* The whole content, NUL-terminated and owned by the caller, or NULL. */
+static char *read_proc(pid_t pid, const char *name, size_t limit, size_t *ret_size)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    struct buffer buffer = BUFFER_INIT;
+    if (buffer_read_file(&buffer, path, limit) < 0 || !buffer.data) {
+        buffer_release(&buffer);
+        return NULL;
+    }
+    if (ret_size)
+        *ret_size = buffer.size;
+    return (char *)buffer.data;
+}
+
+static void read_comm(pid_t tid, char ret[16])
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? 0 : read(fd, ret, 16);
+    if (fd >= 0)
+        close(fd);
+    /* Its newline becomes the NUL. */
+    ret[size > 0 ? size - 1 : 0] = '\0';
+}
+
+static void take_text(const struct request *request, struct arrival *arrival)
+{
+    const struct pinject_slot *slot = &request->slot;
+    if (slot->exec_size > 0)
+        arrival->exec = strdup(slot->text);
+    if (slot->flags & PINJECT_REQUEST_TEXT_CUT) {
+        arrival->cmdline = read_proc(slot->pid, "cmdline", CMDLINE_MAX, &arrival->cmdline_size);
+        if (arrival->cmdline && arrival->cmdline_size > 0)
+            return;
+        free(arrival->cmdline);
+        arrival->cmdline = NULL;
+    }
+    arrival->cmdline_size = slot->cmdline_size;
+    if (slot->cmdline_size == 0)
+        return;
+    /* One byte more: the last argument ends, whatever was written. */
+    arrival->cmdline = malloc(slot->cmdline_size + 1u);
+    if (!arrival->cmdline) {
+        arrival->cmdline_size = 0;
+        return;
+    }
+    memcpy(arrival->cmdline, slot->text + slot->exec_size, slot->cmdline_size);
+    arrival->cmdline[slot->cmdline_size] = '\0';
+    if (arrival->cmdline[slot->cmdline_size - 1] != '\0')
+        arrival->cmdline_size++;
+}
+
+/* ---- Acting ---- */
+
+static struct arrival *new_arrival(const struct pinject_slot *slot)
+{
+    struct arrival *arrival = calloc(1, sizeof(*arrival));
+    if (!arrival)
+        return NULL;
+    arrival->kind = slot->kind;
+    arrival->flags = slot->flags;
+    arrival->pid = slot->pid;
+    arrival->tid = slot->tid;
+    arrival->ppid = slot->ppid;
+    arrival->parent_tid = slot->parent_tid;
+    arrival->time_ns = slot->time_ns;
+    arrival->startup_ns = slot->startup_ns;
+    arrival->utime_ns = slot->utime_ns;
+    arrival->stime_ns = slot->stime_ns;
+    arrival->status = slot->status;
+    arrival->pidfd = -1;
+    return arrival;
+}
+
+/* Whether TID is a task of the process PID: a forged pair would put samples under another name. */
+static int check_task(pid_t pid, pid_t tid)
+{
+    return syscall(SYS_tgkill, pid, tid, 0) == 0 || errno == EPERM ? 0 : -errno;
+}
+
+static int begin_snapshot(struct session *session, struct arrival *arrival)
+{
+    arrival->values = calloc(PLAN_EVENTS, sizeof(*arrival->values));
+    if (!arrival->values)
+        return -ENOMEM;
+    return attach_snapshot(session, arrival->tid, arrival->values);
+}
+
+static int begin_task(struct session *session, struct arrival *arrival)
+{
+    static const enum attach_how hows[] = {
+        [PINJECT_PROCESS] = ATTACH_RUNNING,
+        [PINJECT_FORK] = ATTACH_RUNNING,
+        [PINJECT_THREAD] = ATTACH_THREAD,
+        [PINJECT_ARM] = ATTACH_ON_EXEC,
+    };
+    int status = check_task(arrival->pid, arrival->tid);
+    if (status == 0)
+        status = attach_open(session, arrival->pid, arrival->tid, hows[arrival->kind], &arrival->events);
+    arrival->answered_ns = now_ns();
+    if (status == -EEXIST)
+        return status;
+    if (status < 0)
+        __atomic_fetch_add(&session->refused, 1, __ATOMIC_RELAXED);
+    /* Before the answer: afterwards the task may end, and its number be another's. */
+    if (arrival->kind != PINJECT_THREAD && status != -ESRCH)
+        arrival->pidfd = (int)syscall(SYS_pidfd_open, arrival->pid, 0);
+    if (arrival->kind == PINJECT_PROCESS && status == 0)
+        arrival->maps = read_proc(arrival->pid, "maps", MAPS_MAX, NULL);
+    return status;
+}
+
+static int begin(struct session *session, struct arrival *arrival)
+{
+    if (arrival->kind == PINJECT_REAPED)
+        return 0;
+    if (arrival->kind == PINJECT_SNAPSHOT)
+        return begin_snapshot(session, arrival);
+    if (arrival->kind == PINJECT_IMAGE) {
+        if (attach_knows(session, arrival->pid, arrival->tid))
+            return 0;
+        /* Its covered bit was left by an earlier task of this number. */
+        arrival->kind = PINJECT_PROCESS;
+    }
+    int status = begin_task(session, arrival);
+    if (status == -EEXIST && arrival->kind == PINJECT_PROCESS) {
+        arrival->kind = PINJECT_IMAGE;
+        status = 0;
+    }
+    return status;
+}
+
+int request_begin(struct session *session, const struct request *request, struct arrival **ret_arrival)
+{
+    *ret_arrival = NULL;
+    struct arrival *arrival = new_arrival(&request->slot);
+    if (!arrival)
+        return -ENOMEM;
+    int status = begin(session, arrival);
+    if (status == -EEXIST) {
+        /* Asked twice: it has what it wants. */
+        arrival_free(arrival);
+        return 0;
+    }
+    arrival->result = status;
+    *ret_arrival = arrival;
+    return status;
+}
+
+void request_finish(struct session *session, const struct request *request, struct arrival *arrival)
+{
+    if (arrival->events)
+        attach_complete(arrival->events);
+    if (has_text(arrival->kind))
+        take_text(request, arrival);
+    if (arrival->kind == PINJECT_PROCESS)
+        read_comm(arrival->tid, arrival->comm);
+    arrivals_put(&session->arrivals, arrival);
+}

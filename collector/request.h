@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* What a request means: the checked copy of a slot, and what is done for it. Context: a door thread. */
+#ifndef COLLECTOR_REQUEST_H
+#define COLLECTOR_REQUEST_H
+
+#include <pinject/wire.h>
+#include <stdbool.h>
+
+#include "collector/arrivals.h"
+
+struct session;
+
+/* Copied out of a slot before anything in it is looked at: its owner may write on. Only what request_copy() checked is in it. */
+struct request {
+    struct pinject_slot slot; /* state and owner are not of interest; text is what exec_size and cmdline_size say, NUL-terminated */
+    char end;                 /* a NUL behind the text, whatever the text is */
+};
+
+/* 0, or -EINVAL: it makes no sense. */
+int request_copy(const struct session *session, const struct pinject_slot *from, struct request *ret);
+/* What the task waits for. Returns the answer, 0 or -errno, and *ret_arrival: to be completed and queued, or NULL: there is no news. */
+int request_begin(struct session *session, const struct request *request, struct arrival **ret_arrival);
+/* What can be done while the task runs on already; queues ARRIVAL. */
+void request_finish(struct session *session, const struct request *request, struct arrival *arrival);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "collector/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collector/door.h"
+#include "common/buffer.h"
+#include "common/report.h"
+
+/* How long an object waits at most. Long against what an answer takes (50 us), short for a program whose collector was stopped. */
+enum { WAIT_US = 10000 };
+/* The table of descriptors grows to this at once: later, with threads, each growth waits for an RCU grace period of milliseconds. */
+enum { TABLE_OF_FDS = 16384 };
+
+static uint64_t now_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- Limits ---- */
+
+static void raise_limit(int which, struct rlimit *old, uint64_t *ret_now)
+{
+    if (getrlimit(which, old) < 0)
+        *old = (struct rlimit){RLIM_INFINITY, RLIM_INFINITY};
+    struct rlimit raised = {old->rlim_max, old->rlim_max};
+    *ret_now = setrlimit(which, &raised) == 0 ? raised.rlim_cur : old->rlim_cur;
+}
+
+static bool has_cap_ipc_lock(void)
+{
+    struct buffer text = BUFFER_INIT;
+    bool has = false;
+    if (buffer_read_file(&text, "/proc/self/status", 65536) == 0) {
+        const char *line = strstr((const char *)text.data, "\nCapEff:");
+        has = line && strtoull(line + 8, NULL, 16) >> 14 & 1;
+    }
+    buffer_release(&text);
+    return has;
+}
+
+/* What the kernel reckons in perf_mmap(); other profilers of this user share it, so that a refusal can still come before. */
+static uint64_t ring_budget(uint64_t memlock)
+{
+    int64_t kb = plan_read_sysctl("perf_event_mlock_kb", 516);
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    if (memlock == RLIM_INFINITY || plan_read_sysctl("perf_event_paranoid", 2) < 0 || has_cap_ipc_lock())
+        return UINT64_MAX;
+    return (uint64_t)(kb > 0 ? kb : 0) * 1024 * (uint64_t)(cpus > 0 ? cpus : 1) + memlock;
+}
+
+static void raise_limits(struct session *session)
+{
+    uint64_t memlock;
+    raise_limit(RLIMIT_NOFILE, &session->old_nofile, &session->fd_limit);
+    raise_limit(RLIMIT_MEMLOCK, &session->old_memlock, &memlock);
+    session->ring_budget = ring_budget(memlock);
+    int high = session->fd_limit < TABLE_OF_FDS ? (int)session->fd_limit - 1 : TABLE_OF_FDS - 1;
+    int fd = fcntl(session->segment_fd, F_DUPFD_CLOEXEC, high);
+    if (fd >= 0)
+        close(fd);
+}
+
+void session_restore_limits(const struct session *session)
+{
+    setrlimit(RLIMIT_NOFILE, &session->old_nofile);
+    setrlimit(RLIMIT_MEMLOCK, &session->old_memlock);
+}
+
+/* ---- The segment ---- */
+
+/* Allocated, not only extended: where the file system is full, a page that is touched for the first time kills who touches it. */
+static int reserve(int fd, size_t size)
+{
+    if (ftruncate(fd, (off_t)size) < 0)
+        return -errno;
+    if (fallocate(fd, 0, 0, (off_t)size) < 0 && errno != EOPNOTSUPP && errno != ENOSYS)
+        return -errno;
+    /* The umask may have taken even our own rights. */
+    return fchmod(fd, 0600) < 0 ? -errno : 0;
+}
+
+static int create_in(const char *folder, const uint64_t id[2], char *ret_path, size_t size)
+{
+    int length = snprintf(ret_path, size, "%s/pinject-%016" PRIx64 "%016" PRIx64, folder, id[0], id[1]);
+    if (length < 0 || (size_t)length >= size)
+        return -ENAMETOOLONG;
+    int fd = open(ret_path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
+    if (fd < 0)
+        return -errno;
+    int status = reserve(fd, sizeof(struct pinject_segment));
+    if (status < 0) {
+        unlink(ret_path);
+        close(fd);
+        return status;
+    }
+    return fd;
+}
+
+static int create_segment_file(const uint64_t id[2], char *ret_path, size_t size)
+{
+    const char *folders[] = {"/dev/shm", getenv("TMPDIR"), "/tmp"};
+    struct buffer tried = BUFFER_INIT;
+    int fd = -ENOENT;
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && fd < 0; i++) {
+        /* A relative one would mean another folder to a program that changes its own. */
+        if (!folders[i] || folders[i][0] != '/')
+            continue;
+        fd = create_in(folders[i], id, ret_path, size);
+        if (fd < 0)
+            buffer_printf(&tried, "%s%s: %s", tried.size ? ", " : "", folders[i], strerror(-fd));
+    }
+    if (fd < 0) {
+        buffer_append(&tried, "", 1);
+        report_error("cannot create the shared memory of the session (%s); set TMPDIR to a folder with 2 MiB free",
+                     tried.data ? (const char *)tried.data : "out of memory");
+    }
+    buffer_release(&tried);
+    return fd;
+}
+
+static int map_segment(struct session *session, const char *path)
+{
+    void *map = mmap(NULL, sizeof(struct pinject_segment), PROT_READ | PROT_WRITE, MAP_SHARED, session->segment_fd, 0);
+    if (map == MAP_FAILED) {
+        int error = errno;
+        report_error("cannot map the shared memory of the session '%s': %s", path, strerror(error));
+        return -error;
+    }
+    session->segment = map;
+    return 0;
+}
+
+static uint32_t segment_flags(const struct settings *settings)
+{
+    uint32_t flags = settings->follow & PINJECT_SESSION_ALL;
+    if (settings->split || !(flags & PINJECT_SESSION_EXEC))
+        flags |= PINJECT_SESSION_SNAPSHOT;
+    if (flags & (PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK))
+        flags |= PINJECT_SESSION_REAPED;
+    return flags;
+}
+
+static int fill_header(struct session *session, const char *path, const char *preload)
+{
+    struct pinject_segment *segment = session->segment;
+    struct stat namespace;
+    if (stat("/proc/self/ns/pid", &namespace) < 0) {
+        int error = errno;
+        report_error("cannot read /proc/self/ns/pid: %s; mount /proc", strerror(error));
+        return -error;
+    }
+    if (strlen(preload) >= sizeof(segment->preload)) {
+        report_error("the path of the preload object is too long: '%.64s...'; install it below a shorter one", preload);
+        return -ENAMETOOLONG;
+    }
+    segment->version = PINJECT_WIRE_VERSION;
+    segment->size = sizeof(*segment);
+    memcpy(segment->id, session->id, sizeof(segment->id));
+    segment->pid_namespace = namespace.st_ino;
+    segment->flags = segment_flags(session->settings);
+    segment->wait_us = WAIT_US;
+    segment->collector = getpid();
+    snprintf(segment->path, sizeof(segment->path), "%s", path);
+    snprintf(segment->preload, sizeof(segment->preload), "%s", preload);
+    door_assign_bells(session);
+    /* Last: without it the segment is none. */
+    __atomic_store_n(&segment->magic, PINJECT_WIRE_MAGIC, __ATOMIC_RELEASE);
+    return 0;
+}
+
+static int make_id(uint64_t ret_id[2])
+{
+    if (getrandom(ret_id, 2 * sizeof(*ret_id), 0) == (ssize_t)(2 * sizeof(*ret_id)))
+        return 0;
+    int error = errno;
+    report_error("cannot get random bytes: %s", strerror(error));
+    return -error;
+}
+
+static int init_segment(struct session *session, const char *preload)
+{
+    char path[PINJECT_PATH];
+    int status = make_id(session->id);
+    if (status < 0)
+        return status;
+    int fd = create_segment_file(session->id, path, sizeof(path));
+    if (fd < 0)
+        return fd;
+    session->segment_fd = fd;
+    memcpy(session->path, path, sizeof(path));
+    status = map_segment(session, path);
+    return status < 0 ? status : fill_header(session, path, preload);
+}
+
+int session_init(struct session *session, const struct settings *settings, const struct plan *plan, const char *preload)
+{
+    memset(session, 0, sizeof(*session));
+    session->settings = settings;
+    session->plan = plan;
+    session->segment_fd = session->arrivals.eventfd = -1;
+    pthread_mutex_init(&session->table_lock, NULL);
+    session->start_ns = now_ns(CLOCK_MONOTONIC);
+    session->start_realtime_ns = now_ns(CLOCK_REALTIME);
+    int status = arrivals_init(&session->arrivals);
+    if (status < 0)
+        report_error("cannot create an event descriptor: %s", strerror(-status));
+    else
+        status = init_segment(session, preload);
+    if (status < 0) {
+        session_release(session);
+        return status;
+    }
+    raise_limits(session);
+    return 0;
+}
+
+int session_open_doors(struct session *session)
+{
+    return door_start_all(session);
+}
+
+void session_close_doors(struct session *session)
+{
+    door_stop_all(session);
+}
+
+void session_release(struct session *session)
+{
+    session_close_doors(session);
+    arrivals_release(&session->arrivals);
+    if (session->path[0])
+        unlink(session->path);
+    session->path[0] = '\0';
+    if (session->segment)
+        munmap(session->segment, sizeof(*session->segment));
+    session->segment = NULL;
+    if (session->segment_fd >= 0)
+        close(session->segment_fd);
+    session->segment_fd = -1;
+    pthread_mutex_destroy(&session->table_lock);
+}
