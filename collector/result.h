@@ -5,7 +5,7 @@
  *
  * Order of writing an update: header without features, data and feature sections behind it, header with sizes and features;
  * so a reader, a killed collector or a full disk never meet a header that promises what is not there. A task that ended before
- * its file was created is written with one write.
+ * its file was created is written with one write. SIGXFSZ is ignored, so that a limit of the file size is an error like others.
  */
 #ifndef COLLECTOR_RESULT_H
 #define COLLECTOR_RESULT_H

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/buildid.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "common/buffer.h"
+#include "common/cursor.h"
+
+#define FRESH_NS 100000000ull
+enum { TABLE = 1024, ENTRIES_MAX = 16384, NOTES_MAX = 65536 };
+
+struct entry {
+    struct entry *next;
+    uint64_t hash;
+    uint64_t ino, generation;
+    uint32_t maj, min;
+    uint64_t checked_ns;
+    /* Of the file that was read; size -1: there was none that fits. */
+    dev_t dev;
+    off_t size;
+    struct timespec mtime;
+    struct buildid id;
+    char path[];
+};
+
+struct buildids {
+    struct entry *table[TABLE];
+    unsigned count;
+    bool kernel_known, vdso_known;
+    struct buildid kernel, vdso;
+};
+
+bool buildid_of_notes(const void *notes, size_t size, bool swap, size_t align, struct buildid *ret)
+{
+    if (align != 8)
+        align = 4;
+    struct cursor cursor = cursor_of(notes, size);
+    cursor.swap = swap;
+    const unsigned char *start = cursor.at;
+    while (cursor_left(&cursor) >= 12) {
+        size_t name_size = cursor_u32(&cursor), desc_size = cursor_u32(&cursor);
+        uint32_t type = cursor_u32(&cursor);
+        const void *name = cursor_bytes(&cursor, name_size);
+        cursor_skip(&cursor, -(size_t)(cursor.at - start) & (align - 1));
+        const void *desc = cursor_bytes(&cursor, desc_size);
+        if (!name || !desc || cursor.failed)
+            return false;
+        if (type == NT_GNU_BUILD_ID && name_size == 4 && memcmp(name, "GNU", 4) == 0 && desc_size > 0) {
+            ret->size = desc_size < sizeof(ret->bytes) ? (uint8_t)desc_size : sizeof(ret->bytes);
+            memcpy(ret->bytes, desc, ret->size);
+            return true;
+        }
+        size_t pad = -(size_t)(cursor.at - start) & (align - 1);
+        if (pad > cursor_left(&cursor))
+            return false;
+        cursor_skip(&cursor, pad);
+    }
+    return false;
+}
+
+/* SIZE bytes at OFFSET, or fewer at the file's end. */
+static size_t read_at(int fd, void *to, size_t size, uint64_t offset)
+{
+    size_t done = 0;
+    if (offset > INT64_MAX - size)
+        return 0;
+    while (done < size) {
+        ssize_t got = pread(fd, (char *)to + done, size - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        done += (size_t)got;
+    }
+    return done;
+}
+
+static bool read_notes(int fd, uint64_t offset, uint64_t size, bool swap, size_t align, struct buildid *ret)
+{
+    /* The build id comes first or nearly so: a huge segment of notes is not read to its end. */
+    unsigned char small[1024], *notes = small;
+    size_t wanted = size < NOTES_MAX ? (size_t)size : NOTES_MAX;
+    if (wanted > sizeof(small))
+        notes = malloc(wanted);
+    if (!notes)
+        return false;
+    size_t got = read_at(fd, notes, wanted, offset);
+    bool found = buildid_of_notes(notes, got, swap, align, ret);
+    if (notes != small)
+        free(notes);
+    return found;
+}
+
+struct layout {
+    bool wide, swap;
+    uint64_t phoff;
+    unsigned phentsize, phnum;
+};
+
+static bool read_header(int fd, struct layout *ret)
+{
+    unsigned char bytes[sizeof(Elf64_Ehdr)];
+    size_t got = read_at(fd, bytes, sizeof(bytes), 0);
+    if (got < sizeof(Elf32_Ehdr) || memcmp(bytes, ELFMAG, SELFMAG) != 0)
+        return false;
+    const unsigned char little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
+    ret->wide = bytes[EI_CLASS] == ELFCLASS64;
+    ret->swap = bytes[EI_DATA] != little;
+    struct cursor cursor = cursor_of(bytes, got);
+    cursor.swap = ret->swap;
+    cursor_skip(&cursor, ret->wide ? offsetof(Elf64_Ehdr, e_phoff) : offsetof(Elf32_Ehdr, e_phoff));
+    ret->phoff = ret->wide ? cursor_u64(&cursor) : cursor_u32(&cursor);
+    cursor_skip(&cursor, (ret->wide ? 8 : 4) + 6); /* e_shoff, e_flags, e_ehsize */
+    ret->phentsize = cursor_u16(&cursor);
+    ret->phnum = cursor_u16(&cursor);
+    return !cursor.failed && ret->phentsize == (ret->wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr));
+}
+
+/* Segments are read a few at a time: ordinary objects have about ten. */
+bool buildid_of_file(int fd, struct buildid *ret)
+{
+    struct layout layout;
+    if (!read_header(fd, &layout))
+        return false;
+    unsigned char bytes[16 * sizeof(Elf64_Phdr)];
+    for (unsigned i = 0; i < layout.phnum; i += 16) {
+        unsigned count = layout.phnum - i < 16 ? layout.phnum - i : 16;
+        size_t size = (size_t)count * layout.phentsize;
+        if (layout.phoff > INT64_MAX / 2 || read_at(fd, bytes, size, layout.phoff + (uint64_t)i * layout.phentsize) < size)
+            return false;
+        struct cursor cursor = cursor_of(bytes, size);
+        cursor.swap = layout.swap;
+        while (cursor_left(&cursor) > 0) {
+            struct cursor part = cursor_part(&cursor, layout.phentsize);
+            uint32_t type = cursor_u32(&part);
+            if (type != PT_NOTE)
+                continue;
+            cursor_skip(&part, layout.wide ? 4 : 0);
+            uint64_t offset = layout.wide ? cursor_u64(&part) : cursor_u32(&part);
+            cursor_skip(&part, layout.wide ? 16 : 8);
+            uint64_t filesz = layout.wide ? cursor_u64(&part) : cursor_u32(&part);
+            cursor_skip(&part, 8);
+            uint64_t align = layout.wide ? cursor_u64(&part) : cursor_u32(&part);
+            if (read_notes(fd, offset, filesz, layout.swap, align == 8 ? 8 : 4, ret))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool kernel_id(struct buildids *buildids, struct buildid *ret)
+{
+    if (!buildids->kernel_known) {
+        struct buffer notes = BUFFER_INIT;
+        buildids->kernel_known = true;
+        if (buffer_read_file(&notes, "/sys/kernel/notes", NOTES_MAX) == 0)
+            buildid_of_notes(notes.data, notes.size, false, 4, &buildids->kernel);
+        buffer_release(&notes);
+    }
+    *ret = buildids->kernel;
+    return ret->size > 0;
+}
+
+/* That of our own image: a task of another class is not followed, so it is theirs too. */
+static bool vdso_id(struct buildids *buildids, struct buildid *ret)
+{
+    const unsigned char *image = (const unsigned char *)getauxval(AT_SYSINFO_EHDR);
+    if (!buildids->vdso_known && image) {
+        const ElfW(Ehdr) *header = (const void *)image;
+        const ElfW(Phdr) *segments = (const void *)(image + header->e_phoff);
+        for (unsigned i = 0; i < header->e_phnum; i++)
+            if (segments[i].p_type == PT_NOTE &&
+                buildid_of_notes(image + segments[i].p_offset, segments[i].p_filesz, false, segments[i].p_align, &buildids->vdso))
+                break;
+    }
+    buildids->vdso_known = true;
+    *ret = buildids->vdso;
+    return ret->size > 0;
+}
+
+static uint64_t hash_of(const struct result_module *module)
+{
+    uint64_t hash = 0xcbf29ce484222325u ^ module->ino ^ module->ino_generation << 24 ^ (uint64_t)module->maj << 32 ^ (uint64_t)module->min << 44;
+    for (const char *path = module->path; *path; path++)
+        hash = (hash ^ (unsigned char)*path) * 0x100000001b3u;
+    return hash;
+}
+
+/* Is the file of STAT the one that was mapped? File systems without a device of their own (overlay, btrfs) show another number there. */
+static bool is_mapped_one(const struct entry *entry, const struct stat *stat)
+{
+    bool same_device = major(stat->st_dev) == entry->maj && minor(stat->st_dev) == entry->min;
+    return S_ISREG(stat->st_mode) && stat->st_ino == entry->ino && (same_device || major(stat->st_dev) == 0);
+}
+
+static void read_entry(struct entry *entry)
+{
+    struct stat status;
+    entry->id.size = 0;
+    entry->size = -1;
+    int fd = open(entry->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &status) == 0 && is_mapped_one(entry, &status)) {
+        entry->dev = status.st_dev;
+        entry->size = status.st_size;
+        entry->mtime = status.st_mtim;
+        buildid_of_file(fd, &entry->id);
+    }
+    close(fd);
+}
+
+static void refresh(struct entry *entry, uint64_t now_ns)
+{
+    struct stat status;
+    if (now_ns - entry->checked_ns < FRESH_NS)
+        return;
+    entry->checked_ns = now_ns;
+    /* The file that was mapped and is gone keeps the id that was read while it was there. */
+    if (stat(entry->path, &status) < 0 || !is_mapped_one(entry, &status))
+        return;
+    bool same = entry->size == status.st_size && entry->dev == status.st_dev &&
+                entry->mtime.tv_sec == status.st_mtim.tv_sec && entry->mtime.tv_nsec == status.st_mtim.tv_nsec;
+    if (!same)
+        read_entry(entry);
+}
+
+static void forget_all(struct buildids *buildids)
+{
+    for (size_t i = 0; i < TABLE; i++) {
+        while (buildids->table[i]) {
+            struct entry *next = buildids->table[i]->next;
+            free(buildids->table[i]);
+            buildids->table[i] = next;
+        }
+    }
+    buildids->count = 0;
+}
+
+static struct entry *find_entry(const struct buildids *buildids, const struct result_module *module, uint64_t hash)
+{
+    struct entry *entry = buildids->table[hash % TABLE];
+    while (entry && (entry->hash != hash || entry->ino != module->ino || entry->generation != module->ino_generation ||
+                     entry->maj != module->maj || entry->min != module->min || strcmp(entry->path, module->path) != 0))
+        entry = entry->next;
+    return entry;
+}
+
+static struct entry *new_entry(struct buildids *buildids, const struct result_module *module, uint64_t hash)
+{
+    if (buildids->count >= ENTRIES_MAX)
+        forget_all(buildids);
+    size_t size = strlen(module->path) + 1;
+    struct entry *entry = calloc(1, sizeof(*entry) + size);
+    if (!entry)
+        return NULL;
+    memcpy(entry->path, module->path, size);
+    entry->hash = hash;
+    entry->ino = module->ino;
+    entry->generation = module->ino_generation;
+    entry->maj = module->maj;
+    entry->min = module->min;
+    entry->next = buildids->table[hash % TABLE];
+    buildids->table[hash % TABLE] = entry;
+    buildids->count++;
+    return entry;
+}
+
+bool buildids_find(struct buildids *buildids, const struct result_module *module, uint64_t now_ns, struct buildid *ret)
+{
+    const char *path = module->path;
+    if (strcmp(path, "[kernel.kallsyms]") == 0)
+        return kernel_id(buildids, ret);
+    if (strcmp(path, "[vdso]") == 0)
+        return vdso_id(buildids, ret);
+    /* "//anon" and the like are no files. */
+    if (path[0] != '/' || path[1] == '/' || module->ino == 0)
+        return false;
+    uint64_t hash = hash_of(module);
+    struct entry *entry = find_entry(buildids, module, hash);
+    if (entry) {
+        refresh(entry, now_ns);
+    } else {
+        entry = new_entry(buildids, module, hash);
+        if (!entry)
+            return false;
+        entry->checked_ns = now_ns;
+        read_entry(entry);
+    }
+    *ret = entry->id;
+    return ret->size > 0;
+}
+
+struct buildids *buildids_new(void)
+{
+    return calloc(1, sizeof(struct buildids));
+}
+
+void buildids_free(struct buildids *buildids)
+{
+    if (!buildids)
+        return;
+    forget_all(buildids);
+    free(buildids);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Build ids of the objects that tasks have mapped, by path: from the ELF file's notes, found by its program headers alone.
+ * The files are hostile (any bytes, FIFOs, devices). Context: the event loop's thread only.
+ */
+#ifndef COLLECTOR_BUILDID_H
+#define COLLECTOR_BUILDID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collector/result.h"
+
+struct buildid {
+    uint8_t size; /* 0: none */
+    uint8_t bytes[20]; /* longer ones are cut, as perf does */
+};
+
+/* A cache that remembers what files said, and that some say nothing. */
+struct buildids;
+struct buildids *buildids_new(void); /* NULL: no memory */
+void buildids_free(struct buildids *buildids);
+/*
+ * The build id of the object that was mapped from MODULE's path when it was that inode. NOW_NS: any clock that goes on; what is known is
+ * compared with the file again after a tenth of a second. False when there is none, or when another file lies there by now.
+ * "[vdso]" and "[kernel.kallsyms]" mean those of this machine.
+ */
+bool buildids_find(struct buildids *buildids, const struct result_module *module, uint64_t now_ns, struct buildid *ret);
+
+/* Parts, for tests and other modules. The build id in NOTES[SIZE]; SWAP: other byte order; ALIGN: 4 or 8. */
+bool buildid_of_notes(const void *notes, size_t size, bool swap, size_t align, struct buildid *ret);
+/* Of the ELF file FD, whatever its class and byte order. */
+bool buildid_of_file(int fd, struct buildid *ret);
+
+#endif

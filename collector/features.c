@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/features.h"
+
+#include <errno.h>
+#include <pinject/format.h>
+#include <pinject/pinject.h>
+#include <string.h>
+#include <time.h>
+
+#include "collector/buildid.h"
+#include "collector/items.h"
+#include "common/perfdata.h"
+
+/* A command line longer than this is cut: it stands in every file. */
+enum { ARGUMENTS_MAX = 4096 };
+
+enum { ATTR_ENTRY = sizeof(struct perf_event_attr) + sizeof(struct perfdata_section) };
+
+#define TRAILER_BITS                                                                                                     \
+    (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
+
+/* What struct build_id_event is to perf: its name follows. */
+struct buildid_event {
+    struct perf_event_header header;
+    int32_t pid;
+    uint8_t bytes[20];
+    uint8_t size, reserved1;
+    uint16_t reserved2;
+};
+
+_Static_assert(sizeof(struct buildid_event) == 36, "perf.data: build_id_event");
+#ifndef PERF_RECORD_MISC_BUILD_ID_SIZE
+#define PERF_RECORD_MISC_BUILD_ID_SIZE (1 << 15)
+#endif
+#ifndef PERF_FORMAT_LOST
+#define PERF_FORMAT_LOST (1U << 4)
+#endif
+
+/* The sample_id trailer of records that are not samples, in the kernel's order. */
+static void append_trailer(struct buffer *to, uint64_t sample_type, const int32_t task[2], uint64_t time_ns, uint64_t id)
+{
+    if (sample_type & PERF_SAMPLE_TID)
+        buffer_append(to, task, 8);
+    if (sample_type & PERF_SAMPLE_TIME)
+        buffer_u64(to, time_ns);
+    if (sample_type & PERF_SAMPLE_ID)
+        buffer_u64(to, id);
+    if (sample_type & PERF_SAMPLE_STREAM_ID)
+        buffer_u64(to, id);
+    if (sample_type & PERF_SAMPLE_CPU)
+        buffer_u64(to, 0);
+    if (sample_type & PERF_SAMPLE_IDENTIFIER)
+        buffer_u64(to, id);
+}
+
+/* Text as perf has it in feature sections: its length with the padding, then the text. */
+static void append_string(struct buffer *to, const char *text)
+{
+    size_t size = (strlen(text) + 1 + 7) & ~(size_t)7;
+    buffer_u32(to, (uint32_t)size);
+    char *at = buffer_extend(to, size);
+    if (at)
+        memcpy(at, text, strlen(text));
+}
+
+static void prepare_attrs(struct features *features)
+{
+    const struct plan *plan = features->session->plan;
+    const struct perf_event_attr *first = &plan->events[0].attr;
+    /* perf wants the same read format and the same trailer of all events of a file. */
+    uint64_t trailer = (first->sample_type & TRAILER_BITS) | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+    features->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID | PERF_FORMAT_LOST;
+    for (unsigned i = 0; i < plan->count; i++) {
+        struct perf_event_attr *attr = &features->attrs[i];
+        *attr = plan->events[i].attr;
+        attr->size = sizeof(*attr);
+        attr->read_format = features->read_format;
+        attr->sample_id_all = 1;
+        /* What the file's READ records stand for: each task's own counts. */
+        attr->inherit_stat = 1;
+        /* A sampling event's records are there as its attr says; the others have none but our READ records. */
+        if (!plan->events[i].samples && !(plan->dummy && i == 0)) {
+            attr->sample_type = trailer;
+            attr->sample_period = 0;
+            attr->freq = 0;
+        }
+    }
+}
+
+static void prepare_names(struct features *features)
+{
+    const struct plan *plan = features->session->plan;
+    for (unsigned i = 0; i < plan->count; i++) {
+        features->name_at[i] = features->names.size;
+        append_string(&features->names, plan->events[i].name);
+    }
+    features->name_at[plan->count] = features->names.size;
+}
+
+/* The command line as the user typed it, from the kernel: options may have been moved in argv. */
+static void prepare_arguments(struct features *features)
+{
+    struct buffer *arguments = &features->arguments;
+    if (buffer_read_file(arguments, "/proc/self/cmdline", 16 << 20) < 0)
+        return;
+    if (arguments->size > ARGUMENTS_MAX) {
+        arguments->size = ARGUMENTS_MAX;
+        memcpy(arguments->data + ARGUMENTS_MAX - 4, "...", 4);
+    }
+    if (arguments->size > 0 && arguments->data[arguments->size - 1] != '\0')
+        buffer_string(arguments, "");
+    for (size_t i = 0; i < arguments->size; i++)
+        features->argument_count += arguments->data[i] == '\0';
+}
+
+static void end_part(struct features *features, unsigned bit, size_t start)
+{
+    struct features_part *part = &features->parts[features->part_count++];
+    *part = (struct features_part){.bit = bit, .offset = start, .size = features->constant.size - start};
+    buffer_align(&features->constant, 8);
+}
+
+static void prepare_constant(struct features *features)
+{
+    const struct machine *machine = &features->machine;
+    struct buffer *to = &features->constant;
+    const struct {
+        unsigned bit;
+        const char *text;
+    } texts[] = {
+        {PERFDATA_HOSTNAME, machine->hostname}, {PERFDATA_OSRELEASE, machine->release}, {PERFDATA_VERSION, "pinject-" PINJECT_VERSION_STRING},
+        {PERFDATA_ARCH, machine->arch},         {PERFDATA_NRCPUS, NULL},                {PERFDATA_CPUDESC, machine->cpu},
+        {PERFDATA_CPUID, machine->cpuid},
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        size_t start = to->size;
+        if (texts[i].text && !texts[i].text[0])
+            continue;
+        if (texts[i].text) {
+            append_string(to, texts[i].text);
+        } else {
+            buffer_u32(to, machine->cpus_configured);
+            buffer_u32(to, machine->cpus_online);
+        }
+        end_part(features, texts[i].bit, start);
+    }
+    size_t start = to->size;
+    buffer_u64(to, machine->memory_kb);
+    end_part(features, PERFDATA_TOTAL_MEM, start);
+    start = to->size;
+    buffer_u32(to, features->argument_count);
+    const char *argument = (const char *)features->arguments.data;
+    for (uint32_t i = 0; i < features->argument_count; i++, argument += strlen(argument) + 1)
+        append_string(to, argument);
+    end_part(features, PERFDATA_CMDLINE, start);
+    start = to->size;
+    buffer_u64(to, 1); /* the clock's resolution in ns */
+    end_part(features, PERFDATA_CLOCKID, start);
+    start = to->size;
+    buffer_u32(to, 1); /* version of this section */
+    buffer_u32(to, CLOCK_MONOTONIC);
+    buffer_u64(to, features->session->start_realtime_ns);
+    buffer_u64(to, features->session->start_ns);
+    end_part(features, PERFDATA_CLOCK_DATA, start);
+}
+
+int features_init(struct features *features, const struct session *session)
+{
+    memset(features, 0, sizeof(*features));
+    features->session = session;
+    features->attrs_at = sizeof(struct perfdata_header) + session->plan->count * sizeof(uint64_t);
+    features->front = features->attrs_at + session->plan->count * ATTR_ENTRY;
+    machine_read(&features->machine);
+    prepare_attrs(features);
+    prepare_names(features);
+    prepare_arguments(features);
+    prepare_constant(features);
+    features->buildids = buildids_new();
+    if (!features->buildids || buffer_failed(&features->names) || buffer_failed(&features->constant) || buffer_failed(&features->arguments)) {
+        features_release(features);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+void features_release(struct features *features)
+{
+    buffer_release(&features->constant);
+    buffer_release(&features->names);
+    buffer_release(&features->arguments);
+    for (size_t i = 0; i < FEATURES_BUILDID_SETS; i++)
+        buffer_release(&features->sets[i].bytes);
+    buildids_free(features->buildids);
+    features->buildids = NULL;
+}
+
+uint64_t features_events(const struct features *features, const uint64_t ids[PLAN_EVENTS])
+{
+    uint64_t events = 0;
+    for (unsigned i = 0; i < features->session->plan->count; i++)
+        if (ids[i])
+            events |= 1ull << i;
+    /* perf does not read a file without any attr. */
+    return events ? events : 1;
+}
+
+void features_header(const struct features *features, const uint64_t ids[PLAN_EVENTS], struct perfdata_header *ret)
+{
+    const int count = __builtin_popcountll(features_events(features, ids));
+    *ret = (struct perfdata_header){
+        .magic = PERFDATA_MAGIC,
+        .size = sizeof(*ret),
+        .attr_size = ATTR_ENTRY,
+        .attrs = {features->attrs_at, (uint64_t)count * ATTR_ENTRY},
+        .data = {features->front, 0},
+    };
+}
+
+void features_front(const struct features *features, const uint64_t ids[PLAN_EVENTS], unsigned char *front)
+{
+    const unsigned count = features->session->plan->count;
+    const uint64_t events = features_events(features, ids);
+    struct perfdata_header header;
+    features_header(features, ids, &header);
+    memcpy(front, &header, sizeof(header));
+    memcpy(front + sizeof(header), ids, count * sizeof(uint64_t));
+    unsigned char *at = front + features->attrs_at;
+    for (unsigned i = 0; i < count; i++) {
+        if (!(events >> i & 1))
+            continue;
+        struct perfdata_section section = {sizeof(header) + i * sizeof(uint64_t), ids[i] ? sizeof(uint64_t) : 0};
+        memcpy(at, &features->attrs[i], sizeof(struct perf_event_attr));
+        memcpy(at + sizeof(struct perf_event_attr), &section, sizeof(section));
+        at += ATTR_ENTRY;
+    }
+}
+
+/* The counts that a file stands for: of one image with --exec-split-results, else of the whole task. NULL: not known. */
+static const struct attach_value *file_values(const struct result_task *task)
+{
+    if (!(task->flags & PINJECT_TASK_SPLIT) || task->image_count != 1)
+        return task->values;
+    return task->images[0].counted ? task->images[0].values : NULL;
+}
+
+static bool is_hidden(const struct plan *plan, unsigned event)
+{
+    return plan->dummy && event == 0;
+}
+
+void features_reads(const struct features *features, const struct result_task *task, struct buffer *to)
+{
+    const struct plan *plan = features->session->plan;
+    const struct attach_value *values = file_values(task);
+    const int32_t ids[2] = {task->pid, task->tid};
+    for (unsigned i = 0; values && i < plan->count; i++) {
+        if (!task->ids[i] || is_hidden(plan, i))
+            continue;
+        const uint64_t sample_type = features->attrs[i].sample_type;
+        const int trailer = __builtin_popcountll(sample_type & TRAILER_BITS);
+        struct perf_event_header header = {.type = PERF_RECORD_READ, .size = (uint16_t)(sizeof(header) + (6 + trailer) * 8)};
+        buffer_append(to, &header, sizeof(header));
+        buffer_append(to, ids, sizeof(ids));
+        const uint64_t numbers[] = {values[i].value, values[i].enabled_ns, values[i].running_ns, task->ids[i], values[i].lost};
+        buffer_append(to, numbers, sizeof(numbers));
+        append_trailer(to, sample_type, ids, task->end_ns, task->ids[i]);
+    }
+}
+
+static uint64_t hash_modules(const struct result_task *task)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (unsigned i = 0; i < task->module_count; i++) {
+        const struct result_module *module = &task->modules[i];
+        hash = (hash ^ module->ino ^ (uint64_t)module->maj << 40 ^ (uint64_t)module->min << 52) * 0x100000001b3u;
+        hash = (hash ^ module->ino_generation) * 0x100000001b3u;
+        for (const char *path = module->path; *path; path++)
+            hash = (hash ^ (unsigned char)*path) * 0x100000001b3u;
+    }
+    return hash;
+}
+
+static void append_buildid(struct buffer *to, const char *path, uint16_t cpumode, const struct buildid *id)
+{
+    size_t length = strlen(path);
+    if (length >= 4096)
+        return;
+    size_t size = (sizeof(struct buildid_event) + length + 1 + 7) & ~(size_t)7;
+    struct buildid_event event = {
+        .header = {.misc = cpumode | PERF_RECORD_MISC_BUILD_ID_SIZE, .size = (uint16_t)size}, .pid = -1, .size = id->size};
+    memcpy(event.bytes, id->bytes, id->size);
+    unsigned char *at = buffer_extend(to, size);
+    if (!at)
+        return;
+    memcpy(at, &event, sizeof(event));
+    memcpy(at + sizeof(event), path, length);
+}
+
+static bool is_listed(const struct result_task *task, unsigned index)
+{
+    for (unsigned i = 0; i < index; i++)
+        if (strcmp(task->modules[i].path, task->modules[index].path) == 0)
+            return true;
+    return false;
+}
+
+static void collect_buildids(struct features *features, const struct result_task *task, uint64_t now_ns, struct buffer *to)
+{
+    static const struct result_module kernel = {.path = "[kernel.kallsyms]"};
+    struct buildid id = {0};
+    if (!features->session->plan->exclude_kernel && buildids_find(features->buildids, &kernel, now_ns, &id))
+        append_buildid(to, kernel.path, PERF_RECORD_MISC_KERNEL, &id);
+    for (unsigned i = 0; i < task->module_count; i++)
+        if (strcmp(task->modules[i].path, kernel.path) != 0 && !is_listed(task, i) &&
+            buildids_find(features->buildids, &task->modules[i], now_ns, &id))
+            append_buildid(to, task->modules[i].path, PERF_RECORD_MISC_USER, &id);
+}
+
+/* Most tasks have the same few sets of modules: what was collected for a set holds for a tenth of a second, as each build id does. */
+static const struct buffer *buildids_of(struct features *features, const struct result_task *task)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    uint64_t key = hash_modules(task);
+    struct features_buildids *set = &features->sets[key % FEATURES_BUILDID_SETS];
+    if (set->key == key && set->built_ns && now_ns - set->built_ns < 100000000u && !buffer_failed(&set->bytes))
+        return &set->bytes;
+    buffer_clear(&set->bytes);
+    collect_buildids(features, task, now_ns, &set->bytes);
+    set->key = key;
+    set->built_ns = now_ns;
+    return &set->bytes;
+}
+
+static void append_event_desc(const struct features *features, const uint64_t ids[PLAN_EVENTS], struct buffer *to)
+{
+    uint64_t events = features_events(features, ids);
+    buffer_u32(to, (uint32_t)__builtin_popcountll(events));
+    buffer_u32(to, sizeof(struct perf_event_attr));
+    for (unsigned i = 0; i < features->session->plan->count; i++) {
+        if (!(events >> i & 1))
+            continue;
+        buffer_append(to, &features->attrs[i], sizeof(struct perf_event_attr));
+        buffer_u32(to, ids[i] ? 1 : 0);
+        buffer_append(to, features->names.data + features->name_at[i], features->name_at[i + 1] - features->name_at[i]);
+        if (ids[i])
+            buffer_u64(to, ids[i]);
+    }
+}
+
+/* Where the sections of a file are noted while they are written. */
+struct table {
+    uint64_t *bits;
+    size_t count;
+    struct perfdata_section sections[PERFDATA_CLOCK_DATA + 2];
+};
+
+static void note_section(struct table *table, unsigned bit, uint64_t offset, uint64_t size)
+{
+    table->bits[bit / 64] |= 1ull << bit % 64;
+    table->sections[table->count++] = (struct perfdata_section){offset, size};
+}
+
+static void note_parts(const struct features *features, struct table *table, uint64_t offset, unsigned from, unsigned to)
+{
+    for (unsigned i = 0; i < features->part_count; i++) {
+        const struct features_part *part = &features->parts[i];
+        if (part->bit >= from && part->bit < to)
+            note_section(table, part->bit, offset + part->offset, part->size);
+    }
+}
+
+void features_sections(struct features *features, const struct result_task *task, const struct result_coverage *coverage, const char *note,
+                       uint64_t offset, struct buffer *to, uint64_t bits[4])
+{
+    struct table table = {.bits = bits};
+    memset(bits, 0, 4 * sizeof(bits[0]));
+    const struct buffer *buildids = buildids_of(features, task);
+    const bool has_buildids = buildids->size > 0 && !buffer_failed(buildids);
+    /* The table stands before the sections: its size must be known first. EVENT_DESC, SAMPLE_TIME and our own come with the constant ones. */
+    const size_t entries = features->part_count + 3 + has_buildids;
+    const size_t start = to->size;
+    buffer_extend(to, entries * sizeof(struct perfdata_section));
+#define HERE (offset + (to->size - start))
+    if (has_buildids) {
+        note_section(&table, PERFDATA_BUILD_ID, HERE, buildids->size);
+        buffer_append(to, buildids->data, buildids->size);
+    }
+    const uint64_t constant = HERE;
+    buffer_append(to, features->constant.data, features->constant.size);
+    note_parts(features, &table, constant, 0, PERFDATA_EVENT_DESC);
+    uint64_t at = HERE;
+    append_event_desc(features, task->ids, to);
+    note_section(&table, PERFDATA_EVENT_DESC, at, HERE - at);
+    buffer_align(to, 8);
+    note_section(&table, PERFDATA_SAMPLE_TIME, HERE, 2 * sizeof(uint64_t));
+    buffer_u64(to, task->first_sample_ns);
+    buffer_u64(to, task->last_sample_ns);
+    note_parts(features, &table, constant, PERFDATA_EVENT_DESC, PINJECT_FEATURE);
+    at = HERE;
+    items_append(features->session, &features->arguments, features->argument_count, features_events(features, task->ids), task, coverage, note, to);
+    note_section(&table, PINJECT_FEATURE, at, HERE - at);
+#undef HERE
+    if (!buffer_failed(to))
+        memcpy(to->data + start, table.sections, table.count * sizeof(table.sections[0]));
+}

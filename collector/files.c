@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/perfdata.h"
+#include "common/report.h"
+
+/* Of the 255 bytes of a file name the last 64 are for .PID.TID.EXEC~N. */
+enum { PREFIX_MAX = NAME_MAX - 64, NAMES_MIN = 256 };
+
+/* One name by its hash; 0: free. Two names of one hash cost a ~1 that was not needed. */
+struct files_name {
+    uint64_t key;
+    uint32_t given;
+};
+
+static int open_folder(struct files *files)
+{
+    char folder[PATH_MAX] = ".";
+    if (files->folder >= sizeof(folder))
+        return -ENAMETOOLONG;
+    if (files->folder)
+        snprintf(folder, sizeof(folder), "%.*s", (int)files->folder, files->base);
+    files->directory = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (files->directory < 0)
+        return -errno;
+    files->reserve = fcntl(files->directory, F_DUPFD_CLOEXEC, 0);
+    return files->reserve < 0 ? -errno : 0;
+}
+
+/* Asks the file system itself: rights, read-only mounts and quotas have too many rules. */
+static int try_folder(const struct files *files)
+{
+    char name[NAME_MAX + 1];
+    snprintf(name, sizeof(name), "%s.%d.test", files->base + files->folder, (int)getpid());
+    int fd = openat(files->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 && errno == EEXIST)
+        return 0;
+    if (fd < 0)
+        return -errno;
+    close(fd);
+    return unlinkat(files->directory, name, 0) < 0 ? -errno : 0;
+}
+
+static int refuse_base(const struct files *files, int status)
+{
+    const char *base = files->base, *prefix = base + files->folder;
+    int folder = files->folder ? (int)files->folder : 1;
+    const char *shown = files->folder ? base : ".";
+    if (status == -EISDIR)
+        report_error("'%s' is a folder: result files need a name in it, like '-o %s%sout'", base, base, *prefix ? "/" : "");
+    else if (status == -ENAMETOOLONG)
+        report_error("'%.60s...' is too long for the name of result files: shorten it (-o)", base);
+    else if (status == -ENOENT)
+        report_error("cannot write result files '%s.*': there is no folder '%.*s': create it, or choose another with -o", base, folder, shown);
+    else
+        report_error("cannot write result files '%s.*' in '%.*s': %s: choose another place with -o", base, folder, shown, strerror(-status));
+    return status;
+}
+
+static int check_base(const struct files *files)
+{
+    struct stat status;
+    const char *prefix = files->base + files->folder;
+    if (strlen(prefix) > PREFIX_MAX || strlen(files->base) >= PATH_MAX)
+        return -ENAMETOOLONG;
+    /* "out/", "..", and "results" where that is a folder: the user meant the folder. */
+    if (!*prefix || strcmp(prefix, ".") == 0 || strcmp(prefix, "..") == 0)
+        return -EISDIR;
+    return stat(files->base, &status) == 0 && S_ISDIR(status.st_mode) ? -EISDIR : 0;
+}
+
+int files_init(struct files *files, const char *base)
+{
+    *files = (struct files){.directory = -1, .reserve = -1};
+    if (!*base) {
+        report_error("result files need a name, like '-o out'");
+        return -EINVAL;
+    }
+    const char *slash = strrchr(base, '/');
+    files->base = strdup(base);
+    files->folder = slash ? (size_t)(slash - base) + 1 : 0;
+    files->capacity = NAMES_MIN;
+    files->names = calloc(files->capacity, sizeof(*files->names));
+    int status = files->base && files->names ? check_base(files) : -ENOMEM;
+    if (status == 0)
+        status = open_folder(files);
+    if (status == 0)
+        status = try_folder(files);
+    if (status == -ENOMEM)
+        report_error("out of memory");
+    else if (status < 0)
+        refuse_base(files, status);
+    if (status < 0)
+        files_release(files);
+    return status;
+}
+
+void files_release(struct files *files)
+{
+    if (files->directory >= 0)
+        close(files->directory);
+    if (files->reserve >= 0)
+        close(files->reserve);
+    free(files->base);
+    free(files->names);
+    *files = (struct files){.directory = -1, .reserve = -1};
+}
+
+static struct files_name *find_name(struct files_name *names, size_t capacity, uint64_t key)
+{
+    size_t at = (key * 0x9e3779b97f4a7c15u >> 20) & (capacity - 1);
+    while (names[at].key && names[at].key != key)
+        at = (at + 1) & (capacity - 1);
+    return &names[at];
+}
+
+static int grow_names(struct files *files)
+{
+    size_t capacity = files->capacity * 2;
+    struct files_name *names = calloc(capacity, sizeof(*names));
+    if (!names)
+        return -ENOMEM;
+    for (size_t i = 0; i < files->capacity; i++)
+        if (files->names[i].key)
+            *find_name(names, capacity, files->names[i].key) = files->names[i];
+    free(files->names);
+    files->names = names;
+    files->capacity = capacity;
+    return 0;
+}
+
+/* How often this name was given before; counts it. */
+static int count_name(struct files *files, pid_t pid, pid_t tid, const char *exec, uint32_t *ret)
+{
+    if (files->used * 2 >= files->capacity && grow_names(files) < 0)
+        return -ENOMEM;
+    uint64_t key = (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
+    for (const char *at = exec; *at; at++)
+        key = (key ^ (unsigned char)*at) * 0x100000001b3u;
+    key += !key;
+    struct files_name *name = find_name(files->names, files->capacity, key);
+    files->used += !name->key;
+    name->key = key;
+    *ret = name->given++;
+    return 0;
+}
+
+/* The last part of the path EXEC, fit for a file name of at most 40 bytes. */
+static void safe_exec(const char *exec, char *ret, size_t size)
+{
+    const char *slash = strrchr(exec, '/');
+    const char *name = slash && slash[1] ? slash + 1 : exec;
+    size_t at = 0;
+    for (; *name && at < size - 1; name++) {
+        unsigned char byte = (unsigned char)*name;
+        ret[at++] = byte < 0x20 || byte == 0x7f || byte == '/' ? '_' : *name;
+    }
+    /* Do not cut a character in two. */
+    while (*name && at > 0 && ((unsigned char)*name & 0xc0) == 0x80) {
+        at--;
+        name--;
+    }
+    ret[at] = '\0';
+}
+
+int files_name(struct files *files, pid_t pid, pid_t tid, const char *exec, char **ret)
+{
+    char safe[36] = "", again[12] = "";
+    uint32_t given;
+    if (exec)
+        safe_exec(exec, safe, sizeof(safe));
+    int status = count_name(files, pid, tid, safe, &given);
+    if (status < 0)
+        return status;
+    if (given)
+        snprintf(again, sizeof(again), "~%u", given);
+    size_t size = strlen(files->base) + sizeof(safe) + sizeof(again) + 26;
+    char *path = malloc(size);
+    if (!path)
+        return -ENOMEM;
+    snprintf(path, size, "%s.%d.%d%s%s%s", files->base, (int)pid, (int)tid, exec ? "." : "", safe, again);
+    *ret = path;
+    return 0;
+}
+
+static int open_at(struct files *files, const char *path, int flags)
+{
+    const char *name = path + files->folder;
+    flags |= O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    int fd = openat(files->directory, name, flags, 0644);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE) && files->reserve >= 0) {
+        close(files->reserve);
+        files->reserve = -1;
+        fd = openat(files->directory, name, flags, 0644);
+    }
+    return fd < 0 ? -errno : fd;
+}
+
+/* Is what lies at PATH an older result file of ours, or an empty one that was meant to become one? */
+static bool is_replaceable(struct files *files, const char *path)
+{
+    struct stat status;
+    uint64_t magic = 0;
+    /* Looked at before it is opened: opening a device may have consequences. */
+    if (fstatat(files->directory, path + files->folder, &status, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(status.st_mode) ||
+        status.st_uid != geteuid())
+        return false;
+    if (status.st_size == 0)
+        return true;
+    int fd = open_at(files, path, O_RDONLY);
+    if (fd < 0)
+        return false;
+    bool ours = pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) && magic == PERFDATA_MAGIC;
+    close(fd);
+    files_closed(files);
+    return ours;
+}
+
+int files_create(struct files *files, const char *path, int *ret_fd)
+{
+    int fd = open_at(files, path, O_WRONLY | O_CREAT | O_EXCL);
+    if (fd == -EEXIST && is_replaceable(files, path)) {
+        /* Unlinked, not truncated: who reads it goes on with the old one. */
+        if (unlinkat(files->directory, path + files->folder, 0) < 0 && errno != ENOENT)
+            return -EEXIST;
+        fd = open_at(files, path, O_WRONLY | O_CREAT | O_EXCL);
+    }
+    if (fd < 0)
+        return fd;
+    *ret_fd = fd;
+    return 0;
+}
+
+int files_reopen(struct files *files, const char *path, dev_t dev, ino_t ino, int *ret_fd)
+{
+    struct stat status;
+    int fd = open_at(files, path, O_WRONLY);
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &status) < 0 || status.st_dev != dev || status.st_ino != ino || !S_ISREG(status.st_mode)) {
+        close(fd);
+        files_closed(files);
+        return -ESTALE;
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+void files_remove(struct files *files, const char *path)
+{
+    unlinkat(files->directory, path + files->folder, 0);
+}
+
+void files_closed(struct files *files)
+{
+    if (files->reserve < 0)
+        files->reserve = fcntl(files->directory, F_DUPFD_CLOEXEC, 0);
+}

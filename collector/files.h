@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Names and creation of result files below one folder. Context: the event loop's thread only. */
+#ifndef COLLECTOR_FILES_H
+#define COLLECTOR_FILES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct files_name; /* private: how often a name was given */
+
+struct files {
+    char *base;       /* as the user typed it */
+    size_t folder;    /* length of its folder's part, with the '/'; 0: none */
+    int directory;    /* descriptor of that folder: it may be renamed while we run, and the path is resolved once */
+    int reserve;      /* a descriptor that is given up when all others are in use */
+    struct files_name *names;
+    size_t capacity, used;
+};
+
+/* Checks BASE by creating and removing a file beside it. 0 or -errno after report_error(). */
+int files_init(struct files *files, const char *base);
+void files_release(struct files *files);
+/* A name that this session has not used yet: BASE.PID.TID, with EXEC (may be NULL) behind it, then ~1, ~2 ... The caller frees *ret. */
+int files_name(struct files *files, pid_t pid, pid_t tid, const char *exec, char **ret);
+/*
+ * Creates PATH, which files_name() gave. A result file of ours that lies there is replaced (who has it open keeps it); anything else
+ * (FIFO, symbolic link, another user's or another kind of file) is left alone: -EEXIST. *ret_fd, or -errno.
+ */
+int files_create(struct files *files, const char *path, int *ret_fd);
+/* Opens PATH again for writing, if it still is the file DEV, INO. */
+int files_reopen(struct files *files, const char *path, dev_t dev, ino_t ino, int *ret_fd);
+void files_remove(struct files *files, const char *path);
+/* After closing a file: takes the reserve back when it was given up. */
+void files_closed(struct files *files);
+
+#endif

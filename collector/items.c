@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/items.h"
+
+#include <pinject/format.h>
+#include <pinject/pinject.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Fixed part of an item; strings may follow. */
+static size_t begin(struct buffer *to, const void *fixed, size_t size)
+{
+    size_t start = to->size;
+    buffer_append(to, fixed, size);
+    return start;
+}
+
+static void end(struct buffer *to, size_t start, enum pinject_item_type type)
+{
+    buffer_align(to, 8);
+    struct pinject_item item = {.type = type, .size = (uint32_t)(to->size - start)};
+    if (!buffer_failed(to))
+        memcpy(to->data + start, &item, sizeof(item));
+}
+
+static bool is_hidden(const struct plan *plan, unsigned event)
+{
+    return plan->dummy && event == 0;
+}
+
+static void append_session(const struct session *session, const struct buffer *arguments, uint32_t count, struct buffer *to)
+{
+    const struct plan *plan = session->plan;
+    const bool bare = session->settings->bare;
+    /* What a bare session's collector was given was not typed by the user. */
+    const bool typed = !bare && count > 0;
+    struct pinject_item_session fixed = {
+        .id = {session->id[0], session->id[1]},
+        .start_ns = session->start_ns,
+        .start_realtime_ns = session->start_realtime_ns,
+        .flags = session->settings->follow,
+        .root = session->segment ? __atomic_load_n(&session->segment->root, __ATOMIC_RELAXED) : 0,
+        .uid = getuid(),
+        .arguments = typed ? count : 0,
+        .bare = bare,
+        .exclude_kernel = plan->exclude_kernel,
+    };
+    unsigned main_event = is_hidden(plan, 0) && plan->count > 1 ? 1 : 0;
+    size_t start = begin(to, &fixed, sizeof(fixed));
+    buffer_string(to, PINJECT_VERSION_STRING);
+    buffer_string(to, plan->count ? plan->events[main_event].name : "");
+    buffer_string(to, plan->reason);
+    if (typed)
+        buffer_append(to, arguments->data, arguments->size);
+    end(to, start, PINJECT_ITEM_SESSION);
+}
+
+static void append_task(const struct result_task *task, struct buffer *to)
+{
+    struct pinject_item_task fixed = {
+        .pid = task->pid,
+        .tid = task->tid,
+        .ppid = task->ppid,
+        .parent_tid = task->parent_tid,
+        .flags = task->flags,
+        .source = task->source,
+        .status = task->status,
+        .kind = (int32_t)task->kind,
+        .start_ns = task->start_ns,
+        .end_ns = task->end_ns,
+        .startup_ns = task->startup_ns,
+        .exit_ns = task->exit_ns,
+        .lost = task->lost,
+        .samples = task->samples,
+    };
+    end(to, begin(to, &fixed, sizeof(fixed)), PINJECT_ITEM_TASK);
+}
+
+static void append_image(const struct result_image *image, unsigned number, struct buffer *to)
+{
+    struct pinject_item_image fixed = {.start_ns = image->start_ns, .number = number};
+    /* A command line whose last argument has no NUL was cut: it gets one. */
+    const bool open_end = image->cmdline_size > 0 && image->cmdline[image->cmdline_size - 1] != '\0';
+    for (const char *at = image->cmdline, *stop = at + image->cmdline_size; at < stop;) {
+        const char *nul = memchr(at, '\0', (size_t)(stop - at));
+        fixed.arguments++;
+        at = nul ? nul + 1 : stop;
+    }
+    size_t start = begin(to, &fixed, sizeof(fixed));
+    buffer_string(to, image->comm ? image->comm : "");
+    buffer_string(to, image->exec ? image->exec : "");
+    buffer_append(to, image->cmdline, image->cmdline_size);
+    if (open_end)
+        buffer_string(to, "");
+    end(to, start, PINJECT_ITEM_IMAGE);
+}
+
+/* Those of one image, or of the whole task (UINT32_MAX). */
+static void append_counts(const struct plan *plan, uint64_t events, const struct result_task *task, const struct attach_value *values,
+                          uint32_t image, struct buffer *to)
+{
+    uint32_t index = 0;
+    for (unsigned i = 0; i < plan->count; i++) {
+        const bool has_attr = events >> i & 1;
+        const uint32_t attr = index;
+        index += has_attr;
+        if (!task->ids[i] || is_hidden(plan, i))
+            continue;
+        struct pinject_item_count fixed = {
+            .value = values[i].value,
+            .enabled_ns = values[i].enabled_ns,
+            .running_ns = values[i].running_ns,
+            .lost = values[i].lost,
+            .event = has_attr ? attr : UINT32_MAX,
+            .image = image,
+            .nanoseconds = plan->events[i].nanoseconds,
+        };
+        size_t start = begin(to, &fixed, sizeof(fixed));
+        buffer_string(to, plan->events[i].name);
+        end(to, start, PINJECT_ITEM_COUNT);
+    }
+}
+
+static void append_coverage(const struct result_coverage *coverage, struct buffer *to)
+{
+    struct pinject_item_coverage fixed = {
+        .cpu_ns = coverage->cpu_ns,
+        .attributed_ns = coverage->attributed_ns,
+        .tasks = coverage->tasks,
+        .files = coverage->files,
+        .collector_ns = coverage->collector_ns,
+        .complete = coverage->complete,
+    };
+    end(to, begin(to, &fixed, sizeof(fixed)), PINJECT_ITEM_COVERAGE);
+    for (unsigned i = 0; i < coverage->unseen_count; i++) {
+        const struct result_unseen *unseen = &coverage->unseen[i];
+        struct pinject_item_unseen item = {.count = unseen->count, .cpu_ns = unseen->cpu_ns};
+        size_t start = begin(to, &item, sizeof(item));
+        buffer_string(to, unseen->reason ? unseen->reason : "");
+        buffer_string(to, unseen->comm ? unseen->comm : "");
+        end(to, start, PINJECT_ITEM_UNSEEN);
+    }
+}
+
+static void append_note(const char *text, struct buffer *to)
+{
+    struct pinject_item_note fixed = {0};
+    size_t start = begin(to, &fixed, sizeof(fixed));
+    buffer_string(to, text);
+    end(to, start, PINJECT_ITEM_NOTE);
+}
+
+void items_append(const struct session *session, const struct buffer *arguments, uint32_t count, uint64_t events,
+                  const struct result_task *task, const struct result_coverage *coverage, const char *note, struct buffer *to)
+{
+    const struct plan *plan = session->plan;
+    const bool split = task->flags & PINJECT_TASK_SPLIT;
+    append_session(session, arguments, count, to);
+    append_task(task, to);
+    for (unsigned i = 0; i < task->image_count; i++)
+        append_image(&task->images[i], i, to);
+    if (!split)
+        append_counts(plan, events, task, task->values, UINT32_MAX, to);
+    /* The only image of a whole task has the task's counts. */
+    for (unsigned i = 0; i < task->image_count; i++)
+        if (task->images[i].counted && (split || task->image_count > 1))
+            append_counts(plan, events, task, task->images[i].values, i, to);
+    /* What was refused for all stands once, beside the coverage. */
+    for (unsigned i = 0; task->flags & PINJECT_TASK_ROOT && i < plan->note_count; i++)
+        append_note(plan->notes[i], to);
+    for (unsigned i = 0; i < task->note_count; i++)
+        append_note(task->notes[i], to);
+    if (note)
+        append_note(note, to);
+    if (coverage)
+        append_coverage(coverage, to);
+}

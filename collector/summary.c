@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/summary.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buffer.h"
+#include "common/report.h"
+
+enum { UNSEEN_SHOWN = 3 };
+
+/* "1 task", "2 tasks", "3 processes" */
+static void append_count(struct buffer *to, uint64_t count, const char *one, const char *many)
+{
+    buffer_printf(to, "%" PRIu64 " %s", count, count == 1 ? one : many);
+}
+
+static void append_time(struct buffer *to, uint64_t ns)
+{
+    if (ns < 1000000)
+        buffer_printf(to, "%.0f us", (double)ns / 1e3);
+    else if (ns < 1000000000)
+        buffer_printf(to, "%.1f ms", (double)ns / 1e6);
+    else
+        buffer_printf(to, "%.2f s", (double)ns / 1e9);
+}
+
+static void append_bytes(struct buffer *to, uint64_t bytes)
+{
+    if (bytes < 1000000)
+        buffer_printf(to, "%.1f kB", (double)bytes / 1e3);
+    else if (bytes < 1000000000)
+        buffer_printf(to, "%.1f MB", (double)bytes / 1e6);
+    else
+        buffer_printf(to, "%.2f GB", (double)bytes / 1e9);
+}
+
+/* The line so far goes out as a note. */
+static void say(struct buffer *line)
+{
+    buffer_append(line, "", 1);
+    if (!buffer_failed(line))
+        report_note("%s", (const char *)line->data);
+    buffer_clear(line);
+}
+
+/* BASE as a shell takes it, so that the line can be copied; a glob may stand behind it. */
+static void append_quoted(struct buffer *to, const char *base)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/+,:@%-";
+    const char *front = base[0] == '-' ? "./" : "";
+    if (base[strspn(base, plain)] == '\0') {
+        buffer_printf(to, "%s%s", front, base);
+        return;
+    }
+    buffer_printf(to, "%s'", front);
+    for (; *base; base++) {
+        if (*base == '\'')
+            buffer_append(to, "'\\''", 4);
+        else
+            buffer_append(to, base, 1);
+    }
+    buffer_append(to, "'", 1);
+}
+
+/* The events that samples are of, or that were counted. */
+static void append_events(struct buffer *to, const struct plan *plan, bool stat)
+{
+    const char *comma = "";
+    for (unsigned i = plan->dummy ? 1 : 0; i < plan->count; i++) {
+        if (!stat && !plan->events[i].samples)
+            continue;
+        buffer_printf(to, "%s%s", comma, plan->events[i].name);
+        comma = ", ";
+    }
+}
+
+static void print_tasks(const struct session *session, const struct collect_outcome *outcome, bool stat, struct buffer *line)
+{
+    append_count(line, outcome->tasks, "task", "tasks");
+    if (outcome->tasks > 1) {
+        buffer_printf(line, " (");
+        append_count(line, outcome->processes, "process", "processes");
+        if (outcome->threads) {
+            buffer_printf(line, ", ");
+            append_count(line, outcome->threads, "further thread", "further threads");
+        }
+        buffer_printf(line, ", at most %" PRIu64 " at once)", outcome->active_max);
+    }
+    if (stat) {
+        buffer_printf(line, ", counted ");
+        append_events(line, session->plan, true);
+    } else {
+        buffer_printf(line, ", ");
+        append_count(line, outcome->samples, "sample", "samples");
+        buffer_printf(line, " of ");
+        append_events(line, session->plan, false);
+        buffer_printf(line, ", %" PRIu64 " lost", outcome->lost);
+    }
+    say(line);
+}
+
+static void print_time(const struct collect_outcome *outcome, struct buffer *line)
+{
+    buffer_printf(line, "CPU time ");
+    if (outcome->cpu_ns) {
+        append_time(line, outcome->cpu_ns);
+        buffer_printf(line, ", ");
+    }
+    append_time(line, outcome->attributed_ns);
+    buffer_printf(line, outcome->cpu_ns ? " of it in tasks" : " in tasks");
+    if (outcome->cpu_ns)
+        buffer_printf(line, " (%.1f %%)", 100.0 * (double)outcome->attributed_ns / (double)outcome->cpu_ns);
+    buffer_printf(line, "; ");
+    append_time(line, outcome->collector_ns);
+    buffer_printf(line, " more by pinject itself");
+    say(line);
+}
+
+static int by_count(const void *one, const void *other)
+{
+    const struct result_unseen *const *a = one, *const *b = other;
+    if ((*a)->cpu_ns != (*b)->cpu_ns)
+        return (*a)->cpu_ns < (*b)->cpu_ns ? 1 : -1;
+    return ((*a)->count < (*b)->count) - ((*a)->count > (*b)->count);
+}
+
+/* The heaviest first; all of them are in the files. */
+static void print_unseen(const struct collect_outcome *outcome, bool all, struct buffer *line)
+{
+    if (!outcome->unseen_count)
+        return;
+    const struct result_unseen **sorted = calloc(outcome->unseen_count, sizeof(*sorted));
+    if (!sorted)
+        return;
+    for (unsigned i = 0; i < outcome->unseen_count; i++)
+        sorted[i] = &outcome->unseen[i];
+    qsort(sorted, outcome->unseen_count, sizeof(*sorted), by_count);
+    unsigned shown = all || outcome->unseen_count < UNSEEN_SHOWN ? outcome->unseen_count : UNSEEN_SHOWN;
+    for (unsigned i = 0; i < shown; i++) {
+        buffer_printf(line, "not seen: %" PRIu64 " x %s", sorted[i]->count, sorted[i]->reason);
+        if (sorted[i]->comm && sorted[i]->comm[0])
+            buffer_printf(line, ": %s", sorted[i]->comm);
+        if (sorted[i]->cpu_ns) {
+            buffer_printf(line, ", CPU time ");
+            append_time(line, sorted[i]->cpu_ns);
+        }
+        if (i == shown - 1 && outcome->unseen_count > shown)
+            buffer_printf(line, "; and %u more reasons: panalyze tree", outcome->unseen_count - shown);
+        say(line);
+    }
+    free(sorted);
+}
+
+static void print_limits(const struct collect_outcome *outcome, bool stat, struct buffer *line)
+{
+    if (outcome->counted_only && !stat) {
+        append_count(line, outcome->counted_only, "task was", "tasks were");
+        buffer_printf(line, " counted but not sampled: the memory for sampling was used up"
+                            " (raise 'ulimit -l' or /proc/sys/kernel/perf_event_mlock_kb)");
+        say(line);
+    }
+    if (outcome->alive) {
+        append_count(line, outcome->alive, "task still runs", "tasks still run");
+        buffer_printf(line, ", profiled up to now");
+        say(line);
+    }
+}
+
+static void print_files(const struct results *results, const struct settings *settings, struct buffer *line)
+{
+    const uint64_t files = results_written(results);
+    if (!files)
+        return;
+    append_count(line, files, "file", "files");
+    buffer_printf(line, " ");
+    append_quoted(line, settings->outfile);
+    buffer_printf(line, ".* (");
+    append_bytes(line, results_bytes(results));
+    buffer_printf(line, "); next: panalyze %s", settings->stat ? "counts " : "");
+    append_quoted(line, settings->outfile);
+    buffer_printf(line, ".*%s", settings->stat ? "" : " --aggregate");
+    say(line);
+}
+
+/* Said even when quiet: a profile that lacks something must not look like a whole one. */
+static void print_failed(const struct results *results)
+{
+    uint64_t failed;
+    int error = results_error(results, &failed);
+    if (error)
+        report_error("%" PRIu64 " %s not complete: %s", failed, failed == 1 ? "file is" : "files are", strerror(-error));
+}
+
+void summary_print(const struct session *session, const struct results *results, const struct collect_outcome *outcome,
+                   const struct settings *settings)
+{
+    struct buffer line = BUFFER_INIT;
+    if (!settings->quiet) {
+        print_tasks(session, outcome, settings->stat, &line);
+        if (outcome->attributed_ns || outcome->cpu_ns)
+            print_time(outcome, &line);
+        print_unseen(outcome, settings->verbose > 0, &line);
+        print_limits(outcome, settings->stat, &line);
+        if (settings->verbose && outcome->without_sample && !settings->stat) {
+            append_count(&line, outcome->without_sample, "task was", "tasks were");
+            buffer_printf(&line, " too short for a sample");
+            say(&line);
+        }
+    }
+    print_failed(results);
+    if (!settings->quiet)
+        print_files(results, settings, &line);
+    buffer_release(&line);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* The closing summary of pinject-run on stderr. */
+#ifndef COLLECTOR_SUMMARY_H
+#define COLLECTOR_SUMMARY_H
+
+#include "collector/collect.h"
+#include "collector/result.h"
+#include "collector/session.h"
+#include "collector/settings.h"
+
+/* What was seen, what was not, and what to type next, in a few lines. With settings->quiet only what went wrong with the files. */
+void summary_print(const struct session *session, const struct results *results, const struct collect_outcome *outcome,
+                   const struct settings *settings);
+
+#endif
