@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view/memory.h"
+#include "common/nearest.h"
+#include "common/options.h"
+#include "common/report.h"
+
+#define HELP_WIDTH 100
+
+enum {
+    REPORT = 1,
+    TREE = 2,
+    COUNTS = 4,
+    SCRIPT = 8,
+    INFO = 16,
+    SUMMARY = 32,
+    HELP = 64,
+    PROFILE = REPORT | TREE | COUNTS | SCRIPT | SUMMARY,
+    NAMES = REPORT | TREE | COUNTS | SCRIPT | SUMMARY,
+};
+
+static const struct cli_command commands[] = {
+    {"report", REPORT, CLI_PROFILE, view_report, "functions by self and total time (the default command)"},
+    {"tree", TREE, CLI_PROFILE | CLI_COUNTS, view_tree, "the processes and threads: who started whom, times, exit status"},
+    {"counts", COUNTS, CLI_PROFILE | CLI_COUNTS, view_counts, "the counters, in total and of each task"},
+    {"script", SCRIPT, CLI_PROFILE | CLI_WHOLE_SAMPLES, view_script, "every sample as text, like perf script"},
+    {"info", INFO, 0, view_info, "what each file holds"},
+    {"summary", SUMMARY, CLI_PROFILE, view_summary, "one page: what ran, the heaviest commands and functions, coverage"},
+    {"help", HELP, 0, NULL, "this text; 'help COMMAND' the options of one command"},
+};
+
+#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
+
+/* The words of ROW->value, "self|total", to 0, 1, ... in an int. */
+static int take_choice(void *state, const struct option_row *row, const char *value)
+{
+    size_t size = value ? strlen(value) : 0;
+    int number = 0;
+    for (const char *word = row->value; word && size; number++) {
+        size_t length = strcspn(word, "|");
+        if (length == size && strncmp(word, value, size) == 0) {
+            *(int *)((char *)state + row->offset) = number;
+            return 0;
+        }
+        word = word[length] ? word + length + 1 : NULL;
+    }
+    report_error("option '--%s' knows %s, not '%s'", row->name, row->value, value ? value : "");
+    return -EINVAL;
+}
+
+static int take_sort(void *state, const struct option_row *row, const char *value)
+{
+    ((struct settings *)state)->sort_given = true;
+    return take_choice(state, row, value);
+}
+
+static int take_list(void *state, const struct option_row *row, const char *value)
+{
+    struct settings_list *list = (struct settings_list *)((char *)state + row->offset);
+    if (!value || !*value) {
+        report_error("option '--%s' needs a value that is not empty (%s)", row->name, row->value);
+        return -EINVAL;
+    }
+    list->items = memory_grow(list->items, &list->capacity, list->count + 1, sizeof(*list->items));
+    list->items[list->count++] = value;
+    return 0;
+}
+
+static int take_numbers(void *state, const struct option_row *row, const char *value)
+{
+    struct settings_numbers *list = (struct settings_numbers *)((char *)state + row->offset);
+    const char *at = value;
+    for (;;) {
+        char *end = NULL;
+        errno = 0;
+        long number = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : -1;
+        if (number < 0 || errno || number > INT32_MAX || (*end && *end != ',')) {
+            report_error("option '--%s' needs numbers with commas between them, not '%s'", row->name, value);
+            return -EINVAL;
+        }
+        list->items = memory_grow(list->items, &list->capacity, list->count + 1, sizeof(*list->items));
+        list->items[list->count++] = (int32_t)number;
+        if (!*end)
+            return 0;
+        at = end + 1;
+    }
+}
+
+static int take_top(void *state, const struct option_row *row, const char *value)
+{
+    struct settings *settings = state;
+    if (value && strcmp(value, "all") == 0) {
+        settings->top = SETTINGS_ALL;
+        return 0;
+    }
+    return options_take_count(state, row, value);
+}
+
+static int take_percent(void *state, const struct option_row *row, const char *value)
+{
+    char *end = NULL;
+    double percent = value ? strtod(value, &end) : 0;
+    if (end && *end == '%')
+        end++;
+    if (!end || end == value || *end || !(percent > 0 && percent <= 100)) {
+        report_error("option '--%s' needs a percentage above 0, at most 100, not '%s'", row->name, value ? value : "");
+        return -EINVAL;
+    }
+    ((struct settings *)state)->cum = percent;
+    return 0;
+}
+
+#define FIELD(name) offsetof(struct settings, name)
+
+static const struct option_row rows[] = {
+    {.help = "What is added up", .groups = REPORT},
+    {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, REPORT,
+     "all tasks as one profile; without it a section per task, heaviest first"},
+    {0, "by", "function|object|task|process|comm|address", 0, take_choice, FIELD(by), 0, REPORT, "what a line stands for"},
+    {0, "callers", NULL, 0, options_take_flag, FIELD(callers), 0, REPORT, "below each function: who called it, bottom-up"},
+    {0, "callees", NULL, 0, options_take_flag, FIELD(callees), 0, REPORT, "below each function: what it called, top-down"},
+    {0, "sort", "self|total", 0, take_sort, FIELD(sort), 0, REPORT | TREE | COUNTS | SUMMARY,
+     "order of the functions (self; total with --callees)"},
+    {.help = "How much is shown"},
+    {'n', "top", "N", 0, take_top, FIELD(top), 0, REPORT | TREE | COUNTS | SCRIPT,
+     "at most N lines, of functions in each section; 'all' for no limit"},
+    {0, "cum", "P", 0, take_percent, FIELD(cum), 0, REPORT, "stop when the lines add up to P percent"},
+    {.help = "Which tasks and samples"},
+    {'p', "pid", "LIST", 0, take_numbers, FIELD(pids), 0, PROFILE, "processes, by number"},
+    {'t', "tid", "LIST", 0, take_numbers, FIELD(tids), 0, PROFILE, "threads, by number"},
+    {'c', "comm", "NAME", 0, take_list, FIELD(comms), 0, PROFILE, "command name, or a pattern like 'cc1*'; may be repeated"},
+    {'o', "object", "NAME", 0, take_list, FIELD(objects), 0, REPORT | SCRIPT | SUMMARY,
+     "functions of this object: path, name without folder, or pattern; may be repeated"},
+    {'S', "symbol", "NAME", 0, take_list, FIELD(symbols), 0, REPORT | SCRIPT | SUMMARY,
+     "functions of this name or pattern; may be repeated"},
+    {'e', "event", "NAME", 0, options_take_string, FIELD(event), 0, PROFILE, "the sampled event that is shown (the first one)"},
+    {0, "session", "ID", 0, options_take_string, FIELD(session), 0, PROFILE,
+     "the run, by the beginning of its id, where the files hold several (the newest)"},
+    {.help = "Names"},
+    {0, "no-demangle", NULL, 0, options_take_flag, FIELD(no_demangle), 0, NAMES, "C++ and Rust names as the compiler wrote them"},
+    {0, "symfs", "DIR", 0, options_take_string, FIELD(symfs), 0, NAMES, "look for the programs and libraries below DIR"},
+    {0, "debug-path", "DIR", 0, take_list, FIELD(debug_paths), 0, NAMES,
+     "look for separate debug files in DIR before /usr/lib/debug; may be repeated"},
+    {.help = "Output"},
+    {'j', "json", NULL, 0, options_take_flag, FIELD(json), 0, REPORT | TREE | COUNTS, "one JSON document"},
+    {0, "markdown", NULL, 0, options_take_flag, FIELD(markdown), 0, SUMMARY, "the summary as Markdown"},
+    {0, "color", "auto|always|never", 0, take_choice, FIELD(color), 0, 0, "colours (auto: on a terminal without NO_COLOR)"},
+    {0, "pager", NULL, 0, options_take_flag, FIELD(pager), 0, 0, "show long output with $PAGER on a terminal (the default)"},
+    {0, "no-pager", NULL, 0, options_take_flag, FIELD(no_pager), 0, 0, "do not"},
+    {'h', "help", NULL, 0, options_take_flag, FIELD(help), 0, 0, "this text; after a command: its options"},
+    {'V', "version", NULL, 0, options_take_flag, FIELD(version), 0, 0, "the version"},
+    {0},
+};
+
+const struct cli_command *cli_find(const char *name)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+const struct cli_command *cli_nearest(const char *name)
+{
+    const char *names[COMMAND_COUNT];
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        names[i] = commands[i].name;
+    const char *near = nearest_word(name, names, COMMAND_COUNT);
+    return near ? cli_find(near) : NULL;
+}
+
+static void settings_release(struct settings *settings)
+{
+    free(settings->pids.items);
+    free(settings->tids.items);
+    free(settings->comms.items);
+    free(settings->objects.items);
+    free(settings->symbols.items);
+    free(settings->debug_paths.items);
+    *settings = (struct settings){0};
+}
+
+/* The command is the first operand, if it is the name of one; options may stand in front of it. */
+static int find_command(int argc, char **argv, const struct cli_command **ret_command)
+{
+    *ret_command = NULL;
+    if (argc < 2 || argv[1][0] != '-') {
+        *ret_command = argc < 2 ? NULL : cli_find(argv[1]);
+        return 0;
+    }
+    char **copy = memory_new((size_t)argc + 1, sizeof(*copy));
+    memcpy(copy, argv, (size_t)argc * sizeof(*copy));
+    struct settings scratch = {0};
+    struct options options = {.rows = rows};
+    int first = 0, count = 0;
+    int status = options_parse(&options, &scratch, argc, copy, &first, &count);
+    if (status == 0 && count)
+        *ret_command = cli_find(copy[first]);
+    settings_release(&scratch);
+    free(copy);
+    return status;
+}
+
+int cli_parse(struct cli *cli, int argc, char **argv)
+{
+    const struct cli_command *named = NULL;
+    int first = 0, count = 0;
+    *cli = (struct cli){0};
+    int status = find_command(argc, argv, &named);
+    if (status < 0)
+        return status;
+    cli->command = named ? named : &commands[0];
+    struct options options = {.rows = rows, .groups = cli->command->group, .group_name = cli->command->name};
+    /* 'panalyze --help' is about every command. */
+    status = options_parse(&options, &cli->settings, argc, argv, &first, &count);
+    if (status < 0)
+        return status;
+    bool skip = named && count;
+    cli->operands = (const char *const *)argv + first + skip;
+    cli->operand_count = (size_t)count - skip;
+    if (!named && cli->settings.help)
+        cli->command = cli_find("help");
+    if (cli->settings.callees && !cli->settings.sort_given)
+        cli->settings.sort = SORT_TOTAL;
+    return 0;
+}
+
+void cli_release(struct cli *cli)
+{
+    settings_release(&cli->settings);
+}
+
+void cli_help(const struct cli_command *command, int width, FILE *to)
+{
+    width = width > 0 && width < HELP_WIDTH ? width : HELP_WIDTH;
+    if (command && command->view) {
+        fprintf(to, "Usage: panalyze %s [OPTIONS] [FILE...]\n%s\n\n", command->name, command->help);
+        options_help(rows, command->group, width, to);
+        return;
+    }
+    fputs("Usage: panalyze [COMMAND] [OPTIONS] [FILE...]\n"
+          "Shows what pinject-run (or perf record) wrote. FILE: result files, a folder of them, or perf.data;\n"
+          "without FILE the files out.PID.TID of this folder.\n\n"
+          "  panalyze out.* --aggregate      where the time went, in all tasks together\n"
+          "  panalyze tree out.*             what ran\n\n"
+          "Commands:\n",
+          to);
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        fprintf(to, "  %-9s %s\n", commands[i].name, commands[i].help);
+    fputc('\n', to);
+    options_help(rows, 0, width, to);
+    fputs("\nExit status: 0 good, 1 something could not be read or written, 2 wrong usage, 141 the reader of the output "
+          "left.\n",
+          to);
+}

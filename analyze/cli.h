@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of panalyze: one table of commands, one of options. */
+#ifndef ANALYZE_CLI_H
+#define ANALYZE_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "analyze/view/settings.h"
+#include "analyze/view/view.h"
+
+enum cli_needs {
+    CLI_PROFILE = 1,       /* the files as one profile */
+    CLI_COUNTS = 2,        /* of it only what was counted, unless --json is given */
+    CLI_WHOLE_SAMPLES = 4, /* --object and --symbol choose samples, not lines */
+};
+
+struct cli_command {
+    const char *name;
+    uint32_t group; /* bit of its options */
+    unsigned needs; /* enum cli_needs */
+    int (*view)(struct view *view); /* NULL: help */
+    const char *help;
+};
+
+struct cli {
+    const struct cli_command *command;
+    struct settings settings;
+    const char *const *operands; /* in argv */
+    size_t operand_count;
+};
+
+/* 0, or -EINVAL after a message. ARGV is reordered. */
+int cli_parse(struct cli *cli, int argc, char **argv);
+void cli_release(struct cli *cli);
+
+/* NULL: there is no such command. */
+const struct cli_command *cli_find(const char *name);
+/* The command that NAME was probably meant to be, or NULL. */
+const struct cli_command *cli_nearest(const char *name);
+/* Of COMMAND, NULL: of all. WIDTH 0: not limited. */
+void cli_help(const struct cli_command *command, int width, FILE *to);
+
+#endif

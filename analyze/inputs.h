@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* From the operands of the command line to the files that are read. */
+#ifndef ANALYZE_INPUTS_H
+#define ANALYZE_INPUTS_H
+
+#include <stddef.h>
+
+struct inputs {
+    char **paths; /* owned */
+    size_t count, capacity;
+};
+
+/*
+ * OPERANDS[COUNT]: files, and folders, which stand for the result files in them. None: out.PID.TID of the working directory,
+ * or else perf.data, which is said. 0, or -ENOENT after a message when there is nothing to read.
+ */
+int inputs_find(struct inputs *inputs, const char *const *operands, size_t count);
+void inputs_release(struct inputs *inputs);
+
+#endif

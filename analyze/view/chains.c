@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "analyze/view/chains.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view/map.h"
+#include "analyze/view/memory.h"
+#include "analyze/view/text.h"
+
+#define CUT_PERCENT 0.5
+#define DEEPEST 200 /* levels that are shown */
+
+struct node {
+    uint32_t first, next; /* child, sibling: numbers; 0: none, as the root is nobody's child */
+    uint32_t function;
+    uint64_t weight, self;
+};
+
+struct tree {
+    struct node *nodes;
+    size_t count, capacity;
+    struct map children; /* (parent, key) to the number of the child - 1 */
+    struct names *names;
+    struct grid *grid;
+    bool utf8;
+    uint64_t whole;
+    int by;
+};
+
+static uint32_t child_of(struct tree *tree, uint32_t parent, uint64_t key, uint32_t function)
+{
+    uint32_t index = map_add(&tree->children, parent, key) + 1;
+    if (index == tree->count) {
+        tree->nodes = memory_grow(tree->nodes, &tree->capacity, tree->count + 1, sizeof(*tree->nodes));
+        tree->nodes[tree->count++] = (struct node){.function = function, .next = tree->nodes[parent].first};
+        tree->nodes[parent].first = index;
+    }
+    return index;
+}
+
+/* Walks one stack from where the function stands: callers outwards from its innermost call, callees inwards from its outermost. */
+static void add_stack(struct tree *tree, struct hits *hits, uint64_t key, const struct profile_entry *entry,
+                      enum chains_direction direction)
+{
+    const struct profile_stack *stack = &hits->profile->stacks[entry->stack];
+    int32_t pid = hits->profile->tasks[entry->task].pid;
+    bool outwards = direction == CHAINS_CALLERS;
+    uint32_t found = UINT32_MAX;
+    for (uint32_t i = 0; i < stack->depth && found == UINT32_MAX; i++) {
+        uint32_t at = outwards ? i : stack->depth - 1 - i;
+        if (hits_frame_key(hits, stack->frames[at], pid) == key)
+            found = at;
+    }
+    if (found == UINT32_MAX)
+        return;
+    uint32_t node = 0, steps = outwards ? stack->depth - 1 - found : found;
+    tree->nodes[0].weight += entry->weight;
+    for (uint32_t i = 1; i <= steps && i <= DEEPEST; i++) {
+        uint32_t frame = stack->frames[outwards ? found + i : found - i];
+        node = child_of(tree, node, hits_frame_key(hits, frame, pid), names_frame(tree->names, frame, pid)->function);
+        tree->nodes[node].weight += entry->weight;
+    }
+    tree->nodes[node].self += entry->weight;
+}
+
+static int compare(const void *left, const void *right, void *context)
+{
+    const struct tree *tree = context;
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    if (tree->nodes[a].weight != tree->nodes[b].weight)
+        return tree->nodes[a].weight < tree->nodes[b].weight ? 1 : -1;
+    return a < b ? -1 : a > b;
+}
+
+static void line(struct tree *tree, const char *prefix, const char *branch, const char *share, const char *name)
+{
+    char *text = memory_print("%s%s%s%s%s", prefix, branch, share, *share ? "  " : "", name);
+    grid_line(tree->grid, text);
+    free(text);
+}
+
+static void show_children(struct tree *tree, uint32_t parent, const char *prefix, int level, bool with_self);
+
+static const char *name_of(const struct tree *tree, uint32_t node)
+{
+    struct names_function function = names_function(tree->names, tree->nodes[node].function);
+    return tree->by == BY_OBJECT ? text_base(function.object) : function.symbol;
+}
+
+/* One branch: its share and name, then callers that it has alone, one below the other, then where it forks. */
+static void show_branch(struct tree *tree, uint32_t node, const char *prefix, bool last, int level, bool with_self)
+{
+    char share[TEXT_AMOUNT];
+    text_percent(share, tree->nodes[node].weight, tree->whole);
+    const char *fork = tree->utf8 ? last ? "└─ " : "├─ " : last ? "`- " : "|- ";
+    line(tree, prefix, fork, share, name_of(tree, node));
+    char *inner = memory_print("%s%s", prefix, last ? "   " : tree->utf8 ? "│  " : "|  ");
+    char *pad = memory_print("%s%*s", inner, (int)strlen(share) + 2, "");
+    for (uint32_t only = tree->nodes[node].first;
+         only && !tree->nodes[only].next && tree->nodes[only].weight == tree->nodes[node].weight && level < DEEPEST;
+         only = tree->nodes[node].first) {
+        node = only;
+        line(tree, pad, "", "", name_of(tree, node));
+        level++;
+    }
+    if (level < DEEPEST)
+        show_children(tree, node, inner, level + 1, with_self);
+    free(pad);
+    free(inner);
+}
+
+static void show_cut(struct tree *tree, const char *prefix, uint64_t weight, uint32_t count)
+{
+    char share[TEXT_AMOUNT], number[TEXT_AMOUNT];
+    char *text = memory_print("in %s below %.1f %%", text_plural(number, count, "branch", "branches"), CUT_PERCENT);
+    line(tree, prefix, tree->utf8 ? "└─ " : "`- ", text_percent(share, weight, tree->whole), text);
+    free(text);
+}
+
+static void show_children(struct tree *tree, uint32_t parent, const char *prefix, int level, bool with_self)
+{
+    uint32_t count = 0, shown = 0;
+    uint64_t cut = 0;
+    for (uint32_t at = tree->nodes[parent].first; at; at = tree->nodes[at].next)
+        count++;
+    uint32_t *list = memory_new(count, sizeof(*list));
+    count = 0;
+    for (uint32_t at = tree->nodes[parent].first; at; at = tree->nodes[at].next)
+        list[count++] = at;
+    if (count)
+        qsort_r(list, count, sizeof(*list), compare, tree);
+    while (shown < count && text_share(tree->nodes[list[shown]].weight, tree->whole) >= CUT_PERCENT)
+        shown++;
+    for (uint32_t i = shown; i < count; i++)
+        cut += tree->nodes[list[i]].weight;
+    uint64_t self = with_self && count ? tree->nodes[parent].self : 0;
+    bool own = text_share(self, tree->whole) >= CUT_PERCENT;
+    for (uint32_t i = 0; i < shown; i++)
+        show_branch(tree, list[i], prefix, i + 1 == shown && shown == count && !own, level, with_self);
+    if (own) {
+        char share[TEXT_AMOUNT];
+        bool last = shown == count;
+        line(tree, prefix, tree->utf8 ? last ? "└─ " : "├─ " : last ? "`- " : "|- ",
+             text_percent(share, self, tree->whole), "[self]");
+    }
+    if (shown < count)
+        show_cut(tree, prefix, cut, count - shown);
+    free(list);
+}
+
+void chains_show(struct hits *hits, uint64_t key, const uint32_t *entries, uint32_t count, enum chains_direction direction,
+                 uint64_t whole, struct grid *grid, bool utf8)
+{
+    struct tree tree = {.names = hits->names, .grid = grid, .utf8 = utf8, .whole = whole, .by = hits->by};
+    tree.nodes = memory_grow(NULL, &tree.capacity, 1, sizeof(*tree.nodes));
+    tree.nodes[tree.count++] = (struct node){0};
+    for (uint32_t i = 0; i < count; i++)
+        add_stack(&tree, hits, key, &hits->profile->entries[entries[i]], direction);
+    grid_line(grid, direction == CHAINS_CALLERS ? "      callers:" : "      callees:");
+    if (tree.nodes[0].first)
+        show_children(&tree, 0, "        ", 1, direction == CHAINS_CALLEES);
+    else
+        grid_line(grid, direction == CHAINS_CALLERS ? "        none recorded" : "        none: it called nothing that was hit");
+    grid_line(grid, "");
+    map_release(&tree.children);
+    free(tree.nodes);
+}

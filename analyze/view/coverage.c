@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/view/coverage.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analyze/view/memory.h"
+#include "analyze/view/text.h"
+
+#define MOST_UNSEEN 12
+
+static void print_sampled(struct view *view, uint64_t cpu)
+{
+    const struct profile *profile = view->profile;
+    char time[TEXT_AMOUNT], share[TEXT_AMOUNT];
+    if (!profile->event_count || !profile->events[profile->event].nanoseconds || !profile->events[profile->event].sampled)
+        return;
+    uint64_t sampled = profile->events[profile->event].weight;
+    fprintf(view->output->to, ", in samples %s (%s)", text_time(time, sampled), text_percent(share, sampled, cpu));
+}
+
+static void print_tasks(struct view *view)
+{
+    const struct profile *profile = view->profile;
+    char number[TEXT_AMOUNT], none[TEXT_AMOUNT];
+    uint64_t without = 0;
+    for (uint32_t i = 0; i < profile->task_count; i++)
+        without += profile->tasks[i].samples == 0;
+    fprintf(view->output->to, "; %s", text_plural(number, profile->task_count, "task", "tasks"));
+    if (without && without < profile->task_count)
+        fprintf(view->output->to, ", %s without a sample", text_count(none, without));
+}
+
+static void print_cpu(struct view *view)
+{
+    const struct profile_session *session = &view->profile->session;
+    FILE *to = view->output->to;
+    char cpu[TEXT_AMOUNT], tasks[TEXT_AMOUNT], share[TEXT_AMOUNT];
+    if (session->coverage_known) {
+        fprintf(to, "CPU time %s%s, in tasks %s (%s)", text_time(cpu, session->cpu_ns),
+                session->coverage_complete ? "" : " so far", text_time(tasks, session->attributed_ns),
+                text_percent(share, session->attributed_ns, session->cpu_ns));
+        print_sampled(view, session->cpu_ns);
+    } else if (session->ours) {
+        fputs("CPU time of the whole run is not in these files (the first task's file is missing, or the run has not "
+              "ended)", to);
+    } else {
+        fputs("CPU time of the whole run is not recorded in perf's files", to);
+    }
+    print_tasks(view);
+    fputc('\n', to);
+    if (session->coverage_known && !session->coverage_complete)
+        fputs("The session was still running when these files were written.\n", to);
+}
+
+static void print_unseen(struct view *view)
+{
+    const struct profile_session *session = &view->profile->session;
+    for (uint32_t i = 0; i < session->unseen_count && i < MOST_UNSEEN; i++) {
+        const struct profile_unseen *unseen = &session->unseen[i];
+        char count[TEXT_AMOUNT], time[TEXT_AMOUNT];
+        char *line = memory_print("Not seen: %s%s%s, %s times%s%s", unseen->comm, *unseen->comm ? ": " : "", unseen->reason,
+                                  text_count(count, unseen->count), unseen->cpu_ns ? ", CPU time " : "",
+                                  unseen->cpu_ns ? text_time(time, unseen->cpu_ns) : "");
+        output_wrapped(view->output, 2, line);
+        free(line);
+    }
+    if (session->unseen_count > MOST_UNSEEN)
+        fprintf(view->output->to, "and %" PRIu32 " more; 'panalyze info' lists them\n", session->unseen_count - MOST_UNSEEN);
+}
+
+void coverage_print(struct view *view)
+{
+    const struct profile *profile = view->profile;
+    const struct profile_session *session = &profile->session;
+    char lost[TEXT_AMOUNT];
+    print_cpu(view);
+    if (profile->lost)
+        fprintf(view->output->to, "Lost: %s (a larger period or a lower frequency loses less)\n",
+                text_plural(lost, profile->lost, "sample", "samples"));
+    print_unseen(view);
+    if (session->exclude_kernel)
+        output_wrapped(view->output, 2, "Not seen: what the kernel did for the program (only user space may be sampled here; as root, or "
+                       "with kernel.perf_event_paranoid at 1 or less, the kernel is sampled too)");
+    for (uint32_t i = 0; i < session->note_count; i++) {
+        char *line = memory_print("Note: %s", session->notes[i]);
+        output_wrapped(view->output, 2, line);
+        free(line);
+    }
+}
+
+void coverage_json(struct json *json, const struct profile *profile)
+{
+    const struct profile_session *session = &profile->session;
+    json_object(json, "coverage");
+    if (session->coverage_known) {
+        json_unsigned(json, "cpu_ns", session->cpu_ns);
+        json_unsigned(json, "attributed_ns", session->attributed_ns);
+        json_number(json, "percent", text_share(session->attributed_ns, session->cpu_ns));
+        json_unsigned(json, "collector_ns", session->collector_ns);
+    } else {
+        json_null(json, "cpu_ns");
+        json_null(json, "attributed_ns");
+        json_null(json, "percent");
+        json_null(json, "collector_ns");
+    }
+    json_bool(json, "complete", session->coverage_known && session->coverage_complete);
+    json_bool(json, "kernel_excluded", session->exclude_kernel);
+    json_list(json, "unseen");
+    for (uint32_t i = 0; i < session->unseen_count; i++) {
+        json_object(json, NULL);
+        json_string(json, "reason", session->unseen[i].reason);
+        json_string(json, "comm", session->unseen[i].comm);
+        json_unsigned(json, "count", session->unseen[i].count);
+        json_unsigned(json, "cpu_ns", session->unseen[i].cpu_ns);
+        json_end_object(json);
+    }
+    json_end_list(json);
+    json_list(json, "notes");
+    for (uint32_t i = 0; i < session->note_count; i++)
+        json_string(json, NULL, session->notes[i]);
+    json_end_list(json);
+    json_end_object(json);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* What was not seen: said at the end of every report. */
+#ifndef ANALYZE_VIEW_COVERAGE_H
+#define ANALYZE_VIEW_COVERAGE_H
+
+#include "analyze/view/json.h"
+#include "analyze/view/view.h"
+
+void coverage_print(struct view *view);
+/* The member "coverage". */
+void coverage_json(struct json *json, const struct profile *profile);
+
+#endif

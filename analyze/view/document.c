@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/* The document of --json. docs/panalyze.md describes it; names are never changed, only added. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view/counters.h"
+#include "analyze/view/coverage.h"
+#include "analyze/view/hits.h"
+#include "analyze/view/json.h"
+#include "analyze/view/memory.h"
+#include "analyze/view/rows.h"
+#include "analyze/view/text.h"
+#include "analyze/view/view.h"
+
+#define TASK_FUNCTIONS 20 /* of one task, without --top */
+
+static void function_object(struct json *json, const struct hits *hits, const struct hits_row *row)
+{
+    struct names_function function = names_function(hits->names, (uint32_t)row->key);
+    json_object(json, NULL);
+    json_string(json, "symbol", function.symbol);
+    json_string(json, "dso", function.object);
+    json_unsigned(json, "self_samples", row->self_samples);
+    json_unsigned(json, "self_weight", row->self_weight);
+    json_number(json, "self_percent", text_share(row->self_weight, hits->weight));
+    json_unsigned(json, "total_samples", row->total_samples);
+    json_unsigned(json, "total_weight", row->total_weight);
+    json_number(json, "total_percent", text_share(row->total_weight, hits->weight));
+    json_end_object(json);
+}
+
+/* The member "functions", of ENTRIES[COUNT]. */
+static void functions_list(struct json *json, struct view *view, const uint32_t *entries, uint32_t count, uint64_t limit)
+{
+    struct hits hits;
+    struct rows rows;
+    hits_init(&hits, view->profile, view->names, BY_FUNCTION);
+    for (uint32_t i = 0; i < count; i++)
+        hits_add(&hits, &view->profile->entries[entries[i]]);
+    hits_sort(&hits, view->settings->sort);
+    rows_choose(&rows, view, &hits, limit);
+    json_list(json, "functions");
+    for (size_t i = 0; i < rows.count; i++)
+        function_object(json, &hits, rows.list[i]);
+    json_end_list(json);
+    rows_release(&rows);
+    hits_release(&hits);
+}
+
+static void words_list(struct json *json, const char *key, const char *const *words, uint32_t count)
+{
+    json_list(json, key);
+    for (uint32_t i = 0; i < count; i++)
+        json_string(json, NULL, words[i]);
+    json_end_list(json);
+}
+
+static void time_or_null(struct json *json, const char *key, uint64_t time)
+{
+    if (time)
+        json_unsigned(json, key, time);
+    else
+        json_null(json, key);
+}
+
+static void counts_list(struct json *json, const struct profile *profile, const struct counter *counters)
+{
+    json_list(json, "counts");
+    for (uint32_t i = 0; i < profile->event_count; i++) {
+        if (!counters[i].present)
+            continue;
+        json_object(json, NULL);
+        json_string(json, "event", profile->events[i].name);
+        json_unsigned(json, "value", counters[i].value);
+        json_unsigned(json, "enabled_ns", counters[i].enabled_ns);
+        json_unsigned(json, "running_ns", counters[i].running_ns);
+        json_unsigned(json, "scaled", counters[i].scaled);
+        json_unsigned(json, "counted", counters[i].counted);
+        json_bool(json, "estimate", counters[i].estimate);
+        json_end_object(json);
+    }
+    json_end_list(json);
+}
+
+static const char *source_name(enum profile_task_source source)
+{
+    static const char *const names[] = {NULL, "perf", "net", "timer", "accounting"};
+    return (size_t)source < sizeof(names) / sizeof(names[0]) ? names[source] : NULL;
+}
+
+static void images_list(struct json *json, const struct profile_task *task)
+{
+    json_list(json, "images");
+    for (uint32_t i = 0; i < task->image_count; i++) {
+        const struct profile_image *image = &task->images[i];
+        json_object(json, NULL);
+        time_or_null(json, "start_ns", image->start_ns);
+        json_string(json, "exec", image->exec);
+        json_string(json, "comm", image->comm);
+        words_list(json, "cmdline", image->cmdline, image->cmdline_count);
+        json_end_object(json);
+    }
+    json_end_list(json);
+}
+
+static void task_facts(struct json *json, const struct profile_task *task)
+{
+    json_signed(json, "pid", task->pid);
+    json_signed(json, "tid", task->tid);
+    if (task->ppid >= 0)
+        json_signed(json, "ppid", task->ppid);
+    else
+        json_null(json, "ppid");
+    json_string(json, "exec", task->exec);
+    json_string(json, "comm", task->comm);
+    words_list(json, "cmdline", task->cmdline, task->cmdline_count);
+    time_or_null(json, "start_ns", task->start_ns);
+    time_or_null(json, "end_ns", task->end_ns);
+    json_bool(json, "ended", task->ended);
+    if (task->exit >= 0)
+        json_signed(json, "exit", task->exit);
+    else
+        json_null(json, "exit");
+}
+
+static void task_object(struct json *json, struct view *view, uint32_t index, struct counter *counters, bool functions)
+{
+    const struct profile *profile = view->profile;
+    const struct profile_task *task = &profile->tasks[index];
+    const struct selection *selection = view->selection;
+    bool estimate;
+    uint64_t cpu = counters_cpu(profile, task, selection->weights[index], &estimate);
+    counters_of_task(profile, task, counters);
+    json_object(json, NULL);
+    task_facts(json, task);
+    json_unsigned(json, "samples", selection->samples[index]);
+    json_unsigned(json, "weight", selection->weights[index]);
+    json_unsigned(json, "lost", task->lost);
+    json_string(json, "source", source_name(task->source));
+    counts_list(json, profile, counters);
+    if (cpu != COUNTERS_UNKNOWN)
+        json_unsigned(json, "cpu_ns", cpu);
+    else
+        json_null(json, "cpu_ns");
+    json_unsigned(json, "startup_ns", task->startup_ns);
+    json_unsigned(json, "exit_ns", task->exit_ns);
+    json_signed(json, "parent_tid", task->parent_tid);
+    json_bool(json, "root", task->root);
+    json_string(json, "file", task->file);
+    images_list(json, task);
+    if (functions) {
+        uint64_t top = view->settings->top;
+        functions_list(json, view, selection->entries + selection->first[index],
+                       selection->first[index + 1] - selection->first[index], top ? top : TASK_FUNCTIONS);
+    }
+    json_end_object(json);
+}
+
+static void session_object(struct json *json, const struct profile *profile)
+{
+    const struct profile_session *session = &profile->session;
+    char id[2 * sizeof(session->id) + 1];
+    for (size_t i = 0; i < sizeof(session->id); i++)
+        snprintf(id + 2 * i, 3, "%02x", session->id[i]);
+    json_object(json, "session");
+    json_string(json, "id", session->ours ? id : NULL);
+    words_list(json, "cmdline", session->arguments, session->argument_count);
+    time_or_null(json, "start_ns", session->start_ns);
+    time_or_null(json, "start_realtime_ns", session->start_realtime_ns);
+    json_string(json, "version", session->version);
+    json_string(json, "hostname", session->hostname);
+    json_string(json, "osrelease", session->osrelease);
+    json_string(json, "event_reason", session->event_reason && *session->event_reason ? session->event_reason : NULL);
+    json_unsigned(json, "files", profile->files_read);
+    json_unsigned(json, "files_bad", profile->files_bad);
+    json_unsigned(json, "files_other_session", profile->files_other_session);
+    json_end_object(json);
+}
+
+static void tasks_and_totals(struct json *json, struct view *view, bool functions)
+{
+    const struct profile *profile = view->profile;
+    struct counter *sum = memory_new(profile->event_count, sizeof(*sum));
+    struct counter *counters = memory_new(profile->event_count, sizeof(*counters));
+    json_list(json, "tasks");
+    for (uint32_t i = 0; i < profile->task_count; i++) {
+        if (!view->selection->tasks[i])
+            continue;
+        task_object(json, view, i, counters, functions);
+        counters_add(profile, sum, counters);
+    }
+    json_end_list(json);
+    counts_list(json, profile, sum);
+    free(counters);
+    free(sum);
+}
+
+int view_document(struct view *view, bool with_task_functions)
+{
+    const struct profile *profile = view->profile;
+    const struct selection *selection = view->selection;
+    const struct settings *settings = view->settings;
+    const struct profile_event *event = profile->event_count ? &profile->events[profile->event] : NULL;
+    struct json json = {.to = view->output->to};
+    json_object(&json, NULL);
+    json_string(&json, "schema", "pinject.report/1");
+    json_string(&json, "event", event ? event->name : NULL);
+    json_bool(&json, "nanoseconds", event && event->nanoseconds);
+    json_object(&json, "total");
+    json_unsigned(&json, "samples", selection->total_samples);
+    json_unsigned(&json, "weight", selection->total_weight);
+    json_unsigned(&json, "lost", selection->lost);
+    json_end_object(&json);
+    functions_list(&json, view, selection->entries, selection->entry_count, settings->top ? settings->top : SETTINGS_ALL);
+    tasks_and_totals(&json, view, with_task_functions);
+    coverage_json(&json, profile);
+    session_object(&json, profile);
+    json_end_object(&json);
+    return 0;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "analyze/view/grid.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view/memory.h"
+#include "analyze/view/text.h"
+
+#define GAP 2
+#define LEAST 8 /* columns are not cut below this */
+
+struct cell {
+    char *text; /* clean */
+    size_t columns;
+    enum output_color color;
+};
+
+struct line {
+    size_t row; /* stands in front of this row */
+    char *text; /* clean */
+};
+
+struct grid {
+    const struct grid_column *columns;
+    size_t column_count;
+    struct cell *cells;
+    size_t count, capacity;
+    struct line *lines;
+    size_t line_count, line_capacity;
+    bool utf8;
+};
+
+struct grid *grid_new(const struct grid_column *columns, size_t count, bool utf8)
+{
+    struct grid *grid = memory_new(1, sizeof(*grid));
+    *grid = (struct grid){.columns = columns, .column_count = count, .utf8 = utf8};
+    return grid;
+}
+
+void grid_free(struct grid *grid)
+{
+    if (!grid)
+        return;
+    for (size_t i = 0; i < grid->count; i++)
+        free(grid->cells[i].text);
+    for (size_t i = 0; i < grid->line_count; i++)
+        free(grid->lines[i].text);
+    free(grid->lines);
+    free(grid->cells);
+    free(grid);
+}
+
+void grid_line(struct grid *grid, const char *text)
+{
+    grid->lines = memory_grow(grid->lines, &grid->line_capacity, grid->line_count + 1, sizeof(*grid->lines));
+    grid->lines[grid->line_count++] = (struct line){grid->count / grid->column_count, text_clean(text, grid->utf8)};
+}
+
+void grid_cell(struct grid *grid, enum output_color color, const char *text)
+{
+    grid->cells = memory_grow(grid->cells, &grid->capacity, grid->count + 1, sizeof(*grid->cells));
+    char *clean = text_clean(text, grid->utf8);
+    grid->cells[grid->count++] = (struct cell){clean, text_columns(clean, grid->utf8), color};
+}
+
+static void shrink(const struct grid *grid, size_t *widths, size_t width)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < grid->column_count; i++)
+        total += widths[i] + (i ? GAP : 0);
+    /* What stands last is cut first, down to a half of the terminal; then the others that may be; then the last for good. */
+    for (int pass = 0; pass < 3 && total > width; pass++) {
+        for (size_t i = grid->column_count; i-- > 0 && total > width;) {
+            bool last = i + 1 == grid->column_count;
+            if (!last && (pass != 1 || !grid->columns[i].shrinks))
+                continue;
+            size_t least = last && pass == 0 ? width / 2 : LEAST;
+            if (widths[i] <= least)
+                continue;
+            size_t cut = widths[i] - least < total - width ? widths[i] - least : total - width;
+            widths[i] -= cut;
+            total -= cut;
+        }
+    }
+}
+
+static void print_cell(const struct grid *grid, struct output *output, size_t column, const char *text, size_t columns,
+                       size_t width, enum output_color color)
+{
+    bool last = column + 1 == grid->column_count, right = grid->columns[column].right;
+    size_t pad = columns < width ? width - columns : 0;
+    if (column)
+        fprintf(output->to, "%*s", GAP, "");
+    if (right)
+        fprintf(output->to, "%*s", (int)pad, "");
+    if (color != OUTPUT_PLAIN)
+        output_color(output, color);
+    fputs(text, output->to);
+    if (color != OUTPUT_PLAIN)
+        output_color(output, OUTPUT_PLAIN);
+    if (!right && !last)
+        fprintf(output->to, "%*s", (int)pad, "");
+}
+
+static void print_row(const struct grid *grid, struct output *output, const struct cell *row, const size_t *widths)
+{
+    for (size_t i = 0; i < grid->column_count; i++) {
+        if (row[i].columns > widths[i]) {
+            text_cut(row[i].text, widths[i], grid->utf8);
+            print_cell(grid, output, i, row[i].text, text_columns(row[i].text, grid->utf8), widths[i], row[i].color);
+        } else {
+            print_cell(grid, output, i, row[i].text, row[i].columns, widths[i], row[i].color);
+        }
+    }
+    fputc('\n', output->to);
+}
+
+static void print_lines(const struct grid *grid, struct output *output, size_t *line, size_t row)
+{
+    for (; *line < grid->line_count && grid->lines[*line].row <= row; ++*line) {
+        if (output->width)
+            text_cut(grid->lines[*line].text, (size_t)output->width, grid->utf8);
+        fprintf(output->to, "%s\n", grid->lines[*line].text);
+    }
+}
+
+static void print_head(const struct grid *grid, struct output *output, const size_t *widths)
+{
+    struct cell *head = memory_new(grid->column_count, sizeof(*head));
+    for (size_t i = 0; i < grid->column_count; i++) {
+        char *text = text_clean(grid->columns[i].head, grid->utf8);
+        head[i] = (struct cell){text, text_columns(text, grid->utf8), OUTPUT_BOLD};
+    }
+    print_row(grid, output, head, widths);
+    for (size_t i = 0; i < grid->column_count; i++)
+        free(head[i].text);
+    free(head);
+}
+
+void grid_print(struct grid *grid, struct output *output, bool with_head)
+{
+    size_t columns = grid->column_count, rows = columns ? grid->count / columns : 0;
+    size_t *widths = memory_new(columns, sizeof(*widths));
+    for (size_t i = 0; i < columns; i++)
+        widths[i] = with_head ? text_columns(grid->columns[i].head, grid->utf8) : 0;
+    for (size_t i = 0; i < rows * columns; i++)
+        if (grid->cells[i].columns > widths[i % columns])
+            widths[i % columns] = grid->cells[i].columns;
+    if (output->width)
+        shrink(grid, widths, (size_t)output->width);
+    if (with_head)
+        print_head(grid, output, widths);
+    size_t line = 0;
+    for (size_t i = 0; i < rows && !output_is_over(output); i++) {
+        print_lines(grid, output, &line, i);
+        print_row(grid, output, grid->cells + i * columns, widths);
+    }
+    print_lines(grid, output, &line, rows);
+    free(widths);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The first lines of a report: what ran, when, and how much was seen. */
+#ifndef ANALYZE_VIEW_HEADING_H
+#define ANALYZE_VIEW_HEADING_H
+
+#include "analyze/view/view.h"
+
+void heading_print(struct view *view);
+/* The command line of the session as one line; owned by the caller. */
+char *heading_command(const struct profile *profile);
+/* The time from the session's start to the last news of a task; 0: unknown. */
+uint64_t heading_duration(const struct profile *profile);
+/* "2026-11-21 10:41:02", local time, or "" when unknown. */
+char *heading_when(char *ret, size_t size, uint64_t realtime_ns);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples added up by function, object, address, task, process or command name. */
+#ifndef ANALYZE_VIEW_HITS_H
+#define ANALYZE_VIEW_HITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyze/model/profile.h"
+#include "analyze/view/map.h"
+#include "analyze/view/names.h"
+
+struct hits_row {
+    uint64_t key;            /* function or object number, frame, task index, pid, or address of the interned comm */
+    uint32_t frame;          /* where rows have stacks: one frame of it */
+    uint32_t task;           /* the index of one task that it was in */
+    uint64_t self_samples, self_weight;
+    uint64_t total_samples, total_weight; /* a row counts once per sample, however often it is in the stack */
+    uint64_t stamp;
+};
+
+struct hits {
+    int by;                  /* enum settings_by */
+    const struct profile *profile;
+    struct names *names;
+    struct hits_row *rows;
+    size_t count, capacity;
+    struct map keys;
+    uint64_t samples, weight, stamp;
+};
+
+void hits_init(struct hits *hits, const struct profile *profile, struct names *names, int by);
+void hits_release(struct hits *hits);
+void hits_clear(struct hits *hits);
+void hits_add(struct hits *hits, const struct profile_entry *entry);
+/* SORT: enum settings_sort. Invalidates what was looked up by key. */
+void hits_sort(struct hits *hits, int sort);
+/* The key of FRAME in the stack of TASK, where rows are functions, objects or addresses. */
+uint64_t hits_frame_key(struct hits *hits, uint32_t frame, int32_t pid);
+/* Whether rows have a stack below them, so that total differs from self. */
+bool hits_has_stacks(int by);
+
+#endif

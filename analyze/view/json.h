@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes one JSON document: commas, nesting, escapes. Text that is no UTF-8 gets U+FFFD. */
+#ifndef ANALYZE_VIEW_JSON_H
+#define ANALYZE_VIEW_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct json {
+    FILE *to;
+    int depth;
+    bool filled; /* the open object or list has something in it */
+};
+
+/* KEY: name of the member, NULL in a list or at the top. */
+void json_object(struct json *json, const char *key);
+void json_list(struct json *json, const char *key);
+void json_end_object(struct json *json);
+void json_end_list(struct json *json);
+void json_string(struct json *json, const char *key, const char *value); /* NULL: null */
+void json_unsigned(struct json *json, const char *key, uint64_t value);
+void json_signed(struct json *json, const char *key, int64_t value);
+void json_number(struct json *json, const char *key, double value);
+void json_bool(struct json *json, const char *key, bool value);
+void json_null(struct json *json, const char *key);
+
+#endif

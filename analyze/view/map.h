@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* Hash tables of the views: pairs of numbers and strings to small numbers 0, 1, 2, ... in the order of their coming. */
+#ifndef ANALYZE_VIEW_MAP_H
+#define ANALYZE_VIEW_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct map_pair {
+    uint64_t a, b;
+};
+
+struct map {
+    uint32_t *slots; /* index + 1, 0: free */
+    size_t slot_count; /* a power of two */
+    struct map_pair *pairs; /* by index */
+    size_t count, capacity;
+};
+
+#define MAP_NONE UINT32_MAX
+
+void map_release(struct map *map);
+/* Forgets everything, keeps the memory. */
+void map_clear(struct map *map);
+/* The number of (A, B), which gets the next one when it is new. */
+uint32_t map_add(struct map *map, uint64_t a, uint64_t b);
+/* The number of (A, B) or MAP_NONE. */
+uint32_t map_find(const struct map *map, uint64_t a, uint64_t b);
+
+/* Strings are copied. */
+struct map_strings {
+    uint32_t *slots;
+    size_t slot_count;
+    char **texts; /* by index */
+    size_t count, capacity;
+};
+
+void map_strings_release(struct map_strings *strings);
+uint32_t map_strings_add(struct map_strings *strings, const char *text);
+
+#endif

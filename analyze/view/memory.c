@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "analyze/view/memory.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/report.h"
+
+static void *must(void *memory)
+{
+    if (!memory) {
+        report_error("out of memory; fewer files or a filter (--pid, --comm) need less");
+        exit(1);
+    }
+    return memory;
+}
+
+void *memory_new(size_t count, size_t size)
+{
+    return must(calloc(count ? count : 1, size ? size : 1));
+}
+
+void *memory_grow(void *array, size_t *capacity, size_t wanted, size_t size)
+{
+    if (array && wanted <= *capacity)
+        return array;
+    size_t more = *capacity ? *capacity : 16;
+    while (more < wanted)
+        more = more > SIZE_MAX / 2 ? wanted : more * 2;
+    array = must(reallocarray(array, more, size));
+    *capacity = more;
+    return array;
+}
+
+char *memory_text(const char *text)
+{
+    return must(strdup(text));
+}
+
+char *memory_print(const char *format, ...)
+{
+    char *text = NULL;
+    va_list list;
+    va_start(list, format);
+    int size = vasprintf(&text, format, list);
+    va_end(list);
+    return must(size < 0 ? NULL : text);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/view/names.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/sym/symbols.h"
+#include "analyze/view/map.h"
+#include "analyze/view/memory.h"
+#include "analyze/view/text.h"
+
+struct function {
+    uint32_t symbol, object; /* numbers of strings */
+    bool named;
+};
+
+struct names {
+    const struct profile *profile;
+    struct symbols *symbols;
+    struct symbols_object **objects; /* by module; NULL: not asked for yet */
+    struct map_strings strings;
+    struct map functions;            /* (object string, symbol string) */
+    struct function *function_list;
+    size_t function_capacity;
+    struct names_place **places;     /* by frame; NULL: not looked up yet */
+    struct map generated;            /* (pid, frame) of code without a file */
+    struct names_place **generated_places;
+    size_t generated_capacity;
+};
+
+struct names *names_new(const struct profile *profile, const struct settings *settings)
+{
+    struct names *names = memory_new(1, sizeof(*names));
+    struct symbols_options options = {
+        .symfs = settings->symfs,
+        .debug_paths = settings->debug_paths.items,
+        .debug_path_count = settings->debug_paths.count,
+        .no_demangle = settings->no_demangle,
+    };
+    names->profile = profile;
+    names->objects = memory_new(profile->module_count, sizeof(*names->objects));
+    names->places = memory_new(profile->frame_count, sizeof(*names->places));
+    if (symbols_new(&options, &names->symbols) < 0)
+        names->symbols = NULL;
+    return names;
+}
+
+void names_free(struct names *names)
+{
+    if (!names)
+        return;
+    for (uint32_t i = 0; i < names->profile->frame_count; i++)
+        free(names->places[i]);
+    for (size_t i = 0; i < names->generated.count; i++)
+        free(names->generated_places[i]);
+    free(names->generated_places);
+    free(names->places);
+    free(names->objects);
+    free(names->function_list);
+    map_release(&names->generated);
+    map_release(&names->functions);
+    map_strings_release(&names->strings);
+    symbols_free(names->symbols);
+    free(names);
+}
+
+/* Memory that a compiler at run time may have written code to. */
+static bool is_generated(const struct profile_module *module)
+{
+    static const char *const kinds[] = {"//anon", "/dev/zero", "/anon_hugepage", "[heap]", "[anon", "/memfd:", "/SYSV"};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strncmp(module->path, kinds[i], strlen(kinds[i])) == 0)
+            return true;
+    return false;
+}
+
+static struct symbols_object *object_of(struct names *names, const struct profile_module *module)
+{
+    if (names->objects[module->index] || !names->symbols)
+        return names->objects[module->index];
+    struct symbols_object *object;
+    if (module->kernel) {
+        const struct profile_session *session = &names->profile->session;
+        struct symbols_kernel kernel = {
+            .osrelease = session->osrelease,
+            .build_id = session->kernel_build_id,
+            .build_id_size = session->kernel_build_id_size,
+            .reference_name = session->kernel_reference,
+            .reference_address = session->kernel_reference_address,
+        };
+        object = symbols_kernel(names->symbols, &kernel);
+    } else {
+        object = symbols_object(names->symbols, module->path, module->build_id, module->build_id_size);
+    }
+    names->objects[module->index] = object;
+    return object;
+}
+
+/* What NAMES knows of FRAME when there is no symbol: object+0xADDRESS, or the address alone. */
+static void name_address(struct names_place *place, const struct profile_frame *frame, char *ret, size_t size)
+{
+    if (frame->module && !frame->kernel)
+        snprintf(ret, size, "%s+0x%" PRIx64, text_base(frame->module->path), place->address);
+    else
+        snprintf(ret, size, "0x%" PRIx64, frame->module || frame->kernel ? place->address : frame->ip);
+}
+
+static void number(struct names *names, struct names_place *place, const char *object, const char *symbol)
+{
+    uint32_t object_id = map_strings_add(&names->strings, object);
+    uint32_t symbol_id = map_strings_add(&names->strings, symbol);
+    uint32_t function = map_add(&names->functions, object_id, symbol_id);
+    names->function_list = memory_grow(names->function_list, &names->function_capacity, names->functions.count,
+                                       sizeof(*names->function_list));
+    names->function_list[function] = (struct function){symbol_id, object_id, place->named};
+    place->function = function;
+    place->object_id = object_id;
+    place->object = names->strings.texts[object_id];
+    place->symbol = names->strings.texts[symbol_id];
+}
+
+static const char *object_name(const struct profile_frame *frame)
+{
+    if (frame->module)
+        return frame->module->path;
+    return frame->kernel ? "[kernel.kallsyms]" : "[unknown]";
+}
+
+static struct names_place *look_up(struct names *names, const struct profile_frame *frame, struct symbols_object *object)
+{
+    struct names_place *place = memory_new(1, sizeof(*place));
+    struct symbol symbol;
+    place->address = frame->offset;
+    place->kernel = frame->kernel;
+    place->named = object && symbols_find(object, frame->offset, &symbol);
+    if (place->named) {
+        char module[256];
+        snprintf(module, sizeof(module), "[%s]", symbol.module ? symbol.module : "");
+        place->address = symbol.address;
+        place->offset = symbol.address >= symbol.start ? symbol.address - symbol.start : 0;
+        number(names, place, symbol.module ? module : object_name(frame), symbol.name);
+        return place;
+    }
+    uint64_t address;
+    if (object && !frame->kernel && symbols_address(object, frame->offset, &address))
+        place->address = address;
+    char text[4200];
+    name_address(place, frame, text, sizeof(text));
+    number(names, place, object_name(frame), text);
+    return place;
+}
+
+static const struct names_place *look_up_generated(struct names *names, const struct profile_frame *frame, int32_t pid)
+{
+    uint32_t found = map_find(&names->generated, (uint32_t)pid, frame->index);
+    if (found != MAP_NONE)
+        return names->generated_places[found];
+    struct profile_frame real = *frame;
+    struct symbols_object *object = names->symbols ? symbols_jit(names->symbols, (uint32_t)pid) : NULL;
+    real.offset = frame->ip;
+    struct names_place *place = look_up(names, &real, object);
+    uint32_t index = map_add(&names->generated, (uint32_t)pid, frame->index);
+    names->generated_places = memory_grow(names->generated_places, &names->generated_capacity, names->generated.count,
+                                          sizeof(struct names_place *));
+    names->generated_places[index] = place;
+    return place;
+}
+
+const struct names_place *names_frame(struct names *names, uint32_t index, int32_t pid)
+{
+    const struct profile_frame *frame = &names->profile->frames[index];
+    if (names->places[index])
+        return names->places[index];
+    if (frame->module && !frame->kernel && is_generated(frame->module))
+        return look_up_generated(names, frame, pid);
+    struct symbols_object *object = frame->module ? object_of(names, frame->module) : NULL;
+    names->places[index] = look_up(names, frame, object);
+    return names->places[index];
+}
+
+uint32_t names_object_of(struct names *names, uint32_t index)
+{
+    const struct profile_frame *frame = &names->profile->frames[index];
+    /* Only the symbol tells the kernel's modules apart. */
+    if (frame->kernel)
+        return names_frame(names, index, 0)->object_id;
+    return map_strings_add(&names->strings, object_name(frame));
+}
+
+struct names_function names_function(const struct names *names, uint32_t index)
+{
+    const struct function *function = &names->function_list[index];
+    return (struct names_function){
+        .symbol = names->strings.texts[function->symbol],
+        .object = names->strings.texts[function->object],
+        .object_id = function->object,
+        .named = function->named,
+    };
+}
+
+const char *names_object(const struct names *names, uint32_t object_id)
+{
+    return names->strings.texts[object_id];
+}
+
+void names_lacks(struct names *names, names_lacking *each, void *context)
+{
+    for (uint32_t i = 0; i < names->profile->module_count; i++) {
+        struct symbols_object *object = names->objects[i];
+        const char *why = object && symbols_lacks(object) ? symbols_why(object) : NULL;
+        if (why)
+            each(context, names->profile->modules[i]->path, why);
+    }
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* Frames of a profile by name: each distinct frame is looked up once. */
+#ifndef ANALYZE_VIEW_NAMES_H
+#define ANALYZE_VIEW_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyze/model/profile.h"
+#include "analyze/view/settings.h"
+
+struct names;
+
+struct names_place {
+    const char *symbol;  /* "main", "libx.so+0x1234", "0x7f12..." */
+    const char *object;  /* path as mapped, "[kernel.kallsyms]", "[ext4]", "[unknown]" */
+    uint32_t function;   /* equal for everything in the same function: see names_function() */
+    uint32_t object_id;  /* see names_object() */
+    uint64_t address;    /* what addr2line takes: virtual in the object, real for the kernel and generated code */
+    uint64_t offset;     /* from the start of the symbol */
+    bool named;          /* there is a symbol */
+    bool kernel;
+};
+
+struct names *names_new(const struct profile *profile, const struct settings *settings);
+void names_free(struct names *names);
+
+/* FRAME: index; PID: whose stack it was (generated code has names of its process). Lives until names_free(). */
+const struct names_place *names_frame(struct names *names, uint32_t frame, int32_t pid);
+/* The same without looking further than the object: no file is opened, symbol is NULL. */
+uint32_t names_object_of(struct names *names, uint32_t frame);
+
+/* By the numbers of a place. Valid until the next names_frame(). */
+struct names_function {
+    const char *symbol, *object;
+    uint32_t object_id;
+    bool named;
+};
+struct names_function names_function(const struct names *names, uint32_t function);
+const char *names_object(const struct names *names, uint32_t object_id);
+
+/* Calls EACH for every object whose names were wanted and lacked. */
+typedef void names_lacking(void *context, const char *path, const char *why);
+void names_lacks(struct names *names, names_lacking *each, void *context);
+
+#endif

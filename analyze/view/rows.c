@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/view/rows.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analyze/view/chains.h"
+#include "analyze/view/memory.h"
+#include "analyze/view/text.h"
+
+static int32_t pid_of(const struct hits *hits, const struct hits_row *row)
+{
+    return hits->profile->tasks[row->task].pid;
+}
+
+static bool is_wanted(const struct view *view, const struct hits *hits, const struct hits_row *row)
+{
+    const struct settings *settings = view->settings;
+    if (!settings->objects.count && !settings->symbols.count)
+        return true;
+    if (hits->by == BY_OBJECT)
+        return select_object(settings, names_object(hits->names, (uint32_t)row->key));
+    if (hits->by == BY_FUNCTION) {
+        struct names_function function = names_function(hits->names, (uint32_t)row->key);
+        return select_place(settings, function.object, function.symbol);
+    }
+    if (hits->by == BY_ADDRESS) {
+        const struct names_place *place = names_frame(hits->names, row->frame, pid_of(hits, row));
+        return select_place(settings, place->object, place->symbol);
+    }
+    return true;
+}
+
+void rows_choose(struct rows *rows, const struct view *view, const struct hits *hits, uint64_t limit)
+{
+    double cum = view->settings->cum;
+    uint64_t cumulated = 0;
+    *rows = (struct rows){.list = memory_new(hits->count, sizeof(*rows->list))};
+    for (size_t i = 0; i < hits->count; i++) {
+        const struct hits_row *row = &hits->rows[i];
+        if (!is_wanted(view, hits, row))
+            continue;
+        if (rows->count >= limit || (cum > 0 && rows->count && text_share(cumulated, hits->weight) >= cum)) {
+            rows->more++;
+            rows->more_weight += row->self_weight;
+            continue;
+        }
+        cumulated += row->self_weight;
+        rows->list[rows->count++] = row;
+    }
+}
+
+void rows_release(struct rows *rows)
+{
+    free(rows->list);
+    *rows = (struct rows){0};
+}
+
+static const struct grid_column function_columns[] = {
+    {"Self", true}, {"Time", true}, {"Total", true}, {"Object", false, true}, {"Function"}};
+static const struct grid_column object_columns[] = {{"Self", true}, {"Time", true}, {"Total", true}, {"Object"}};
+static const struct grid_column address_columns[] = {
+    {"Self", true}, {"Time", true}, {"Total", true}, {"Address", true}, {"Object", false, true}, {"Function"}};
+static const struct grid_column task_columns[] = {
+    {"Share", true}, {"Time", true}, {"Samples", true}, {"PID.TID", true}, {"Command"}};
+static const struct grid_column process_columns[] = {
+    {"Share", true}, {"Time", true}, {"Samples", true}, {"PID", true}, {"Command"}};
+static const struct grid_column comm_columns[] = {{"Share", true}, {"Time", true}, {"Samples", true}, {"Command"}};
+
+struct kind {
+    const struct grid_column *columns;
+    size_t count;
+    const char *one, *many;
+};
+
+#define KIND(columns, one, many) {columns, sizeof(columns) / sizeof((columns)[0]), one, many}
+static const struct kind kinds[] = {
+    [BY_FUNCTION] = KIND(function_columns, "function", "functions"),
+    [BY_OBJECT] = KIND(object_columns, "object", "objects"),
+    [BY_TASK] = KIND(task_columns, "task", "tasks"),
+    [BY_PROCESS] = KIND(process_columns, "process", "processes"),
+    [BY_COMM] = KIND(comm_columns, "command", "commands"),
+    [BY_ADDRESS] = KIND(address_columns, "address", "addresses"),
+};
+
+#define MOST_COLUMNS 8
+
+static void add_label(struct grid *grid, const struct hits *hits, const struct hits_row *row)
+{
+    if (hits->by == BY_OBJECT) {
+        grid_cell(grid, OUTPUT_PLAIN, names_object(hits->names, (uint32_t)row->key));
+    } else if (hits->by == BY_FUNCTION) {
+        struct names_function function = names_function(hits->names, (uint32_t)row->key);
+        grid_cell(grid, OUTPUT_DIM, text_base(function.object));
+        grid_cell(grid, OUTPUT_PLAIN, function.symbol);
+    } else {
+        const struct names_place *place = names_frame(hits->names, row->frame, pid_of(hits, row));
+        char text[TEXT_AMOUNT];
+        snprintf(text, sizeof(text), "0x%" PRIx64, place->address);
+        char *name = place->named ? memory_print("%s+0x%" PRIx64, place->symbol, place->offset) : memory_text(place->symbol);
+        grid_cell(grid, OUTPUT_PLAIN, text);
+        grid_cell(grid, OUTPUT_DIM, text_base(place->object));
+        grid_cell(grid, OUTPUT_PLAIN, name);
+        free(name);
+    }
+}
+
+static void add_task_label(struct grid *grid, const struct view *view, const struct hits *hits, const struct hits_row *row)
+{
+    if (hits->by == BY_COMM) {
+        grid_cell(grid, OUTPUT_PLAIN, (const char *)(uintptr_t)row->key);
+        return;
+    }
+    const struct profile_task *task = &view->profile->tasks[row->task];
+    char number[TEXT_AMOUNT];
+    if (hits->by == BY_TASK)
+        snprintf(number, sizeof(number), "%" PRId32 ".%" PRId32, task->pid, task->tid);
+    else
+        snprintf(number, sizeof(number), "%" PRId32, task->pid);
+    char *command = task->cmdline_count ? text_command(task->cmdline, task->cmdline_count) : memory_text(task->comm);
+    char *label = hits->by == BY_TASK && task->tid != task->pid ? memory_print("{%s} %s", task->comm, command) : NULL;
+    grid_cell(grid, OUTPUT_PLAIN, number);
+    grid_cell(grid, OUTPUT_PLAIN, label ? label : command);
+    free(label);
+    free(command);
+}
+
+static void add_row(struct grid *grid, const struct view *view, const struct hits *hits, const struct hits_row *row)
+{
+    char text[TEXT_AMOUNT];
+    bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
+    double percent = text_share(row->self_weight, hits->weight);
+    grid_cell(grid, output_heat(percent), text_percent(text, row->self_weight, hits->weight));
+    grid_cell(grid, OUTPUT_PLAIN, text_weight(text, row->self_weight, nanoseconds));
+    if (hits_has_stacks(hits->by)) {
+        grid_cell(grid, OUTPUT_PLAIN, text_percent(text, row->total_weight, hits->weight));
+        add_label(grid, hits, row);
+    } else {
+        grid_cell(grid, OUTPUT_PLAIN, text_count(text, row->self_samples));
+        add_task_label(grid, view, hits, row);
+    }
+}
+
+static void print_more(struct view *view, const struct hits *hits, const struct rows *rows)
+{
+    if (!rows->more)
+        return;
+    char number[TEXT_AMOUNT], share[TEXT_AMOUNT];
+    const struct kind *kind = &kinds[hits->by];
+    output_color(view->output, OUTPUT_DIM);
+    fprintf(view->output->to, "and %s more with %s together; --top all shows all\n",
+            text_plural(number, rows->more, kind->one, kind->many), text_percent(share, rows->more_weight, hits->weight));
+    output_color(view->output, OUTPUT_PLAIN);
+}
+
+void rows_print(struct view *view, struct hits *hits, const struct rows *rows, const uint32_t *entries, uint32_t count)
+{
+    const struct kind *kind = &kinds[hits->by];
+    const struct settings *settings = view->settings;
+    bool utf8 = view->output->utf8, stacks = hits_has_stacks(hits->by);
+    struct grid_column columns[MOST_COLUMNS];
+    for (size_t i = 0; i < kind->count; i++)
+        columns[i] = kind->columns[i];
+    if (!view->profile->events[view->profile->event].nanoseconds)
+        columns[1].head = "Weight";
+    struct grid *grid = grid_new(columns, kind->count, utf8);
+    for (size_t i = 0; i < rows->count; i++) {
+        add_row(grid, view, hits, rows->list[i]);
+        if (settings->callers && stacks)
+            chains_show(hits, rows->list[i]->key, entries, count, CHAINS_CALLERS, hits->weight, grid, utf8);
+        if (settings->callees && stacks)
+            chains_show(hits, rows->list[i]->key, entries, count, CHAINS_CALLEES, hits->weight, grid, utf8);
+    }
+    grid_print(grid, view->output, true);
+    grid_free(grid);
+    print_more(view, hits, rows);
+}

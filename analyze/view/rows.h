@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Which rows of a sum are shown, and how. */
+#ifndef ANALYZE_VIEW_ROWS_H
+#define ANALYZE_VIEW_ROWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyze/view/hits.h"
+#include "analyze/view/view.h"
+
+struct rows {
+    const struct hits_row **list; /* point into the hits */
+    size_t count;
+    uint64_t more, more_weight;   /* left out by --top or --cum, and their self weight */
+};
+
+/* LIMIT: rows at most, SETTINGS_ALL: no limit. HITS must be sorted. */
+void rows_choose(struct rows *rows, const struct view *view, const struct hits *hits, uint64_t limit);
+void rows_release(struct rows *rows);
+
+/* Prints ROWS as a table, with call trees where they are wanted (from ENTRIES[COUNT]). */
+void rows_print(struct view *view, struct hits *hits, const struct rows *rows, const uint32_t *entries, uint32_t count);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "analyze/view/select.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view/memory.h"
+#include "analyze/view/text.h"
+
+static bool has_number(const struct settings_numbers *list, int32_t number)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i] == number)
+            return true;
+    return list->count == 0;
+}
+
+static bool has_word(const struct settings_list *list, const char *word)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i], word) == 0 || fnmatch(list->items[i], word, 0) == 0)
+            return true;
+    return list->count == 0;
+}
+
+bool select_comm(const struct settings *settings, const char *comm)
+{
+    return has_word(&settings->comms, comm);
+}
+
+bool select_object(const struct settings *settings, const char *object)
+{
+    return has_word(&settings->objects, object) || has_word(&settings->objects, text_base(object));
+}
+
+bool select_symbol(const struct settings *settings, const char *symbol)
+{
+    return has_word(&settings->symbols, symbol);
+}
+
+bool select_place(const struct settings *settings, const char *object, const char *symbol)
+{
+    return select_object(settings, object) && select_symbol(settings, symbol);
+}
+
+bool select_task(const struct settings *settings, const struct profile_task *task)
+{
+    if (!has_number(&settings->pids, task->pid) || !has_number(&settings->tids, task->tid))
+        return false;
+    if (select_comm(settings, task->comm))
+        return true;
+    for (uint32_t i = 0; i < task->image_count; i++)
+        if (select_comm(settings, task->images[i].comm))
+            return true;
+    return false;
+}
+
+/* Whether the sample hit where --object and --symbol say. */
+static bool hits_place(const struct profile *profile, const struct settings *settings, struct names *names,
+                       const struct profile_entry *entry)
+{
+    if (!names || (!settings->objects.count && !settings->symbols.count))
+        return true;
+    uint32_t leaf = profile->stacks[entry->stack].frames[0];
+    const struct names_place *place = names_frame(names, leaf, profile->tasks[entry->task].pid);
+    return select_place(settings, place->object, place->symbol);
+}
+
+static bool chosen(const struct selection *selection, const struct profile *profile, const struct settings *settings,
+                   struct names *names, uint32_t index)
+{
+    const struct profile_entry *entry = &profile->entries[index];
+    return entry->event == profile->event && selection->tasks[entry->task] && select_comm(settings, entry->comm) &&
+           hits_place(profile, settings, names, entry);
+}
+
+static void choose_entries(struct selection *selection, const struct profile *profile, const struct settings *settings,
+                           struct names *names)
+{
+    bool *mine = memory_new(profile->entry_count, sizeof(*mine));
+    for (uint32_t i = 0; i < profile->entry_count; i++) {
+        mine[i] = chosen(selection, profile, settings, names, i);
+        if (!mine[i])
+            continue;
+        const struct profile_entry *entry = &profile->entries[i];
+        selection->first[entry->task + 1]++;
+        selection->samples[entry->task] += entry->samples;
+        selection->weights[entry->task] += entry->weight;
+        selection->entry_count++;
+    }
+    for (uint32_t i = 0; i < profile->task_count; i++)
+        selection->first[i + 1] += selection->first[i];
+    selection->entries = memory_new(selection->entry_count, sizeof(*selection->entries));
+    uint32_t *at = memory_new(profile->task_count, sizeof(*at));
+    for (uint32_t i = 0; i < profile->entry_count; i++)
+        if (mine[i])
+            selection->entries[selection->first[profile->entries[i].task] + at[profile->entries[i].task]++] = i;
+    free(at);
+    free(mine);
+}
+
+struct by_weight {
+    const struct profile *profile;
+    const struct selection *selection;
+};
+
+static int compare_weight(const void *left, const void *right, void *context)
+{
+    const struct by_weight *by = context;
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    if (by->selection->weights[a] != by->selection->weights[b])
+        return by->selection->weights[a] < by->selection->weights[b] ? 1 : -1;
+    const struct profile_task *x = &by->profile->tasks[a], *y = &by->profile->tasks[b];
+    if (x->start_ns != y->start_ns)
+        return x->start_ns < y->start_ns ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+struct selection *select_new(const struct profile *profile, const struct settings *settings, struct names *names,
+                             bool whole_samples)
+{
+    struct selection *selection = memory_new(1, sizeof(*selection));
+    selection->tasks = memory_new(profile->task_count, sizeof(*selection->tasks));
+    selection->samples = memory_new(profile->task_count, sizeof(*selection->samples));
+    selection->weights = memory_new(profile->task_count, sizeof(*selection->weights));
+    selection->order = memory_new(profile->task_count, sizeof(*selection->order));
+    selection->first = memory_new((size_t)profile->task_count + 1, sizeof(*selection->first));
+    for (uint32_t i = 0; i < profile->task_count; i++) {
+        selection->tasks[i] = select_task(settings, &profile->tasks[i]);
+        if (selection->tasks[i])
+            selection->order[selection->task_count++] = i;
+    }
+    choose_entries(selection, profile, settings, whole_samples ? names : NULL);
+    bool entries = profile->entry_count > 0;
+    for (uint32_t i = 0; i < selection->task_count; i++) {
+        uint32_t task = selection->order[i];
+        if (!entries) {
+            selection->samples[task] = profile->tasks[task].samples;
+            selection->weights[task] = profile->tasks[task].weight;
+        }
+        selection->total_samples += selection->samples[task];
+        selection->total_weight += selection->weights[task];
+        selection->lost += profile->tasks[task].lost;
+    }
+    selection->filtered = settings->pids.count || settings->tids.count || settings->comms.count;
+    if (!selection->filtered && profile->lost > selection->lost)
+        selection->lost = profile->lost;
+    struct by_weight by = {profile, selection};
+    qsort_r(selection->order, selection->task_count, sizeof(*selection->order), compare_weight, &by);
+    return selection;
+}
+
+void select_free(struct selection *selection)
+{
+    if (!selection)
+        return;
+    free(selection->tasks);
+    free(selection->samples);
+    free(selection->weights);
+    free(selection->order);
+    free(selection->entries);
+    free(selection->first);
+    free(selection);
+}

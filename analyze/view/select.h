@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Which tasks and samples the filters leave. */
+#ifndef ANALYZE_VIEW_SELECT_H
+#define ANALYZE_VIEW_SELECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyze/model/profile.h"
+#include "analyze/view/names.h"
+#include "analyze/view/settings.h"
+
+struct selection {
+    bool *tasks;             /* by index: shown */
+    uint64_t *samples;       /* by task: of the shown event */
+    uint64_t *weights;
+    uint32_t *order;         /* shown tasks, heaviest first */
+    uint32_t task_count;     /* shown ones */
+    uint32_t *entries;       /* chosen ones, those of one task together: see first */
+    uint32_t entry_count;
+    uint32_t *first;         /* by task, one more than tasks: where its entries start */
+    uint64_t total_samples, total_weight, lost;
+    bool filtered;
+};
+
+/*
+ * With whole_samples also --object and --symbol choose samples, by where they hit; otherwise these two choose lines only.
+ * Without entries (counts only) samples and weights are the tasks' own.
+ */
+struct selection *select_new(const struct profile *profile, const struct settings *settings, struct names *names,
+                             bool whole_samples);
+void select_free(struct selection *selection);
+
+bool select_comm(const struct settings *settings, const char *comm);
+bool select_task(const struct settings *settings, const struct profile_task *task);
+/* By --object and --symbol. */
+bool select_object(const struct settings *settings, const char *object);
+bool select_symbol(const struct settings *settings, const char *symbol);
+bool select_place(const struct settings *settings, const char *object, const char *symbol);
+
+#endif

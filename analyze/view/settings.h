@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* What the user asked for: filled by the command line, read by the views. */
+#ifndef ANALYZE_VIEW_SETTINGS_H
+#define ANALYZE_VIEW_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* In the order of the words of --by. */
+enum settings_by { BY_FUNCTION, BY_OBJECT, BY_TASK, BY_PROCESS, BY_COMM, BY_ADDRESS };
+/* In the order of the words of --sort and --color. */
+enum settings_sort { SORT_SELF, SORT_TOTAL };
+enum settings_color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+struct settings_list {
+    const char **items; /* the array is owned, the words are not */
+    size_t count, capacity;
+};
+
+struct settings_numbers {
+    int32_t *items;
+    size_t count, capacity;
+};
+
+#define SETTINGS_ALL UINT64_MAX
+
+struct settings {
+    bool aggregate, callers, callees, json, markdown;
+    bool pager, no_pager, no_demangle, help, version;
+    int by, sort, color;
+    bool sort_given;
+    uint64_t top; /* 0: the view's own choice, SETTINGS_ALL: everything */
+    double cum;   /* percent, 0: no limit */
+    struct settings_numbers pids, tids;
+    struct settings_list comms, objects, symbols, debug_paths;
+    const char *event, *session, *symfs;
+};
+
+#endif

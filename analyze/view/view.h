@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* One analysis on its way to the user: what every view gets. Each view returns an exit status. */
+#ifndef ANALYZE_VIEW_VIEW_H
+#define ANALYZE_VIEW_VIEW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/model/profile.h"
+#include "analyze/view/names.h"
+#include "analyze/view/output.h"
+#include "analyze/view/select.h"
+#include "analyze/view/settings.h"
+
+struct view {
+    const struct settings *settings;
+    struct output *output;
+    const char *const *paths; /* of the input files */
+    size_t path_count;
+    /* NULL in views that read no profile: */
+    struct profile *profile;
+    struct names *names;
+    struct selection *selection;
+};
+
+int view_report(struct view *view);
+int view_tree(struct view *view);
+int view_counts(struct view *view);
+int view_script(struct view *view);
+int view_info(struct view *view);
+int view_summary(struct view *view);
+/* The document of --json, for report, tree and counts alike. WITH_TASK_FUNCTIONS: each task has its own functions too. */
+int view_document(struct view *view, bool with_task_functions);
+
+#endif

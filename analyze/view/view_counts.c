@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analyze/view/counters.h"
+#include "analyze/view/coverage.h"
+#include "analyze/view/grid.h"
+#include "analyze/view/heading.h"
+#include "analyze/view/memory.h"
+#include "analyze/view/text.h"
+#include "analyze/view/view.h"
+
+/* "1.20 s", "~1,234 (45 %)": an estimate from the share of the time that the event was counted; "-": not counted. */
+static void amount(char *ret, size_t size, const struct counter *counter, const struct profile_event *event)
+{
+    char value[TEXT_AMOUNT];
+    if (!counter->present)
+        snprintf(ret, size, "-");
+    else if (!counter->estimate)
+        snprintf(ret, size, "%s", text_weight(value, counter->value, event->nanoseconds));
+    else if (counter->running_ns)
+        snprintf(ret, size, "~%s (%.0f %%)", text_weight(value, counter->scaled, event->nanoseconds),
+                 text_share(counter->running_ns, counter->enabled_ns));
+    else
+        snprintf(ret, size, "never ran");
+}
+
+static void total_row(struct view *view, struct grid *grid, uint32_t index, const struct counter *counter)
+{
+    const struct profile_event *event = &view->profile->events[index];
+    char text[2 * TEXT_AMOUNT], value[TEXT_AMOUNT], share[TEXT_AMOUNT];
+    grid_cell(grid, OUTPUT_PLAIN, text_weight(value, counter->estimate ? counter->scaled : counter->value, event->nanoseconds));
+    grid_cell(grid, OUTPUT_PLAIN, event->name);
+    text[0] = '\0';
+    if (counter->estimate)
+        snprintf(text, sizeof(text), "an estimate: counted %s of the time, scaled",
+                 text_percent(share, counter->running_ns, counter->enabled_ns));
+    else if (counter->value != counter->counted)
+        snprintf(text, sizeof(text), "%s counted, %s before and after", text_time(value, counter->counted),
+                 text_time(share, counter->value - counter->counted));
+    grid_cell(grid, OUTPUT_DIM, text);
+}
+
+static bool print_totals(struct view *view, const struct counter *sum)
+{
+    static const struct grid_column columns[] = {{"Total", true}, {"Event"}, {""}};
+    struct grid *grid = grid_new(columns, 3, view->output->utf8);
+    bool any = false, added = false;
+    for (uint32_t i = 0; i < view->profile->event_count; i++) {
+        if (!sum[i].present)
+            continue;
+        total_row(view, grid, i, &sum[i]);
+        added |= sum[i].value != sum[i].counted;
+        any = true;
+    }
+    if (any)
+        grid_print(grid, view->output, true);
+    else
+        fputs("Nothing was counted in these tasks.\n", view->output->to);
+    grid_free(grid);
+    if (added)
+        output_wrapped(view->output, 2, "task-clock includes the CPU time of each task before its events began (start-up) and after "
+                       "they ended (exit), both from the kernel's accounting.");
+    return any;
+}
+
+struct order {
+    uint64_t value;
+    uint32_t task;
+};
+
+static int compare(const void *left, const void *right)
+{
+    const struct order *a = left, *b = right;
+    if (a->value != b->value)
+        return a->value < b->value ? 1 : -1;
+    return a->task < b->task ? -1 : a->task > b->task;
+}
+
+static void task_row(struct view *view, struct grid *grid, uint32_t index, const struct counter *counters,
+                     const struct counter *sum)
+{
+    const struct profile_task *task = &view->profile->tasks[index];
+    char text[3 * TEXT_AMOUNT];
+    snprintf(text, sizeof(text), "%" PRId32 ".%" PRId32, task->pid, task->tid);
+    grid_cell(grid, OUTPUT_PLAIN, text);
+    for (uint32_t i = 0; i < view->profile->event_count; i++) {
+        if (!sum[i].present)
+            continue;
+        amount(text, sizeof(text), &counters[i], &view->profile->events[i]);
+        grid_cell(grid, OUTPUT_PLAIN, text);
+    }
+    char *command = task->tid != task->pid ? memory_print("{%s}", task->comm)
+                    : task->cmdline_count  ? text_command(task->cmdline, task->cmdline_count)
+                                           : memory_text(task->comm);
+    grid_cell(grid, OUTPUT_PLAIN, command);
+    free(command);
+}
+
+static void print_tasks(struct view *view, const struct order *order, const struct counter *all, const struct counter *sum)
+{
+    const struct profile *profile = view->profile;
+    uint32_t count = view->selection->task_count;
+    uint64_t shown = view->settings->top && view->settings->top < count ? view->settings->top : count;
+    struct grid_column *columns = memory_new((size_t)profile->event_count + 2, sizeof(*columns));
+    size_t width = 0;
+    columns[width++] = (struct grid_column){"PID.TID", true};
+    for (uint32_t i = 0; i < profile->event_count; i++)
+        if (sum[i].present)
+            columns[width++] = (struct grid_column){profile->events[i].name, true};
+    columns[width++] = (struct grid_column){"Command"};
+    struct grid *grid = grid_new(columns, width, view->output->utf8);
+    for (uint64_t i = 0; i < shown; i++)
+        task_row(view, grid, order[i].task, all + (size_t)order[i].task * profile->event_count, sum);
+    grid_print(grid, view->output, true);
+    if (shown < count)
+        fprintf(view->output->to, "and %" PRIu64 " more (--top)\n", count - shown);
+    grid_free(grid);
+    free(columns);
+}
+
+int view_counts(struct view *view)
+{
+    const struct profile *profile = view->profile;
+    const struct selection *selection = view->selection;
+    if (view->settings->json)
+        return view_document(view, false);
+    struct counter *all = memory_new((size_t)profile->task_count * profile->event_count, sizeof(*all));
+    struct counter *sum = memory_new(profile->event_count, sizeof(*sum));
+    struct order *order = memory_new(selection->task_count, sizeof(*order));
+    for (uint32_t i = 0; i < selection->task_count; i++) {
+        uint32_t task = selection->order[i];
+        bool estimate;
+        struct counter *mine = all + (size_t)task * profile->event_count;
+        counters_of_task(profile, &profile->tasks[task], mine);
+        counters_add(profile, sum, mine);
+        uint64_t cpu = counters_cpu(profile, &profile->tasks[task], selection->weights[task], &estimate);
+        order[i] = (struct order){cpu == COUNTERS_UNKNOWN ? 0 : cpu, task};
+    }
+    qsort(order, selection->task_count, sizeof(*order), compare);
+    heading_print(view);
+    fputc('\n', view->output->to);
+    if (print_totals(view, sum)) {
+        fputc('\n', view->output->to);
+        print_tasks(view, order, all, sum);
+    }
+    fputc('\n', view->output->to);
+    coverage_print(view);
+    free(order);
+    free(sum);
+    free(all);
+    return 0;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view/heading.h"
+#include "analyze/view/memory.h"
+#include "analyze/view/text.h"
+#include "analyze/view/view.h"
+#include "common/perfdata.h"
+#include "common/report.h"
+
+struct record_name {
+    uint32_t type;
+    const char *name;
+};
+
+static const struct record_name record_names[] = {
+    {1, "MMAP"}, {2, "LOST"}, {3, "COMM"}, {4, "EXIT"}, {5, "THROTTLE"}, {6, "UNTHROTTLE"}, {7, "FORK"}, {8, "READ"},
+    {9, "SAMPLE"}, {10, "MMAP2"}, {11, "AUX"}, {12, "ITRACE_START"}, {13, "LOST_SAMPLES"}, {14, "SWITCH"},
+    {15, "SWITCH_CPU_WIDE"}, {16, "NAMESPACES"}, {17, "KSYMBOL"}, {18, "BPF_EVENT"}, {19, "CGROUP"}, {20, "TEXT_POKE"},
+    {21, "AUX_OUTPUT_HW_ID"}, {PERFDATA_RECORD_ATTR, "ATTR"}, {PERFDATA_RECORD_EVENT_TYPE, "EVENT_TYPE"},
+    {PERFDATA_RECORD_TRACING_DATA, "TRACING_DATA"}, {PERFDATA_RECORD_BUILD_ID, "BUILD_ID"},
+    {PERFDATA_RECORD_FINISHED_ROUND, "FINISHED_ROUND"}, {PERFDATA_RECORD_ID_INDEX, "ID_INDEX"},
+    {PERFDATA_RECORD_AUXTRACE_INFO, "AUXTRACE_INFO"}, {PERFDATA_RECORD_AUXTRACE, "AUXTRACE"},
+    {PERFDATA_RECORD_AUXTRACE_ERROR, "AUXTRACE_ERROR"}, {PERFDATA_RECORD_THREAD_MAP, "THREAD_MAP"},
+    {PERFDATA_RECORD_CPU_MAP, "CPU_MAP"}, {PERFDATA_RECORD_STAT_CONFIG, "STAT_CONFIG"}, {PERFDATA_RECORD_STAT, "STAT"},
+    {PERFDATA_RECORD_STAT_ROUND, "STAT_ROUND"}, {PERFDATA_RECORD_EVENT_UPDATE, "EVENT_UPDATE"},
+    {PERFDATA_RECORD_TIME_CONV, "TIME_CONV"}, {PERFDATA_RECORD_HEADER_FEATURE, "HEADER_FEATURE"},
+    {PERFDATA_RECORD_COMPRESSED, "COMPRESSED"}, {PERFDATA_RECORD_FINISHED_INIT, "FINISHED_INIT"},
+};
+
+#define RECORD_KINDS (sizeof(((struct profile_file *)0)->records) / sizeof(uint64_t))
+
+static void field(struct view *view, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static void field(struct view *view, const char *name, const char *format, ...)
+{
+    char *text = NULL;
+    va_list list;
+    va_start(list, format);
+    int size = vasprintf(&text, format, list);
+    va_end(list);
+    if (size < 0)
+        return;
+    fprintf(view->output->to, "  %-10s ", name);
+    output_text(view->output, text);
+    fputc('\n', view->output->to);
+    free(text);
+}
+
+static void text_field(struct view *view, const char *name, const char *text)
+{
+    if (text && *text)
+        field(view, name, "%s", text);
+}
+
+static void print_session(struct view *view, const struct profile_session *session)
+{
+    char when[64], amount[TEXT_AMOUNT], other[TEXT_AMOUNT];
+    if (session->ours) {
+        char id[2 * sizeof(session->id) + 1];
+        for (size_t i = 0; i < sizeof(session->id); i++)
+            snprintf(id + 2 * i, 3, "%02x", session->id[i]);
+        field(view, "session", "%s%s", id, session->bare ? " (started by LD_PRELOAD alone)" : "");
+        field(view, "root", "%" PRId32, session->root);
+    }
+    text_field(view, "recorder", session->version);
+    text_field(view, "started", heading_when(when, sizeof(when), session->start_realtime_ns));
+    if (session->argument_count) {
+        char *command = text_command(session->arguments, session->argument_count);
+        field(view, "command", "%s", command);
+        free(command);
+    }
+    text_field(view, "host", session->hostname);
+    if (session->osrelease || session->arch)
+        field(view, "kernel", "%s %s", session->osrelease ? session->osrelease : "?", session->arch ? session->arch : "");
+    if (session->cpus)
+        field(view, "cpus", "%" PRIu32 "%s%s", session->cpus, session->cpudesc ? ", " : "", session->cpudesc ? session->cpudesc : "");
+    if (session->memory_bytes)
+        field(view, "memory", "%s", text_bytes(amount, session->memory_bytes));
+    text_field(view, "clock", session->clock);
+    if (session->coverage_known)
+        field(view, "coverage", "CPU time %s, in tasks %s, %s", text_time(amount, session->cpu_ns),
+              text_time(other, session->attributed_ns), session->coverage_complete ? "complete" : "still running");
+    for (uint32_t i = 0; i < session->unseen_count; i++)
+        field(view, "unseen", "%s: %s, %s times", session->unseen[i].comm, session->unseen[i].reason,
+              text_count(amount, session->unseen[i].count));
+    for (uint32_t i = 0; i < session->note_count; i++)
+        text_field(view, "note", session->notes[i]);
+}
+
+static void print_events(struct view *view, const struct profile_file *file)
+{
+    for (uint32_t i = 0; i < file->event_count; i++) {
+        const struct profile_event *event = &file->events[i];
+        if (event->sampled)
+            field(view, "event", "%s, sampled %s %" PRIu64 "%s%s", event->name, event->frequency ? "at" : "every",
+                  event->sample_value, event->frequency ? " Hz" : event->nanoseconds ? " ns" : "",
+                  event->exclude_kernel ? ", user space only" : "");
+        else
+            field(view, "event", "%s, counted%s", event->name, event->exclude_kernel ? ", user space only" : "");
+    }
+}
+
+static void print_tasks(struct view *view, const struct profile_file *file)
+{
+    for (uint32_t i = 0; i < file->task_count; i++) {
+        const struct profile_task *task = &file->tasks[i];
+        char *command = text_command(task->cmdline, task->cmdline_count);
+        char samples[TEXT_AMOUNT];
+        field(view, "task", "%" PRId32 ".%" PRId32 " %s, %s%s%s", task->pid, task->tid, task->comm,
+              text_plural(samples, task->samples, "sample", "samples"), *command ? ": " : "", command);
+        free(command);
+    }
+}
+
+static void print_records(struct view *view, const struct profile_file *file)
+{
+    for (size_t type = 0; type < RECORD_KINDS; type++) {
+        if (!file->records[type])
+            continue;
+        char name[TEXT_AMOUNT], count[TEXT_AMOUNT];
+        snprintf(name, sizeof(name), "type %zu", type);
+        const char *found = type + 1 == RECORD_KINDS ? "others" : name;
+        for (size_t i = 0; i < sizeof(record_names) / sizeof(record_names[0]); i++)
+            if (record_names[i].type == type && type + 1 != RECORD_KINDS)
+                found = record_names[i].name;
+        field(view, "records", "%-16s %12s", found, text_count(count, file->records[type]));
+    }
+}
+
+static void print_features(struct view *view, const struct profile_file *file)
+{
+    char *line = memory_text("  features  ");
+    for (uint32_t i = 0; i < file->feature_count; i++) {
+        char *longer = memory_print("%s %s", line, file->feature_names[i]);
+        free(line);
+        line = longer;
+    }
+    if (file->feature_count) {
+        fputs("  features   ", view->output->to);
+        output_wrapped(view->output, 13, line + strlen("  features  "));
+    }
+    free(line);
+}
+
+static void print_file(struct view *view, const struct profile_file *file)
+{
+    char size[TEXT_AMOUNT], data[TEXT_AMOUNT];
+    output_color(view->output, OUTPUT_BOLD);
+    output_text(view->output, file->path);
+    output_color(view->output, OUTPUT_PLAIN);
+    fputc('\n', view->output->to);
+    field(view, "format", "perf.data%s%s%s, %s, data %s", file->pipe ? ", written to a pipe" : "",
+          file->swapped ? ", of the other byte order" : "", file->ours ? ", by pinject" : "", text_bytes(size, file->size),
+          text_bytes(data, file->data_size));
+    if (file->truncated_bytes)
+        field(view, "truncated", "%s at the end are no whole record", text_bytes(size, file->truncated_bytes));
+    if (file->session)
+        print_session(view, file->session);
+    print_events(view, file);
+    print_tasks(view, file);
+    print_features(view, file);
+    print_records(view, file);
+}
+
+int view_info(struct view *view)
+{
+    int result = 0;
+    for (size_t i = 0; i < view->path_count && !output_is_over(view->output); i++) {
+        struct profile_file *file = NULL;
+        int status = profile_file_load(view->paths[i], &file);
+        if (status < 0) {
+            report_error("'%s' cannot be read: %s", view->paths[i],
+                         status == -EINVAL ? "it is no perf.data file, or is damaged" : strerror(-status));
+            result = 1;
+            continue;
+        }
+        if (i)
+            fputc('\n', view->output->to);
+        print_file(view, file);
+        profile_file_free(file);
+    }
+    return result;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view/coverage.h"
+#include "analyze/view/heading.h"
+#include "analyze/view/hits.h"
+#include "analyze/view/memory.h"
+#include "analyze/view/rows.h"
+#include "analyze/view/text.h"
+#include "analyze/view/view.h"
+
+/* What is shown without --top. */
+#define TOP_ALL_TASKS 50
+#define TOP_WITH_TREES 20
+#define TOP_OF_TASK 10
+#define MOST_SECTIONS 25
+#define ENOUGH_PERCENT 95 /* sections end when they cover so much */
+#define LACK_PERCENT 1    /* objects without names are mentioned from here on */
+#define MOST_LACKS 5
+
+static uint64_t limit_of(const struct view *view, uint64_t usual)
+{
+    return view->settings->top ? view->settings->top : usual;
+}
+
+static bool wants_trees(const struct view *view)
+{
+    return (view->settings->callers || view->settings->callees) && hits_has_stacks(view->settings->by);
+}
+
+static void print_sum(struct view *view, const uint32_t *entries, uint32_t count, uint64_t usual)
+{
+    struct hits hits;
+    struct rows rows;
+    hits_init(&hits, view->profile, view->names, view->settings->by);
+    for (uint32_t i = 0; i < count; i++)
+        hits_add(&hits, &view->profile->entries[entries[i]]);
+    hits_sort(&hits, view->settings->sort);
+    rows_choose(&rows, view, &hits, limit_of(view, usual));
+    if (rows.count)
+        rows_print(view, &hits, &rows, entries, count);
+    else
+        fputs("nothing here matches the filters\n", view->output->to);
+    rows_release(&rows);
+    hits_release(&hits);
+}
+
+static void print_task_head(struct view *view, uint32_t index)
+{
+    const struct profile_task *task = &view->profile->tasks[index];
+    const struct selection *selection = view->selection;
+    struct output *output = view->output;
+    char weight[TEXT_AMOUNT], share[TEXT_AMOUNT], samples[TEXT_AMOUNT];
+    output_color(output, OUTPUT_BOLD);
+    fprintf(output->to, "%" PRId32 ".%" PRId32 " ", task->pid, task->tid);
+    output_text(output, task->comm);
+    output_color(output, OUTPUT_PLAIN);
+    fprintf(output->to, "  %s (%s) in %s\n",
+            text_weight(weight, selection->weights[index], view->profile->events[view->profile->event].nanoseconds),
+            text_percent(share, selection->weights[index], selection->total_weight),
+            text_plural(samples, selection->samples[index], "sample", "samples"));
+    if (!task->cmdline_count)
+        return;
+    char *command = text_command(task->cmdline, task->cmdline_count), *clean = text_clean(command, output->utf8);
+    if (output->width)
+        text_cut(clean, (size_t)output->width, output->utf8);
+    fprintf(output->to, "%s\n", clean);
+    free(clean);
+    free(command);
+}
+
+static void print_rest(struct view *view, uint32_t shown)
+{
+    const struct selection *selection = view->selection;
+    uint64_t weight = 0, with_samples = 0;
+    for (uint32_t i = shown; i < selection->task_count; i++) {
+        weight += selection->weights[selection->order[i]];
+        with_samples += selection->samples[selection->order[i]] > 0;
+    }
+    char number[TEXT_AMOUNT], share[TEXT_AMOUNT];
+    if (with_samples)
+        fprintf(view->output->to, "\nand %s more with %s together; '--by task' lists them, '--aggregate' adds them up\n",
+                text_plural(number, with_samples, "task", "tasks"), text_percent(share, weight, selection->total_weight));
+}
+
+static void print_sections(struct view *view)
+{
+    const struct selection *selection = view->selection;
+    bool all = view->settings->top == SETTINGS_ALL;
+    uint64_t covered = 0;
+    uint32_t shown = 0;
+    for (; shown < selection->task_count; shown++) {
+        uint32_t task = selection->order[shown];
+        bool enough = shown >= MOST_SECTIONS || text_share(covered, selection->total_weight) >= ENOUGH_PERCENT;
+        /* A rest of one task is no shorter as a line that sums it up. */
+        if (selection->samples[task] == 0 || (enough && !all) || output_is_over(view->output))
+            break;
+        covered += selection->weights[task];
+        fputc('\n', view->output->to);
+        print_task_head(view, task);
+        print_sum(view, selection->entries + selection->first[task], selection->first[task + 1] - selection->first[task],
+                  TOP_OF_TASK);
+    }
+    if (shown < selection->task_count)
+        print_rest(view, shown);
+}
+
+struct lacks {
+    struct view *view;
+    uint64_t *weights; /* without a name, by object number */
+    size_t count;
+    struct hits *hits;
+    uint32_t printed;
+};
+
+static void print_lack(void *context, const char *path, const char *why)
+{
+    struct lacks *lacks = context;
+    for (size_t i = 0; i < lacks->hits->count; i++) {
+        const struct hits_row *row = &lacks->hits->rows[i];
+        struct names_function function = names_function(lacks->hits->names, (uint32_t)row->key);
+        if (function.named || strcmp(function.object, path) != 0)
+            continue;
+        uint64_t weight = lacks->weights[function.object_id];
+        lacks->weights[function.object_id] = 0;
+        if (text_share(weight, lacks->hits->weight) < LACK_PERCENT || lacks->printed >= MOST_LACKS)
+            return;
+        char share[TEXT_AMOUNT];
+        char *line = memory_print("No names for %s of the samples, in %s: %s",
+                                  text_percent(share, weight, lacks->hits->weight), path, why);
+        output_wrapped(lacks->view->output, 2, line);
+        free(line);
+        lacks->printed++;
+        return;
+    }
+}
+
+/* Objects whose samples have no names, with the reason. */
+static void print_lacks(struct view *view)
+{
+    struct hits hits;
+    uint32_t most = 0;
+    hits_init(&hits, view->profile, view->names, BY_FUNCTION);
+    for (uint32_t i = 0; i < view->selection->entry_count; i++)
+        hits_add(&hits, &view->profile->entries[view->selection->entries[i]]);
+    for (size_t i = 0; i < hits.count; i++) {
+        uint32_t object = names_function(view->names, (uint32_t)hits.rows[i].key).object_id;
+        most = object > most ? object : most;
+    }
+    struct lacks lacks = {.view = view, .weights = memory_new((size_t)most + 1, sizeof(uint64_t)), .hits = &hits};
+    for (size_t i = 0; i < hits.count; i++) {
+        struct names_function function = names_function(view->names, (uint32_t)hits.rows[i].key);
+        if (!function.named)
+            lacks.weights[function.object_id] += hits.rows[i].self_weight;
+    }
+    names_lacks(view->names, print_lack, &lacks);
+    free(lacks.weights);
+    hits_release(&hits);
+}
+
+int view_report(struct view *view)
+{
+    const struct settings *settings = view->settings;
+    const struct selection *selection = view->selection;
+    FILE *to = view->output->to;
+    if (settings->json)
+        return view_document(view, !settings->aggregate);
+    heading_print(view);
+    if (!selection->total_samples) {
+        fputs("\nNo samples. 'panalyze counts' shows what was counted, 'panalyze tree' what ran.\n", to);
+    } else if (settings->aggregate || !hits_has_stacks(settings->by)) {
+        fputc('\n', to);
+        print_sum(view, selection->entries, selection->entry_count, wants_trees(view) ? TOP_WITH_TREES : TOP_ALL_TASKS);
+    } else {
+        print_sections(view);
+    }
+    fputc('\n', to);
+    if (selection->total_samples && settings->by != BY_OBJECT && hits_has_stacks(settings->by))
+        print_lacks(view);
+    coverage_print(view);
+    return 0;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view/memory.h"
+#include "analyze/view/text.h"
+#include "analyze/view/view.h"
+#include "common/report.h"
+
+struct script {
+    struct view *view;
+    uint64_t shown;
+};
+
+static bool is_wanted(const struct script *script, const struct profile_sample *sample)
+{
+    const struct view *view = script->view;
+    const struct settings *settings = view->settings;
+    if (!view->selection->tasks[sample->task->index] || !select_comm(settings, sample->comm))
+        return false;
+    if (settings->event && sample->event != view->profile->event)
+        return false;
+    if ((!settings->objects.count && !settings->symbols.count) || !sample->depth)
+        return true;
+    const struct names_place *place = names_frame(view->names, sample->frames[0], sample->task->pid);
+    return select_place(settings, place->object, place->symbol);
+}
+
+static void print_frame(const struct view *view, uint32_t frame, int32_t pid)
+{
+    const struct names_place *place = names_frame(view->names, frame, pid);
+    struct output *output = view->output;
+    fprintf(output->to, "\t%16" PRIx64 " ", place->address);
+    if (place->named) {
+        output_text(output, place->symbol);
+        fprintf(output->to, "+0x%" PRIx64, place->offset);
+    } else {
+        fputs("[unknown]", output->to);
+    }
+    fputs(" (", output->to);
+    output_text(output, place->object);
+    fputs(")\n", output->to);
+}
+
+static int print_sample(void *context, const struct profile_sample *sample)
+{
+    struct script *script = context;
+    struct output *output = script->view->output;
+    if (!is_wanted(script, sample))
+        return 0;
+    uint64_t top = script->view->settings->top;
+    if (output_is_over(output) || (top && script->shown >= top))
+        return 1;
+    script->shown++;
+    output_text(output, sample->comm);
+    fprintf(output->to, " %" PRId32 "/%" PRId32 " ", sample->task->pid, sample->task->tid);
+    if (sample->cpu != UINT32_MAX)
+        fprintf(output->to, "[%03" PRIu32 "] ", sample->cpu);
+    fprintf(output->to, "%" PRIu64 ".%06" PRIu64 ": %" PRIu64 " ", sample->time_ns / 1000000000,
+            sample->time_ns % 1000000000 / 1000, sample->period);
+    output_text(output, script->view->profile->events[sample->event].name);
+    fputs(":\n", output->to);
+    for (uint32_t i = 0; i < sample->depth; i++)
+        print_frame(script->view, sample->frames[i], sample->task->pid);
+    fputc('\n', output->to);
+    return 0;
+}
+
+int view_script(struct view *view)
+{
+    struct script script = {.view = view};
+    int status = profile_samples(view->profile, print_sample, &script);
+    if (status >= 0)
+        return 0;
+    report_error("the samples could not be read again: %s", strerror(-status));
+    return 1;
+}
