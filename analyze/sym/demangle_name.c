@@ -11,6 +11,8 @@
 
 /* Substitutions double a name with every few bytes: 1 KiB of hostile name could print for hours. */
 enum { DEMANGLE_LIMIT = 64 * 1024 };
+/* And a hostile symbol table has a million of such names: in all there is time and memory for so much. */
+enum { DEMANGLE_BUDGET = 512 * 1024 * 1024 };
 
 struct output {
     char *bytes;
@@ -60,8 +62,11 @@ const char *demangle_name(struct name_pool *pool, const char *raw)
 
     if (strncmp(raw, "_Z", 2) && strncmp(raw, "_R", 2) && strncmp(raw, "_GLOBAL_", 8))
         return raw;
+    if (pool->demangled > DEMANGLE_BUDGET)
+        return raw;
     if (demangle(raw, &output) && output.size && !memchr(output.bytes, '\0', output.size))
         name = name_pool_string(pool, output.bytes, output.size);
+    pool->demangled += output.size;
     free(output.bytes);
     return name ? name : raw;
 }

@@ -11,7 +11,8 @@
 /* More than any linker wrote; a hostile file is refused before it costs memory. */
 #define ELF_IMAGE_SECTIONS_MAX 200000u
 #define ELF_IMAGE_LOADS_MAX    10000u
-#define ELF_IMAGE_DATA_MAX     (UINT64_C(2) << 30)
+#define ELF_IMAGE_NOTES_MAX    64
+#define ELF_IMAGE_NOTE_MAX     (UINT64_C(1) << 20)
 
 int elf_image_open_regular(const char *path, int extra_flags, uint64_t *ret_size)
 {
@@ -131,23 +132,24 @@ static bool build_id_of_notes(struct elf_image *image, Elf_Data *data)
 
 static void read_build_id(struct elf_image *image)
 {
-    size_t count;
+    size_t count, looked_at = 0;
 
-    for (size_t i = 0; i < image->section_count; i++) {
+    for (size_t i = 0; i < image->section_count && looked_at < ELF_IMAGE_NOTES_MAX; i++) {
         const struct elf_image_section *section = &image->sections[i];
 
-        if (section->header.sh_type == SHT_NOTE && section->header.sh_size < ELF_IMAGE_DATA_MAX &&
+        if (section->header.sh_type == SHT_NOTE && section->header.sh_size <= ELF_IMAGE_NOTE_MAX && ++looked_at &&
             build_id_of_notes(image, elf_getdata(section->scn, NULL)))
             return;
     }
     if (elf_getphdrnum(image->elf, &count) != 0)
         return;
-    for (size_t i = 0; i < count && i < ELF_IMAGE_LOADS_MAX; i++) {
+    for (size_t i = 0; i < count && i < ELF_IMAGE_LOADS_MAX && looked_at < ELF_IMAGE_NOTES_MAX; i++) {
         GElf_Phdr header;
 
         if (!gelf_getphdr(image->elf, (int)i, &header) || header.p_type != PT_NOTE ||
-            header.p_filesz > ELF_IMAGE_DATA_MAX)
+            header.p_filesz > ELF_IMAGE_NOTE_MAX)
             continue;
+        looked_at++;
         if (build_id_of_notes(image, elf_getdata_rawchunk(image->elf, (int64_t)header.p_offset, header.p_filesz,
                                                           header.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR)))
             return;

@@ -11,7 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ELF_IMAGE_BUILD_ID_MAX = 64 };
+enum {
+    ELF_IMAGE_BUILD_ID_MAX = 64,
+    ELF_IMAGE_DATA_MAX = 1 << 30, /* of one section: the greatest symbol tables of browsers have a tenth of it */
+};
 
 struct elf_image_section {
     Elf_Scn *scn;

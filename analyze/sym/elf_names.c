@@ -81,7 +81,7 @@ void elf_names_add(struct name_table *table, const struct elf_image *image, cons
                    const struct elf_image *text, uint32_t flags)
 {
     struct strings strings = strings_of(image, section);
-    Elf_Data *data = section->header.sh_size <= INT32_MAX ? elf_getdata(section->scn, NULL) : NULL;
+    Elf_Data *data = section->header.sh_size <= ELF_IMAGE_DATA_MAX ? elf_getdata(section->scn, NULL) : NULL;
     size_t entry_size = gelf_fsize(image->elf, ELF_T_SYM, 1, EV_CURRENT);
 
     if (!data || !data->d_buf || !strings.size || !entry_size)
@@ -99,7 +99,7 @@ const char *elf_names_one(const struct elf_image *image, const struct elf_image_
                           uint64_t *ret_value)
 {
     struct strings strings = strings_of(image, section);
-    Elf_Data *data = section->header.sh_size <= INT32_MAX ? elf_getdata(section->scn, NULL) : NULL;
+    Elf_Data *data = section->header.sh_size <= ELF_IMAGE_DATA_MAX ? elf_getdata(section->scn, NULL) : NULL;
     GElf_Sym symbol;
 
     if (!data || !data->d_buf || index > INT32_MAX || !gelf_getsym(data, (int)index, &symbol) ||

@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* More sections of a kind than any linker makes; a hostile file has thousands that all mean the same megabytes. */
+enum { PLT_SECTIONS_MAX = 16 };
+
 struct slot {
     uint64_t address;  /* of the GOT slot */
     uint64_t resolver; /* of an indirect function without a symbol, else 0 */
@@ -71,7 +74,7 @@ static bool read_relocation(const struct elf_image_section *section, Elf_Data *d
 static bool read_relocations(struct plt *plt, const struct elf_image_section *section)
 {
     bool of_plt = !strcmp(section->name, ".rela.plt") || !strcmp(section->name, ".rel.plt");
-    Elf_Data *data = section->header.sh_size <= INT32_MAX ? elf_getdata(section->scn, NULL) : NULL;
+    Elf_Data *data = section->header.sh_size <= ELF_IMAGE_DATA_MAX ? elf_getdata(section->scn, NULL) : NULL;
     size_t entry_size =
         gelf_fsize(plt->image->elf, section->header.sh_type == SHT_RELA ? ELF_T_RELA : ELF_T_REL, 1, EV_CURRENT);
 
@@ -250,20 +253,24 @@ void elf_names_add_plt(struct name_table *table, const struct elf_image *image)
     if (!got)
         got = elf_image_section(image, ".got");
     plt.got = got ? got->header.sh_addr : 0;
-    for (size_t i = 0; i < image->section_count; i++) {
+    for (size_t i = 0, count = 0; i < image->section_count && count < PLT_SECTIONS_MAX; i++) {
         const struct elf_image_section *section = &image->sections[i];
 
         if ((section->header.sh_type != SHT_RELA && section->header.sh_type != SHT_REL) ||
             !(section->header.sh_flags & SHF_ALLOC))
             continue;
+        count++;
         if (!read_relocations(&plt, section))
             table->failed = true;
     }
     if (plt.slot_count)
         qsort(plt.slots, plt.slot_count, sizeof(*plt.slots), by_address);
-    for (size_t i = 0; i < image->section_count; i++)
-        if (!strncmp(image->sections[i].name, ".plt", 4))
-            add_section(&plt, &image->sections[i]);
+    for (size_t i = 0, count = 0; i < image->section_count && count < PLT_SECTIONS_MAX; i++) {
+        if (strncmp(image->sections[i].name, ".plt", 4))
+            continue;
+        count++;
+        add_section(&plt, &image->sections[i]);
+    }
     free(plt.slots);
     free(plt.jumps);
 }

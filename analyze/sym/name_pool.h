@@ -9,6 +9,7 @@ struct name_pool_chunk;
 
 struct name_pool {
     struct name_pool_chunk *chunks;
+    size_t demangled; /* bytes that the demangler printed so far */
 };
 
 void name_pool_release(struct name_pool *pool);

@@ -6,6 +6,9 @@
 
 #include "analyze/sym/demangle_name.h"
 
+/* Functions lie in functions a few deep; a hostile table nests a million, to make every search slow. */
+enum { NAME_TABLE_HOPS = 10000 };
+
 void name_table_init(struct name_table *table, struct name_pool *pool, bool no_demangle)
 {
     *table = (struct name_table){.pool = pool, .no_demangle = no_demangle};
@@ -197,7 +200,7 @@ struct name_entry *name_table_find(struct name_table *table, uint64_t address)
             high = middle;
     }
     /* low is index + 1 of the last entry that starts at or before the address. */
-    while (low && table->entries[low - 1].end <= address)
-        low = table->entries[low - 1].enclosing;
+    for (int hops = 0; low && table->entries[low - 1].end <= address; hops++)
+        low = hops < NAME_TABLE_HOPS ? table->entries[low - 1].enclosing : 0;
     return low ? &table->entries[low - 1] : NULL;
 }

@@ -7,3 +7,6 @@ foreach(target test_symbol_files test_symbols_hostile)
   target_compile_definitions(${target} PRIVATE TEST_CC="${CMAKE_C_COMPILER}")
 endforeach()
 set_tests_properties(unit/symbol_files unit/symbols_hostile PROPERTIES TIMEOUT 300)
+# test_no_memory makes each allocation of the resolver fail in turn.
+target_link_options(test_symbols_hostile PRIVATE
+  -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup)

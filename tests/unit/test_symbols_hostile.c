@@ -141,11 +141,103 @@ static void test_mutations(void **state)
     }
 }
 
+/* The linker leads the resolver's own allocations here (--wrap); libc and libelf go on as they are. */
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+char *__real_strdup(const char *text);
+char *__real_strndup(const char *text, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+char *__wrap_strdup(const char *text);
+char *__wrap_strndup(const char *text, size_t size);
+
+static long allocations_left = -1; /* then all fail; -1: none does */
+
+static bool may_allocate(void)
+{
+    if (allocations_left > 0)
+        allocations_left--;
+    return allocations_left != 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return may_allocate() ? __real_malloc(size) : NULL;
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return may_allocate() ? __real_calloc(count, size) : NULL;
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return may_allocate() ? __real_realloc(old, size) : NULL;
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return may_allocate() ? __real_strdup(text) : NULL;
+}
+
+char *__wrap_strndup(const char *text, size_t size)
+{
+    return may_allocate() ? __real_strndup(text, size) : NULL;
+}
+
+/* All kinds of objects with memory for so many allocations. Whether any failed. */
+static bool starve(long allocations, const char *path)
+{
+    struct symbols_object *objects[5];
+    struct symbols *symbols = NULL;
+    struct symbol symbol;
+    bool failed;
+
+    allocations_left = allocations;
+    if (symbols_new(&(struct symbols_options){.symfs = "/"}, &symbols) == 0) {
+        objects[0] = symbols_object(symbols, path, NULL, 0);
+        objects[1] = symbols_object(symbols, "/does/not/exist", (const unsigned char *)"12345678901234567890", 20);
+        objects[2] = symbols_object(symbols, "[vdso]", NULL, 0);
+        objects[3] = symbols_kernel(symbols, &(struct symbols_kernel){.osrelease = "1", .reference_name = "_text"});
+        objects[4] = symbols_jit(symbols, (uint32_t)getpid());
+        for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++)
+            for (uint64_t offset = 0x1000; objects[i] && offset < 0x1400; offset += 16)
+                if (symbols_find(objects[i], offset, &symbol))
+                    assert_non_null(symbol.name);
+    }
+    failed = allocations_left == 0;
+    allocations_left = -1;
+    if (symbols && failed)
+        for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++)
+            if (objects[i] && (symbols_lacks(objects[i]) & SYMBOLS_NO_MEMORY))
+                assert_non_null(symbols_why(objects[i]));
+    symbols_free(symbols);
+    return failed;
+}
+
+static void test_no_memory(void **state)
+{
+    char path[512];
+    long allocations = 0;
+
+    (void)state;
+    if (!have_tools)
+        skip();
+    must("objcopy --add-gnu-debuglink=plain.debug stripped memory");
+    snprintf(path, sizeof(path), "%s", in_directory("memory"));
+    while (starve(allocations, path))
+        allocations++;
+    assert_true(allocations > 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_strange_paths),
         cmocka_unit_test(test_mutations),
+        cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests_name("hostile symbol files", tests, tools_set_up, tools_tear_down);
