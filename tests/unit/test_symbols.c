@@ -390,6 +390,58 @@ static void test_other_kernel(void **state)
     symbols_free(symbols);
 }
 
+static uint64_t kallsyms_address(const char *wanted)
+{
+    FILE *file = fopen("/proc/kallsyms", "r");
+    unsigned long long address, found = 0;
+    char line[1024], name[512];
+
+    while (!found && file && fgets(line, sizeof(line), file))
+        if (sscanf(line, "%llx %*c %511s", &address, name) == 2 && !strcmp(name, wanted))
+            found = address;
+    if (file)
+        fclose(file);
+    return found;
+}
+
+/* After a reboot the same kernel lies elsewhere: recorded addresses are moved back when the build-id proves that it is
+ * it. */
+static void test_moved_kernel(void **state)
+{
+    struct {
+        uint32_t name_size, size, type;
+        char name[4];
+        unsigned char id[20];
+    } note;
+    struct symbols_kernel description = {.reference_name = "_stext", .build_id = note.id, .build_id_size = 20};
+    struct symbols *symbols;
+    struct symbols_object *kernel, *moved;
+    struct symbol then, now;
+    FILE *file = fopen("/sys/kernel/notes", "r");
+    size_t got = file ? fread(&note, 1, sizeof(note), file) : 0;
+    uint64_t address = 0;
+
+    (void)state;
+    if (file)
+        fclose(file);
+    assert_int_equal(symbols_new(NULL, &symbols), 0);
+    kernel = symbols_kernel(symbols, NULL);
+    if (got != sizeof(note) || note.type != 3 || note.size != 20 || memcmp(note.name, "GNU", 4) ||
+        symbols_lacks(kernel) || !(address = kallsyms_address("_stext")) ||
+        !symbols_find(kernel, address + 0x100000, &now)) {
+        symbols_free(symbols);
+        skip();
+    }
+    description.reference_address = address + 0x3000000;
+    moved = symbols_kernel(symbols, &description);
+    assert_int_equal(symbols_lacks(moved), 0);
+    assert_true(symbols_find(moved, address + 0x3100000, &then));
+    assert_string_equal(then.name, now.name);
+    assert_true(then.start == now.start + 0x3000000 && then.address == now.address + 0x3000000);
+    assert_true(then.size == now.size);
+    symbols_free(symbols);
+}
+
 /* Every name that /proc/kallsyms shows for an address, by reading it in another way. */
 static void test_kernel_like_kallsyms(void **state)
 {
@@ -429,12 +481,19 @@ static void test_kernel_like_kallsyms(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_aliases),      cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_demangle),     cmocka_unit_test(test_demangle_bomb),
-        cmocka_unit_test(test_build_ids),    cmocka_unit_test(test_nested_like_brute_force),
-        cmocka_unit_test(test_kallsyms),     cmocka_unit_test(test_kallsyms_hidden),
-        cmocka_unit_test(test_jit_lines),    cmocka_unit_test(test_jit_map),
-        cmocka_unit_test(test_other_kernel), cmocka_unit_test(test_kernel_like_kallsyms),
+        cmocka_unit_test(test_aliases),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_demangle),
+        cmocka_unit_test(test_demangle_bomb),
+        cmocka_unit_test(test_build_ids),
+        cmocka_unit_test(test_nested_like_brute_force),
+        cmocka_unit_test(test_kallsyms),
+        cmocka_unit_test(test_kallsyms_hidden),
+        cmocka_unit_test(test_jit_lines),
+        cmocka_unit_test(test_jit_map),
+        cmocka_unit_test(test_other_kernel),
+        cmocka_unit_test(test_moved_kernel),
+        cmocka_unit_test(test_kernel_like_kallsyms),
     };
 
     return cmocka_run_group_tests_name("symbols", tests, NULL, NULL);
