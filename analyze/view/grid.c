@@ -86,33 +86,34 @@ static void shrink(const struct grid *grid, size_t *widths, size_t width)
     }
 }
 
-static void print_cell(const struct grid *grid, struct output *output, size_t column, const char *text, size_t columns,
-                       size_t width, enum output_color color)
+/* PENDING: blanks that are due in front of what comes next, so that no line ends in blanks. */
+static void print_cell(struct output *output, const struct cell *cell, size_t width, bool right, size_t *pending)
 {
-    bool last = column + 1 == grid->column_count, right = grid->columns[column].right;
-    size_t pad = columns < width ? width - columns : 0;
-    if (column)
-        fprintf(output->to, "%*s", GAP, "");
+    size_t pad = cell->columns < width ? width - cell->columns : 0;
     if (right)
-        fprintf(output->to, "%*s", (int)pad, "");
-    if (color != OUTPUT_PLAIN)
-        output_color(output, color);
-    fputs(text, output->to);
-    if (color != OUTPUT_PLAIN)
-        output_color(output, OUTPUT_PLAIN);
-    if (!right && !last)
-        fprintf(output->to, "%*s", (int)pad, "");
+        *pending += pad;
+    if (cell->columns) {
+        fprintf(output->to, "%*s", (int)*pending, "");
+        *pending = 0;
+        if (cell->color != OUTPUT_PLAIN)
+            output_color(output, cell->color);
+        fputs(cell->text, output->to);
+        if (cell->color != OUTPUT_PLAIN)
+            output_color(output, OUTPUT_PLAIN);
+    }
+    *pending += right ? 0 : pad;
 }
 
-static void print_row(const struct grid *grid, struct output *output, const struct cell *row, const size_t *widths)
+static void print_row(const struct grid *grid, struct output *output, struct cell *row, const size_t *widths)
 {
+    size_t pending = 0;
     for (size_t i = 0; i < grid->column_count; i++) {
         if (row[i].columns > widths[i]) {
             text_cut(row[i].text, widths[i], grid->utf8);
-            print_cell(grid, output, i, row[i].text, text_columns(row[i].text, grid->utf8), widths[i], row[i].color);
-        } else {
-            print_cell(grid, output, i, row[i].text, row[i].columns, widths[i], row[i].color);
+            row[i].columns = text_columns(row[i].text, grid->utf8);
         }
+        pending += i ? GAP : 0;
+        print_cell(output, &row[i], widths[i], grid->columns[i].right, &pending);
     }
     fputc('\n', output->to);
 }

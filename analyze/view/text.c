@@ -84,7 +84,7 @@ char *text_time(char *ret, uint64_t nanoseconds)
     else if (seconds >= 0.009995)
         snprintf(ret, TEXT_AMOUNT, "%.1f ms", seconds * 1e3);
     else
-        snprintf(ret, TEXT_AMOUNT, seconds >= 5e-6 ? "%.2f ms" : "%.6f ms", seconds * 1e3);
+        snprintf(ret, TEXT_AMOUNT, seconds >= 9.5e-6 ? "%.2f ms" : "%.4f ms", seconds * 1e3);
     return ret;
 }
 

@@ -15,6 +15,7 @@
 #define TOP_ALL_TASKS 50
 #define TOP_WITH_TREES 20
 #define TOP_OF_TASK 10
+#define LEAST_SECTIONS 10
 #define MOST_SECTIONS 25
 #define ENOUGH_PERCENT 95 /* sections end when they cover so much */
 #define LACK_PERCENT 1    /* objects without names are mentioned from here on */
@@ -93,8 +94,8 @@ static void print_sections(struct view *view)
     uint32_t shown = 0;
     for (; shown < selection->task_count; shown++) {
         uint32_t task = selection->order[shown];
-        bool enough = shown >= MOST_SECTIONS || text_share(covered, selection->total_weight) >= ENOUGH_PERCENT;
-        /* A rest of one task is no shorter as a line that sums it up. */
+        bool enough = shown >= MOST_SECTIONS ||
+                      (shown >= LEAST_SECTIONS && text_share(covered, selection->total_weight) >= ENOUGH_PERCENT);
         if (selection->samples[task] == 0 || (enough && !all) || output_is_over(view->output))
             break;
         covered += selection->weights[task];

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+#include "check.h"
+
+#include "analyze/view/counters.h"
+#include "analyze/view/family.h"
+#include "analyze/view/hits.h"
+#include "test_view_fake.h"
+
+static char *run(struct fake *fake, int (*view)(struct view *))
+{
+    int status = -1;
+    char *text = fake_run(fake, view, &status);
+    assert_int_equal(status, 0);
+    return text;
+}
+
+static void has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+static void has_not(const char *text, const char *part)
+{
+    if (strstr(text, part))
+        fail_msg("'%s' is in:\n%s", part, text);
+}
+
+static void test_total_counts_a_function_once(void **state)
+{
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    fake.settings.aggregate = true;
+    char *text = run(&fake, view_report);
+    has(text, "80.00 %  80.0 ms  80.00 %  app        app+0x300\n");
+    has(text, " 5.00 %  5.00 ms  95.00 %  app        app+0x100\n");
+    has(text, " 5.00 %  5.00 ms   5.00 %  [unknown]  0xdead000\n");
+    free(text);
+}
+
+static void test_sections_are_heaviest_first(void **state)
+{
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    char *text = run(&fake, view_report);
+    const char *cc1 = strstr(text, "20.20 cc1"), *make = strstr(text, "10.10 make"), *worker = strstr(text, "10.11 worker");
+    assert_true(cc1 && make && worker && cc1 < make && make < worker);
+    has(text, "85.0 ms (85.00 %) in 85 samples");
+    has(text, "94.12 %  80.0 ms  94.12 %"); /* of the task */
+    free(text);
+}
+
+static void test_hostile_command_line_is_harmless(void **state)
+{
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    char *text = run(&fake, view_report);
+    has(text, "cc1 'a b.c' '\\033[2J\\377'");
+    assert_null(strchr(text, '\033'));
+    free(text);
+}
+
+static void test_top_and_cum_leave_a_line(void **state)
+{
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    fake.settings.aggregate = true;
+    fake.settings.top = 1;
+    char *text = run(&fake, view_report);
+    has(text, "and 3 functions more with 20.00 % together");
+    free(text);
+    fake.settings.top = 0;
+    fake.settings.cum = 90;
+    text = run(&fake, view_report);
+    has(text, "app+0x200");
+    has(text, "and 2 functions more with 10.00 % together");
+    free(text);
+}
+
+static void test_filters(void **state)
+{
+    (void)state;
+    struct fake fake;
+    const char *comm[] = {"wor*"}, *symbol[] = {"app+0x3*"};
+    fake_new(&fake);
+    fake.settings.aggregate = true;
+    fake.settings.comms = (struct settings_list){comm, 1, 1};
+    char *text = run(&fake, view_report);
+    has(text, "5.00 ms in 5 samples of 1 task");
+    has(text, "100.00 %  5.00 ms  100.00 %  app     app+0x100\n");
+    free(text);
+    fake.settings.comms.count = 0;
+    fake.settings.symbols = (struct settings_list){symbol, 1, 1};
+    text = run(&fake, view_report);
+    has(text, "80.00 %  80.0 ms  80.00 %  app     app+0x300\n"); /* of everything */
+    has_not(text, "app+0x200");
+    free(text);
+}
+
+static void test_call_trees(void **state)
+{
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    fake.settings.aggregate = fake.settings.callers = fake.settings.callees = true;
+    char *text = run(&fake, view_report);
+    has(text, "        `- 80.00 %  app+0x300\n                    app+0x300\n                    app+0x100\n");
+    has(text, "        |- 10.00 %  app+0x200\n        `- 5.00 %  [self]\n");
+    free(text);
+}
+
+static void test_call_tree_says_what_was_cut(void **state)
+{
+    (void)state;
+    struct fake fake;
+    static struct profile_entry entries[5];
+    fake_new(&fake);
+    memcpy(entries, fake.profile.entries, 4 * sizeof(entries[0]));
+    entries[0].weight = 100000; /* parse under main: 0.1 ms of 90.1 ms */
+    fake.profile.entries = entries;
+    fake.settings.aggregate = fake.settings.callees = true;
+    char *text = run(&fake, view_report);
+    has(text, "`- 0.11 %  in 1 branch below 0.5 %\n");
+    free(text);
+}
+
+static void test_by(void **state)
+{
+    (void)state;
+    static const struct {
+        int by;
+        const char *line;
+    } cases[] = {
+        {BY_OBJECT, "95.00 %  95.0 ms  95.00 %  /opt/no-such/app\n"},
+        {BY_TASK, " 5.00 %  5.00 ms        5    10.11  {worker} make -j2\n"},
+        {BY_PROCESS, "15.00 %  15.0 ms       15   10  make -j2\n"},
+        {BY_COMM, "85.00 %  85.0 ms       85  cc1\n"},
+        {BY_ADDRESS, "10.00 %  10.0 ms  10.00 %      0x200  app        app+0x200\n"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct fake fake;
+        fake_new(&fake);
+        fake.settings.aggregate = true;
+        fake.settings.by = cases[i].by;
+        char *text = run(&fake, view_report);
+        has(text, cases[i].line);
+        free(text);
+    }
+}
+
+static void test_tree(void **state)
+{
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    char *text = run(&fake, view_tree);
+    has(text, "900 ms   15.0 ms     2       10  make -j2\n");
+    has(text, "|- {worker}\n");
+    has(text, "`- cc1 'a b.c'"); /* what it was before the exec was its parent's copy */
+    free(text);
+}
+
+static void test_counts_include_what_no_event_saw(void **state)
+{
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    char *text = run(&fake, view_counts);
+    has(text, "105 ms  task-clock   102 ms counted, 3.00 ms before and after\n");
+    has(text, "   100  page-faults  an estimate: counted 50.00 % of the time, scaled\n");
+    has(text, "~100 (50 %)");
+    has(text, "in tasks 105 ms (95.45 %)");
+    has(text, "Not seen: su: setuid, 3 times");
+    free(text);
+}
+
+static void test_counts_of_images_are_added_up(void **state)
+{
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    struct profile_count counts[] = {{0, 0, 5, 5, 5, 5}, {0, 1, 7, 7, 7, 7}};
+    struct counter counters[2];
+    struct profile_task *task = &fake.profile.tasks[2];
+    task->counts = counts;
+    counters_of_task(&fake.profile, task, counters);
+    assert_int_equal(counters[0].value, 12);
+    assert_false(counters[1].present);
+    /* Beside a count of the whole task, those of the images are parts of it. */
+    counts[0].image = UINT32_MAX;
+    counters_of_task(&fake.profile, task, counters);
+    assert_int_equal(counters[0].value, 5);
+}
+
+static void test_unknown_coverage(void **state)
+{
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    fake.profile.session.coverage_known = false;
+    fake.settings.json = true;
+    char *text = run(&fake, view_report);
+    has(text, "\"coverage\":{\n  \"cpu_ns\":null,\n  \"attributed_ns\":null,\n  \"percent\":null");
+    has(text, "\"exit\":null");
+    has(text, "\"cmdline\":[\"cc1\",\"a b.c\",\"\\u001b[2J\\ufffd\"]");
+    free(text);
+}
+
+static void test_bad_families_end(void **state)
+{
+    (void)state;
+    struct fake fake;
+    bool wanted[3] = {true, true, true};
+    struct family family;
+    fake_new(&fake);
+    struct profile_task *tasks = fake.profile.tasks;
+    /* Two processes that are each other's parents, and one that is its own. */
+    for (int i = 0; i < 3; i++)
+        tasks[i] = (struct profile_task){.pid = i + 1, .tid = i + 1, .ppid = i == 2 ? 3 : 2 - i, .comm = "x", .index = (uint32_t)i};
+    family_init(&family, &fake.profile, wanted);
+    int count = 0;
+    for (uint32_t at = family.root; at != FAMILY_NONE && count < 10; at = family_next(&family, at))
+        count++;
+    assert_int_equal(count, 3);
+    family_release(&family);
+}
+
+static void test_no_samples(void **state)
+{
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    fake.profile.entry_count = 0;
+    for (int i = 0; i < 3; i++)
+        fake.profile.tasks[i].samples = fake.profile.tasks[i].weight = 0;
+    char *text = run(&fake, view_report);
+    has(text, "No samples.");
+    free(text);
+    fake.profile.event_count = fake.profile.task_count = 0;
+    for (int json = 0; json < 2; json++) {
+        fake.settings.json = json;
+        free(run(&fake, view_report));
+        free(run(&fake, view_tree));
+        free(run(&fake, view_counts));
+    }
+    free(run(&fake, view_summary));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_total_counts_a_function_once),
+        cmocka_unit_test(test_sections_are_heaviest_first),
+        cmocka_unit_test(test_hostile_command_line_is_harmless),
+        cmocka_unit_test(test_top_and_cum_leave_a_line),
+        cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_call_trees),
+        cmocka_unit_test(test_call_tree_says_what_was_cut),
+        cmocka_unit_test(test_by),
+        cmocka_unit_test(test_tree),
+        cmocka_unit_test(test_counts_include_what_no_event_saw),
+        cmocka_unit_test(test_counts_of_images_are_added_up),
+        cmocka_unit_test(test_unknown_coverage),
+        cmocka_unit_test(test_bad_families_end),
+        cmocka_unit_test(test_no_samples),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+#include "check.h"
+
+#include <locale.h>
+
+#include "analyze/view/grid.h"
+#include "analyze/view/json.h"
+#include "analyze/view/map.h"
+#include "analyze/view/text.h"
+
+static void test_amounts(void **state)
+{
+    (void)state;
+    char text[TEXT_AMOUNT];
+    assert_string_equal(text_time(text, 0), "0 s");
+    assert_string_equal(text_time(text, 9520000000), "9.52 s");
+    assert_string_equal(text_time(text, 123456789012), "123.5 s");
+    assert_string_equal(text_time(text, 999600000), "1.00 s");
+    assert_string_equal(text_time(text, 999400000), "999 ms");
+    assert_string_equal(text_time(text, 12345678), "12.3 ms");
+    assert_string_equal(text_time(text, 1234567), "1.23 ms");
+    assert_string_equal(text_time(text, UINT64_MAX), "18446744073.7 s");
+    assert_string_equal(text_count(text, 0), "0");
+    assert_string_equal(text_count(text, 999), "999");
+    assert_string_equal(text_count(text, 1000), "1,000");
+    assert_string_equal(text_count(text, UINT64_MAX), "18,446,744,073,709,551,615");
+    assert_string_equal(text_percent(text, 1, 3), "33.33 %");
+    assert_string_equal(text_percent(text, 0, 0), "-");
+    assert_string_equal(text_bytes(text, 999), "999 bytes");
+    assert_string_equal(text_bytes(text, UINT64_MAX), "18.4 EB");
+}
+
+static void test_base(void **state)
+{
+    (void)state;
+    assert_string_equal(text_base("/usr/lib/libc.so.6"), "libc.so.6");
+    assert_string_equal(text_base("[vdso]"), "[vdso]");
+    assert_string_equal(text_base("//anon"), "//anon");
+    assert_string_equal(text_base("/"), "/");
+    assert_string_equal(text_base("/a/"), "/a/");
+}
+
+static void test_command(void **state)
+{
+    (void)state;
+    const char *const words[] = {"sh", "-c", "echo 'a'", "", "x=1"};
+    char *line = text_command(words, 5);
+    assert_string_equal(line, "sh -c 'echo '\\''a'\\''' '' x=1");
+    free(line);
+}
+
+static void test_cut(void **state)
+{
+    (void)state;
+    char plain[] = "abcdefgh", wide[] = "\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97", small[] = "abcd";
+    text_cut(plain, 8, true);
+    assert_string_equal(plain, "abcdefgh");
+    text_cut(plain, 6, true);
+    assert_string_equal(plain, "abc...");
+    text_cut(small, 2, false);
+    assert_string_equal(small, "..");
+    if (!setlocale(LC_CTYPE, "C.UTF-8"))
+        skip();
+    assert_int_equal(text_columns(wide, true), 8);
+    text_cut(wide, 6, true);
+    assert_string_equal(wide, "\xe6\xbc\xa2..."); /* a half of a wide character does not fit */
+}
+
+static void test_clean(void **state)
+{
+    (void)state;
+    char *text = text_clean("a\x1b[0m\xc3\xa4\xff", true);
+    assert_string_equal(text, "a\\033[0m\xc3\xa4\\377");
+    free(text);
+    text = text_clean("\xc3\xa4", false);
+    assert_string_equal(text, "\\303\\244");
+    free(text);
+}
+
+static char *grid_text(int width)
+{
+    static const struct grid_column columns[] = {{"N", true}, {"Object", false, true}, {"Name"}};
+    struct grid *grid = grid_new(columns, 3, false);
+    char *text = NULL;
+    size_t size = 0;
+    struct output output = {.to = open_memstream(&text, &size), .width = width};
+    const char *const cells[] = {"1", "library", "a-rather-long-name", "234", "x", ""};
+    for (size_t i = 0; i < 6; i++)
+        grid_cell(grid, OUTPUT_PLAIN, cells[i]);
+    grid_line(grid, "line");
+    grid_print(grid, &output, true);
+    fclose(output.to);
+    grid_free(grid);
+    return text;
+}
+
+static void test_grid(void **state)
+{
+    (void)state;
+    char *text = grid_text(0);
+    assert_string_equal(text, "  N  Object   Name\n  1  library  a-rather-long-name\n234  x\nline\n");
+    free(text);
+    text = grid_text(24);
+    assert_string_equal(text, "  N  Object   Name\n  1  library  a-rathe...\n234  x\nline\n");
+    free(text);
+}
+
+static void test_json(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t size = 0;
+    struct json json = {.to = open_memstream(&text, &size)};
+    json_object(&json, NULL);
+    json_string(&json, "a\"", "\\ \n\x01 \xc3\xa4 \xc3 \xed\xa0\x80 \xf5");
+    json_list(&json, "l");
+    json_null(&json, NULL);
+    json_number(&json, NULL, 0.0 / 0.0);
+    json_number(&json, NULL, 12.34567);
+    json_signed(&json, NULL, -1);
+    json_unsigned(&json, NULL, UINT64_MAX);
+    json_end_list(&json);
+    json_list(&json, "e");
+    json_end_list(&json);
+    json_end_object(&json);
+    fclose(json.to);
+    assert_string_equal(text, "{\n \"a\\\"\":\"\\\\ \\u000a\\u0001 \xc3\xa4 \\ufffd \\ufffd\\ufffd\\ufffd \\ufffd\",\n \"l\":[\n  null,\n"
+                              "  null,\n  12.3457,\n  -1,\n  18446744073709551615],\n \"e\":[]}\n");
+    free(text);
+}
+
+static void test_map(void **state)
+{
+    (void)state;
+    struct map map = {0};
+    struct map_strings strings = {0};
+    for (uint64_t i = 0; i < 10000; i++)
+        assert_int_equal(map_add(&map, i % 100, i), i);
+    for (uint64_t i = 0; i < 10000; i++)
+        assert_int_equal(map_find(&map, i % 100, i), i);
+    assert_int_equal(map_find(&map, 1, 2), MAP_NONE);
+    map_clear(&map);
+    assert_int_equal(map_find(&map, 1, 1), MAP_NONE);
+    assert_int_equal(map_add(&map, 7, 7), 0);
+    map_release(&map);
+    for (int round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < 1000; i++) {
+            char text[16];
+            snprintf(text, sizeof(text), "s%u", i);
+            assert_int_equal(map_strings_add(&strings, text), i);
+        }
+    }
+    assert_string_equal(strings.texts[999], "s999");
+    map_strings_release(&strings);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_amounts), cmocka_unit_test(test_base), cmocka_unit_test(test_command), cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_clean),   cmocka_unit_test(test_grid), cmocka_unit_test(test_json),    cmocka_unit_test(test_map),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
