@@ -9,6 +9,8 @@
 
 #include "collector/buildid.h"
 #include "collector/items.h"
+#include "collector/kernelmap.h"
+#include "collector/records.h"
 #include "common/perfdata.h"
 
 /* A command line longer than this is cut: it stands in every file. */
@@ -76,8 +78,6 @@ static void prepare_attrs(struct features *features)
         attr->size = sizeof(*attr);
         attr->read_format = features->read_format;
         attr->sample_id_all = 1;
-        /* What the file's READ records stand for: each task's own counts. */
-        attr->inherit_stat = 1;
         /* A sampling event's records are there as its attr says; the others have none but our READ records. */
         if (!plan->events[i].samples && !(plan->dummy && i == 0)) {
             attr->sample_type = trailer;
@@ -188,10 +188,36 @@ void features_release(struct features *features)
     buffer_release(&features->constant);
     buffer_release(&features->names);
     buffer_release(&features->arguments);
+    buffer_release(&features->kernel);
     for (size_t i = 0; i < FEATURES_BUILDID_SETS; i++)
         buffer_release(&features->sets[i].bytes);
     buildids_free(features->buildids);
     features->buildids = NULL;
+}
+
+/*
+ * perf warns of a file whose events do not exclude the kernel and that does not say where the kernel lies. Where that is a secret, the upper half
+ * of the addresses has to do.
+ */
+const struct buffer *features_kernel(struct features *features)
+{
+    const struct plan *plan = features->session->plan;
+    bool sees_kernel = false;
+    for (unsigned i = 0; i < plan->count; i++)
+        sees_kernel = sees_kernel || !plan->events[i].attr.exclude_kernel;
+    if (features->kernel_known || !sees_kernel)
+        return &features->kernel;
+    features->kernel_known = true;
+    struct records_layout layout;
+    struct records_stamp stamp = {.pid = -1};
+    struct kernelmap map;
+    records_layout_init(&layout, plan);
+    kernelmap_init(&map);
+    kernelmap_make(&map, &layout, &stamp, &features->kernel);
+    kernelmap_release(&map);
+    if (features->kernel.size == 0)
+        records_make_kernel(&layout, &stamp, UINT64_MAX / 2 + 1, UINT64_MAX / 2, 0, "[kernel.kallsyms]", &features->kernel);
+    return &features->kernel;
 }
 
 uint64_t features_events(const struct features *features, const uint64_t ids[PLAN_EVENTS])

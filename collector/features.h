@@ -40,6 +40,8 @@ struct features {
     unsigned part_count;
     struct buffer names;                /* EVENT_DESC's strings, one for each event */
     size_t name_at[PLAN_EVENTS + 1];
+    struct buffer kernel;               /* record with the kernel's mapping */
+    bool kernel_known;
     struct buffer arguments;            /* what the user typed, each with its NUL */
     uint32_t argument_count;
     struct buildids *buildids;
@@ -48,6 +50,8 @@ struct features {
 
 int features_init(struct features *features, const struct session *session);
 void features_release(struct features *features);
+/* What every file begins with: the mapping of the kernel, or nothing. */
+const struct buffer *features_kernel(struct features *features);
 /* Events of the plan that a task with IDS has in its file, as a bit set: at least the first. */
 uint64_t features_events(const struct features *features, const uint64_t ids[PLAN_EVENTS]);
 /* The header of such a task's file, without data and features. */

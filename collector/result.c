@@ -100,6 +100,16 @@ static size_t front_size(const struct result *result)
     return result->data_end ? 0 : result->results->features.front;
 }
 
+static int begin_file(struct result *result)
+{
+    struct features *features = &result->results->features;
+    const struct buffer *kernel = features_kernel(features);
+    buffer_clear(&result->pending);
+    buffer_extend(&result->pending, features->front);
+    buffer_append(&result->pending, kernel->data, kernel->size);
+    return buffer_failed(&result->pending) ? -ENOMEM : 0;
+}
+
 int result_new(struct results *results, pid_t pid, pid_t tid, const char *exec, struct result **ret)
 {
     struct result *result = calloc(1, sizeof(*result));
@@ -111,9 +121,7 @@ int result_new(struct results *results, pid_t pid, pid_t tid, const char *exec, 
     if (status == 0) {
         if (results->spare_count > 0)
             result->pending = results->spare[--results->spare_count];
-        buffer_clear(&result->pending);
-        if (!buffer_extend(&result->pending, results->features.front))
-            status = -ENOMEM;
+        status = begin_file(result);
     }
     if (status < 0) {
         buffer_release(&result->pending);
@@ -342,7 +350,7 @@ static int write_without_records(struct result *result, const struct result_task
     char note[160];
     snprintf(note, sizeof(note), "records are missing in this file, it could not be written: %s", strerror(-result->error));
     buffer_clear(&result->pending);
-    if (front_size(result) && !buffer_extend(&result->pending, front_size(result)))
+    if (!result->data_end && begin_file(result) < 0)
         return -ENOMEM;
     return write_version(result, task, coverage, note);
 }
