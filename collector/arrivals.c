@@ -33,7 +33,7 @@ void arrivals_put(struct arrivals *arrivals, struct arrival *arrival)
     do
         arrival->next = head;
     while (!__atomic_compare_exchange_n(&arrivals->head, &head, arrival, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
-    /* A queue that was not empty has a wake on its way already. The counter cannot overflow: a write fails only at 2^64. */
+    /* A queue that was not empty has a wake on its way already. The write fails only at a count of 2^64. */
     if (!head) {
         uint64_t one = 1;
         (void)!write(arrivals->eventfd, &one, sizeof(one));

@@ -84,7 +84,7 @@ static bool has_ended(const struct attached *attached)
     return end.revents & (attached->ring ? POLLHUP | POLLERR : POLLIN | POLLHUP);
 }
 
-/* The entry of the live task TID, or NULL. An entry whose task has ended (its tid is in use again) leaves the table here. */
+/* The entry of the live task TID, or NULL. An entry whose task has ended (its tid is in use again) leaves the table. */
 static struct attached *find(struct session *session, pid_t tid)
 {
     for (struct attached *at = *bucket(session, tid); at; at = at->next) {
@@ -99,8 +99,8 @@ static struct attached *find(struct session *session, pid_t tid)
 }
 
 /*
- * A thread that is not the first one and calls exec becomes the process' only task: its tid changes to PID, its events stay with it.
- * Such a one has a tid that is gone while its events run.
+ * A thread that is not the first one and calls exec becomes the process' only task: its tid changes to PID, its events
+ * stay with it. Such a one has a tid that is gone while its events run.
  */
 static struct attached *find_renamed(struct session *session, pid_t pid)
 {

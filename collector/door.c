@@ -132,7 +132,7 @@ static bool is_gone(int32_t owner)
     return owner <= 0 || (kill(owner, 0) < 0 && errno == ESRCH);
 }
 
-/* Frees what a dead owner left, and serves a request whose bell was never rung. Only what has not moved for a sweep is touched. */
+/* Frees what a dead owner left, serves what was posted without a bell. Only what has not moved since the last sweep. */
 static void sweep(struct hall *hall)
 {
     for (unsigned i = 0; i < PINJECT_SLOTS; i++) {
@@ -149,7 +149,8 @@ static void sweep(struct hall *hall)
         }
         pthread_mutex_lock(&hall->slots[i]);
         /* Under the lock no door holds it: TAKEN, or a phase that does not exist, was written by somebody else. */
-        if (is_gone(__atomic_load_n(&slot->owner, __ATOMIC_RELAXED)) || phase == PINJECT_TAKEN || phase > PINJECT_ABANDONED)
+        bool nonsense = phase == PINJECT_TAKEN || phase > PINJECT_ABANDONED;
+        if (nonsense || is_gone(__atomic_load_n(&slot->owner, __ATOMIC_RELAXED)))
             move(&slot->state, state, with_phase(state, PINJECT_FREE), __ATOMIC_RELEASE);
         pthread_mutex_unlock(&hall->slots[i]);
     }
@@ -178,8 +179,8 @@ static void serve_bell(struct door *door)
 }
 
 /*
- * Sleeps until the bell is rung. The object sets its bit, counts up and looks at sleeping; the door reads the count, sets sleeping
- * and looks at the bits: in whatever order that happens, one sees the other, or the futex sees another count.
+ * Sleeps until the bell is rung. The object sets its bit, counts up and looks at sleeping; the door reads the count,
+ * sets sleeping and looks at the bits: in whatever order, one sees the other, or the futex sees another count.
  */
 static void sleep_on(struct door *door)
 {
@@ -308,8 +309,9 @@ int door_start_all(struct session *session)
     int status = 0;
     unsigned started = 0;
     for (; started < session->door_count && status == 0; started++) {
-        session->doors[started] = (struct door){.hall = hall, .bell = &session->segment->bells[started], .number = started};
-        status = start(&session->doors[started], &allowed);
+        struct door *door = &session->doors[started];
+        *door = (struct door){.hall = hall, .bell = &session->segment->bells[started], .number = started};
+        status = start(door, &allowed);
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (status < 0) {

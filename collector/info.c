@@ -84,7 +84,8 @@ static void print_sysctl(FILE *to, const char *name, const char *unit, const cha
         row(to, label, "%" PRId64 "%s%s%s", value, unit, *meaning ? ": " : "", meaning);
 }
 
-static void print_limit(FILE *to, const char *label, int which, uint64_t unit, const char *unit_name, const char *meaning)
+static void print_limit(FILE *to, const char *label, int which, uint64_t unit, const char *unit_name,
+                        const char *meaning)
 {
     struct rlimit limit;
     char soft[32] = "unlimited", hard[32] = "unlimited";
@@ -101,7 +102,8 @@ static void print_limits(FILE *to)
 {
     fprintf(to, "\nlimits\n");
     print_sysctl(to, "perf_event_paranoid", "", paranoid_meaning(plan_read_sysctl("perf_event_paranoid", 2)));
-    print_sysctl(to, "kptr_restrict", "", plan_read_sysctl("kptr_restrict", 0) == 0 ? "" : "names of kernel functions may be missing");
+    bool hidden = plan_read_sysctl("kptr_restrict", 0) != 0;
+    print_sysctl(to, "kptr_restrict", "", hidden ? "names of kernel functions may be missing" : "");
     print_sysctl(to, "perf_event_max_sample_rate", " Hz", "the highest -F");
     print_sysctl(to, "perf_event_mlock_kb", " KiB for each CPU", "rings of all profilers of a user that is not root");
     print_sysctl(to, "perf_event_max_stack", " frames", "");

@@ -95,7 +95,8 @@ struct perf_event_attr plan_attr(uint32_t type, uint64_t config)
         .config = config,
         .sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
                        PERF_SAMPLE_PERIOD,
-        .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID | PERF_FORMAT_LOST,
+        .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID |
+                       PERF_FORMAT_LOST,
         .sample_id_all = 1,
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC,
@@ -118,7 +119,8 @@ void plan_explain(int status, char *ret, size_t size)
     if (status == -ENOSYS || (is_refused(status) && paranoid == INT64_MIN))
         snprintf(ret, size, "this kernel or sandbox has no perf_event_open; run outside of it");
     else if (is_refused(status) && paranoid > 2)
-        snprintf(ret, size, "kernel.perf_event_paranoid is %" PRId64 "; 'sysctl kernel.perf_event_paranoid=2' as root allows it", paranoid);
+        snprintf(ret, size, "kernel.perf_event_paranoid is %" PRId64 "; as root 'sysctl kernel.perf_event_paranoid=2' "
+                 "allows it", paranoid);
     else if (is_refused(status))
         snprintf(ret, size, "perf_event_open is refused (%s) though kernel.perf_event_paranoid is %" PRId64
                  "; in a container allow it by a seccomp profile or --cap-add PERFMON", strerror(-status), paranoid);
@@ -196,7 +198,7 @@ static void set_rate(struct perf_event_attr *attr, const struct settings *settin
     if (settings->period)
         attr->sample_period = settings->period;
     else if (clock)
-        /* As the kernel itself does it, but it does not fail when the kernel lowers its limit of frequencies under load. */
+        /* As the kernel does it, but this does not fail when the kernel lowers its limit of frequencies under load. */
         attr->sample_period = UINT64_C(1000000000) / settings->frequency;
     else {
         attr->freq = 1;
@@ -264,7 +266,8 @@ static int add_choice(struct planning *planning, const struct event_choice *choi
     attr.exclude_user = choice->exclude_user;
     attr.exclude_kernel = choice->exclude_kernel || (blind && !choice->exclude_user);
     attr.exclude_hv = attr.exclude_kernel;
-    if (blind && (choice->exclude_user || (plan_happens_in_kernel(attr.type, attr.config) && !choice->exclude_kernel))) {
+    bool of_kernel = choice->exclude_user || plan_happens_in_kernel(attr.type, attr.config);
+    if (blind && of_kernel && !choice->exclude_kernel) {
         report_error("event '%s' happens in the kernel, and kernel.perf_event_paranoid is %" PRId64
                      "; run as root, or set it to 1 as root", choice->text, plan_read_sysctl("perf_event_paranoid", 2));
         return -EACCES;
@@ -293,8 +296,10 @@ static int add_default_sampler(struct planning *planning)
     int status = add_event(planning, "cycles", attr, true);
     if (status == 0)
         return 0;
-    snprintf(plan->reason, sizeof(plan->reason), is_missing(status) ? "this machine has no cycles event (%s)" : "cycles cannot be used (%s)",
-             strerror(-status));
+    if (is_missing(status))
+        snprintf(plan->reason, sizeof(plan->reason), "this machine has no cycles event");
+    else
+        snprintf(plan->reason, sizeof(plan->reason), "cycles cannot be used: %s", strerror(-status));
     attr = plan_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
     attr.exclude_kernel = attr.exclude_hv = plan->exclude_kernel;
     status = add_event(planning, "task-clock", attr, true);
@@ -333,7 +338,9 @@ static void add_default_counter(struct planning *planning, uint32_t type, uint64
 static void add_default_counters(struct planning *planning)
 {
     /* With --stat -e the list is what is wanted; task-clock alone is added, since coverage is made of it. */
-    size_t count = planning->settings->stat && planning->settings->event_count > 0 ? 1 : sizeof(default_counters) / sizeof(default_counters[0]);
+    size_t count = sizeof(default_counters) / sizeof(default_counters[0]);
+    if (planning->settings->stat && planning->settings->event_count > 0)
+        count = 1;
     for (size_t i = 0; i < count; i++)
         add_default_counter(planning, default_counters[i].type, default_counters[i].config);
     if (planning->missing.text[0])
@@ -358,8 +365,9 @@ static int check_rate(struct planning *planning)
     }
     int64_t limit = plan_read_sysctl("perf_event_max_sample_rate", INT64_MAX);
     if (settings->frequency > (uint64_t)(limit > 0 ? limit : 0)) {
-        report_error("-F %" PRIu64 " is above this machine's limit of %" PRId64 " Hz (kernel.perf_event_max_sample_rate); use -F %" PRId64
-                     " or less, or raise it as root", settings->frequency, limit, limit);
+        report_error("-F %" PRIu64 " is above this machine's limit of %" PRId64 " Hz "
+                     "(kernel.perf_event_max_sample_rate); use -F %" PRId64 " or less, or raise it as root",
+                     settings->frequency, limit, limit);
         return -EINVAL;
     }
     if (settings->frequency == 0) {
@@ -374,7 +382,8 @@ static void note_short_period(struct plan *plan, const struct settings *settings
     for (unsigned i = 0; i < plan->sampling; i++) {
         const struct perf_event_attr *attr = &plan->events[i].attr;
         if (is_clock(attr->type, attr->config) && settings->period && settings->period < attr->sample_period)
-            add_note(plan, "%s is sampled every %d ns: the kernel has no shorter period than that", plan->events[i].name, CLOCK_PERIOD_MIN);
+            add_note(plan, "%s is sampled every %d ns: the kernel has no shorter period", plan->events[i].name,
+                     CLOCK_PERIOD_MIN);
     }
 }
 
@@ -383,7 +392,9 @@ static uint64_t bytes_per_second(const struct plan *plan, unsigned event)
     const struct perf_event_attr *attr = &plan->events[event].attr;
     uint64_t size = SAMPLE_SIZE + (attr->sample_type & PERF_SAMPLE_CALLCHAIN ? CHAIN_SIZE : 0);
     /* How often an event with a period comes is not known beforehand, but for the clocks. */
-    uint64_t rate = attr->freq ? attr->sample_freq : is_clock(attr->type, attr->config) ? UINT64_C(1000000000) / attr->sample_period : 10000;
+    uint64_t rate = attr->freq ? attr->sample_freq : 10000;
+    if (is_clock(attr->type, attr->config))
+        rate = UINT64_C(1000000000) / attr->sample_period;
     return rate > UINT64_C(100000000) ? UINT64_C(100000000) * size : rate * size;
 }
 
@@ -410,8 +421,10 @@ int plan_init(struct plan *plan, const struct settings *settings)
         status = find_rights(&planning);
     if (status == 0 && settings->stat)
         status = add_dummy(&planning);
-    if (status == 0)
-        status = settings->event_count > 0 ? add_choices(&planning) : settings->stat ? 0 : add_default_sampler(&planning);
+    if (status == 0 && settings->event_count > 0)
+        status = add_choices(&planning);
+    else if (status == 0 && !settings->stat)
+        status = add_default_sampler(&planning);
     if (status < 0) {
         plan_release(plan);
         return status;

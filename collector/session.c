@@ -18,9 +18,9 @@
 #include "common/buffer.h"
 #include "common/report.h"
 
-/* How long an object waits at most. Long against what an answer takes (50 us), short for a program whose collector was stopped. */
+/* How long an object waits at most: long against what an answer takes (50 us), short where the collector stopped. */
 enum { WAIT_US = 10000 };
-/* The table of descriptors grows to this at once: later, with threads, each growth waits for an RCU grace period of milliseconds. */
+/* The table of descriptors grows to this at once: with threads each growth waits milliseconds for RCU. */
 enum { TABLE_OF_FDS = 16384 };
 
 static uint64_t now_ns(clockid_t clock)
@@ -52,7 +52,7 @@ static bool has_cap_ipc_lock(void)
     return has;
 }
 
-/* What the kernel reckons in perf_mmap(); other profilers of this user share it, so that a refusal can still come before. */
+/* What the kernel reckons in perf_mmap(). Other profilers of this user share it: a refusal can still come before. */
 static uint64_t ring_budget(uint64_t memlock)
 {
     int64_t kb = plan_read_sysctl("perf_event_mlock_kb", 516);
@@ -82,7 +82,7 @@ void session_restore_limits(const struct session *session)
 
 /* ---- The segment ---- */
 
-/* Allocated, not only extended: where the file system is full, a page that is touched for the first time kills who touches it. */
+/* Allocated, not only extended: on a full file system the first touch of a page kills whoever touches it. */
 static int reserve(int fd, size_t size)
 {
     if (ftruncate(fd, (off_t)size) < 0)

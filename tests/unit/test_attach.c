@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+#include "door_fake.h"
+
+#include <linux/sched.h>
+
+static struct fake fake;
+
+/* A child that waits, does some work for each 'w' it is sent, calls exec in a second thread for 'x', and ends with the pipe. */
+struct child {
+    pid_t pid;
+    int to, from;
+};
+
+static char *own_path;
+
+static void serve(int from, int to)
+{
+    char order;
+    while (read(from, &order, 1) == 1) {
+        if (order == 'w')
+            fake_work();
+        if (order == 'x') {
+            char in[16], out[16];
+            snprintf(in, sizeof(in), "%d", from);
+            snprintf(out, sizeof(out), "%d", to);
+            execl(own_path, own_path, "serve", in, out, NULL);
+            _exit(9);
+        }
+        MUST(write(to, "k", 1) == 1);
+    }
+}
+
+static struct child start(pid_t wanted)
+{
+    int to[2], from[2];
+    assert_int_equal(pipe(to), 0);
+    assert_int_equal(pipe(from), 0);
+    struct clone_args args = {.exit_signal = SIGCHLD};
+    if (wanted) {
+        args.set_tid = (uint64_t)(uintptr_t)&wanted;
+        args.set_tid_size = 1;
+    }
+    struct child child = {(pid_t)syscall(SYS_clone3, &args, sizeof(args)), to[1], from[0]};
+    if (child.pid == 0) {
+        close(to[1]);
+        close(from[0]);
+        serve(to[0], from[1]);
+        _exit(0);
+    }
+    close(to[0]);
+    close(from[1]);
+    return child;
+}
+
+static void order(const struct child *child, char what)
+{
+    char byte;
+    assert_int_equal(write(child->to, &what, 1), 1);
+    assert_int_equal(read(child->from, &byte, 1), 1);
+}
+
+static void end(struct child *child)
+{
+    close(child->to);
+    close(child->from);
+    assert_int_equal(waitpid(child->pid, NULL, 0), child->pid);
+}
+
+static uint64_t clock_of(const struct attached *attached)
+{
+    struct attach_value values[PLAN_EVENTS];
+    attach_read(attached, values);
+    for (unsigned i = 0; i < fake.plan.count; i++)
+        if (fake.plan.events[i].nanoseconds)
+            return values[i].value;
+    return 0;
+}
+
+static void counts_from_now_on(void **state)
+{
+    (void)state;
+    struct attached *attached, *again;
+    struct attach_value values[PLAN_EVENTS];
+    fake_open(&fake);
+    struct child child = start(0);
+    assert_int_equal(attach_task(&fake.session, child.pid, ATTACH_RUNNING, &attached), 0);
+    assert_true(fake_covered(&fake.session, child.pid));
+    assert_non_null(attached->ring);
+    assert_int_equal(attached->error, 0);
+    for (unsigned i = 0; i < attached->count; i++)
+        assert_true(attached->fds[i] >= 0 && attached->ids[i] > 0);
+    assert_int_equal(attach_task(&fake.session, child.pid, ATTACH_RUNNING, &again), -EEXIST);
+    order(&child, 'w');
+    uint64_t before = clock_of(attached);
+    assert_in_range(before, 5000000, 50000000000);
+    assert_int_equal(attach_snapshot(&fake.session, child.pid, values), 0);
+    assert_true(values[0].enabled_ns > 0);
+    end(&child);
+    assert_true(clock_of(attached) >= before); /* after its death */
+    attach_retire(&fake.session, attached);
+    attach_retire(&fake.session, attached);
+    assert_false(fake_covered(&fake.session, child.pid));
+    assert_int_equal(attach_snapshot(&fake.session, child.pid, values), -ESRCH);
+    attach_free(attached);
+    attach_free(NULL);
+    assert_true(fake.session.ring_bytes == 0);
+    assert_int_equal(attach_task(&fake.session, child.pid, ATTACH_RUNNING, &attached), -ESRCH);
+    fake_close(&fake);
+}
+
+static void armed_counts_from_exec_on(void **state)
+{
+    (void)state;
+    struct attached *attached;
+    fake_open(&fake);
+    struct child child = start(0);
+    assert_int_equal(attach_task(&fake.session, child.pid, ATTACH_ON_EXEC, &attached), 0);
+    order(&child, 'w');
+    assert_int_equal(clock_of(attached), 0);
+    order(&child, 'x'); /* the new image says that it is there */
+    order(&child, 'w');
+    assert_true(clock_of(attached) >= 5000000);
+    end(&child);
+    attach_free(attached);
+    fake_close(&fake);
+}
+
+static void a_number_that_is_used_again(void **state)
+{
+    (void)state;
+    struct attached *old, *new;
+    fake_open(&fake);
+    struct child child = start(0);
+    assert_int_equal(attach_task(&fake.session, child.pid, ATTACH_RUNNING, &old), 0);
+    pid_t pid = child.pid;
+    end(&child);
+    assert_false(attach_knows(&fake.session, pid, pid));
+    child = start(pid);
+    if (child.pid < 0)
+        skip(); /* needs the right to choose a pid */
+    assert_int_equal(attach_task(&fake.session, pid, ATTACH_RUNNING, &new), 0);
+    attach_retire(&fake.session, old); /* late, as the event loop may be */
+    assert_true(attach_knows(&fake.session, pid, pid));
+    assert_true(fake_covered(&fake.session, pid));
+    attach_free(old);
+    end(&child);
+    attach_free(new);
+    fake_close(&fake);
+}
+
+static void *exec_from_a_thread(void *argument)
+{
+    const int *fds = argument;
+    char byte;
+    pid_t tid = fake_tid();
+    MUST(write(fds[1], &tid, sizeof(tid)) == sizeof(tid));
+    MUST(read(fds[0], &byte, 1) == 1);
+    char in[16], out[16];
+    snprintf(in, sizeof(in), "%d", fds[0]);
+    snprintf(out, sizeof(out), "%d", fds[1]);
+    execl(own_path, own_path, "serve", in, out, NULL);
+    _exit(9);
+}
+
+static void a_thread_that_execs_becomes_the_process(void **state)
+{
+    (void)state;
+    int to[2], from[2];
+    pid_t tid;
+    struct attached *leader, *thread, *again;
+    fake_open(&fake);
+    assert_int_equal(pipe(to), 0);
+    assert_int_equal(pipe(from), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        pthread_t id;
+        close(to[1]);
+        close(from[0]);
+        MUST(pthread_create(&id, NULL, exec_from_a_thread, (int[]){to[0], from[1]}) == 0);
+        pthread_join(id, NULL);
+        _exit(9);
+    }
+    close(to[0]);
+    close(from[1]);
+    struct child child = {pid, to[1], from[0]};
+    assert_int_equal(read(child.from, &tid, sizeof(tid)), sizeof(tid));
+    assert_int_equal(attach_open(&fake.session, pid, pid, ATTACH_RUNNING, &leader), 0);
+    assert_int_equal(attach_open(&fake.session, pid, tid, ATTACH_THREAD, &thread), 0);
+    assert_true(attach_knows(&fake.session, pid, tid));
+    order(&child, 'x');
+    assert_true(attach_knows(&fake.session, pid, pid)); /* by the thread's events */
+    assert_int_equal(attach_open(&fake.session, pid, pid, ATTACH_RUNNING, &again), -EEXIST);
+    assert_false(attach_knows(&fake.session, pid, tid));
+    assert_false(fake_covered(&fake.session, tid));
+    uint64_t before = clock_of(thread);
+    order(&child, 'w');
+    assert_true(clock_of(thread) >= before + 5000000);
+    attach_retire(&fake.session, leader);
+    assert_true(fake_covered(&fake.session, pid));
+    attach_free(leader);
+    end(&child);
+    attach_free(thread);
+    assert_false(fake_covered(&fake.session, pid));
+    fake_close(&fake);
+}
+
+/* The same as fake_open(), in a child. */
+static void must_open(void)
+{
+    fake.settings = (struct settings){.frequency = 999, .follow = PINJECT_SESSION_ALL};
+    MUST(plan_init(&fake.plan, &fake.settings) == 0);
+    MUST(session_init(&fake.session, &fake.settings, &fake.plan, "/x") == 0);
+}
+
+static void check_few_descriptors(void)
+{
+    struct attached *attached;
+    must_open();
+    while (dup(2) < 399)
+        ;
+    fake.session.fd_limit = 520;
+    MUST(attach_task(&fake.session, getpid(), ATTACH_RUNNING, &attached) == 0);
+    MUST(attached->error == -EMFILE && attached->ring);
+    MUST(attached->fds[0] == 400 && attached->ids[0] != 0);
+    MUST(attached->fds[1] == -1 && attached->ids[1] == 0);
+    attach_free(attached);
+    fake.session.fd_limit = 450; /* what is left is for files */
+    MUST(attach_task(&fake.session, getpid(), ATTACH_RUNNING, &attached) == -EMFILE);
+    MUST(!fake_covered(&fake.session, getpid()));
+    fake.session.fd_limit = 20000;
+    struct rlimit limit = {402, 402};
+    MUST(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    MUST(attach_task(&fake.session, getpid(), ATTACH_RUNNING, &attached) == 0);
+    MUST(attached->error == (fake.plan.count > 2 ? -EMFILE : 0));
+    attach_free(attached);
+    limit = (struct rlimit){400, 400};
+    MUST(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    MUST(attach_task(&fake.session, getpid(), ATTACH_RUNNING, &attached) == -EMFILE);
+    fake_close(&fake);
+}
+
+static void few_descriptors(void **state)
+{
+    (void)state;
+    fake_unprivileged(check_few_descriptors);
+}
+
+/* Threads until no memory is left for rings: they are counted all the same. */
+enum { CROWD = 60 };
+static pid_t crowd[CROWD];
+static pthread_barrier_t arrived;
+static pthread_mutex_t leaving = PTHREAD_MUTEX_INITIALIZER;
+
+static void *stand(void *argument)
+{
+    *(pid_t *)argument = fake_tid();
+    pthread_barrier_wait(&arrived);
+    pthread_mutex_lock(&leaving);
+    pthread_mutex_unlock(&leaving);
+    return NULL;
+}
+
+static void check_memory(void)
+{
+    struct rlimit none = {0, 0};
+    pthread_t threads[CROWD];
+    MUST(setrlimit(RLIMIT_MEMLOCK, &none) == 0);
+    must_open();
+    if (fake.session.ring_budget == UINT64_MAX)
+        _exit(77);
+    uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    MUST(fake.session.ring_budget == (uint64_t)plan_read_sysctl("perf_event_mlock_kb", 0) * 1024 * cpus);
+    fake.session.ring_budget = UINT64_MAX; /* as if another profiler of this user had what we count on */
+    pthread_barrier_init(&arrived, NULL, CROWD + 1);
+    pthread_mutex_lock(&leaving);
+    for (int i = 0; i < CROWD; i++)
+        MUST(pthread_create(&threads[i], NULL, stand, &crowd[i]) == 0);
+    pthread_barrier_wait(&arrived);
+    struct attached *attached[CROWD];
+    unsigned full = 0, small = 0, without = 0;
+    for (int i = 0; i < CROWD; i++) {
+        MUST(attach_open(&fake.session, getpid(), crowd[i], ATTACH_RUNNING, &attached[i]) == 0);
+        full += attached[i]->ring_size == fake.plan.ring_pages * (size_t)sysconf(_SC_PAGESIZE);
+        small += attached[i]->ring && attached[i]->ring_size < fake.plan.ring_pages * (size_t)sysconf(_SC_PAGESIZE);
+        without += !attached[i]->ring;
+    }
+    /* The number of CPUs decides how many fit. */
+    if (without == 0)
+        _exit(77);
+    MUST(full + small + without == CROWD && small > 0);
+    MUST(attached[CROWD - 1]->ring_error == -EPERM && attached[CROWD - 1]->fds[0] >= 0);
+    if (attached[CROWD - 1]->end_fd < 0)
+        _exit(77); /* Linux before 6.9 */
+    struct pollfd end = {.fd = attached[CROWD - 1]->end_fd, .events = POLLIN};
+    MUST(poll(&end, 1, 0) == 0);
+    pthread_mutex_unlock(&leaving);
+    for (int i = 0; i < CROWD; i++)
+        pthread_join(threads[i], NULL);
+    MUST(poll(&end, 1, FAKE_PATIENCE_S * 1000) == 1);
+    MUST(!attach_knows(&fake.session, getpid(), crowd[CROWD - 1]));
+    for (int i = 0; i < CROWD; i++)
+        attach_free(attached[i]);
+    MUST(fake.session.ring_bytes == 0);
+    session_release(&fake.session);
+}
+
+static void no_memory_for_rings(void **state)
+{
+    (void)state;
+    fake_unprivileged(check_memory);
+}
+
+static void rings_shrink_with_the_budget(void **state)
+{
+    (void)state;
+    struct attached *attached;
+    fake_open(&fake);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    fake.session.ring_budget = 16 * 5 * page;
+    assert_int_equal(attach_task(&fake.session, getpid(), ATTACH_RUNNING, &attached), 0);
+    assert_int_equal(attached->ring_size, 4 * page);
+    attach_free(attached);
+    fake.session.ring_bytes = fake.session.ring_budget;
+    assert_int_equal(attach_task(&fake.session, getpid(), ATTACH_RUNNING, &attached), 0);
+    assert_int_equal(attached->ring_size, page);
+    attach_free(attached);
+    fake_close(&fake);
+}
+
+int main(int argc, char **argv)
+{
+    own_path = argv[0];
+    if (argc == 4 && strcmp(argv[1], "serve") == 0) {
+        MUST(write(atoi(argv[3]), "k", 1) == 1);
+        serve(atoi(argv[2]), atoi(argv[3]));
+        return 0;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_from_now_on),
+        cmocka_unit_test(armed_counts_from_exec_on),
+        cmocka_unit_test(a_number_that_is_used_again),
+        cmocka_unit_test(a_thread_that_execs_becomes_the_process),
+        cmocka_unit_test(few_descriptors),
+        cmocka_unit_test(no_memory_for_rings),
+        cmocka_unit_test(rings_shrink_with_the_budget),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

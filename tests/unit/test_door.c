@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+#include "door_fake.h"
+
+static struct fake fake;
+
+static void open_all(void)
+{
+    fake_open(&fake);
+    assert_int_equal(session_open_doors(&fake.session), 0);
+}
+
+static void close_all(void)
+{
+    session_close_doors(&fake.session);
+    assert_null(arrivals_take(&fake.session.arrivals));
+    fake_close(&fake);
+}
+
+static struct pinject_slot *set_text(struct pinject_slot *slot, const char *exec, const char *cmdline, size_t size)
+{
+    slot->exec_size = (uint32_t)strlen(exec) + 1;
+    slot->cmdline_size = (uint32_t)size;
+    memcpy(slot->text, exec, slot->exec_size);
+    memcpy(slot->text + slot->exec_size, cmdline, size);
+    return slot;
+}
+
+static void *be_a_thread(void *argument)
+{
+    (void)argument;
+    int result = fake_ask(fake.session.segment, 7, PINJECT_THREAD);
+    fake_work();
+    return (void *)(intptr_t)result;
+}
+
+static void a_thread_has_events_when_it_starts(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    void *result;
+    open_all();
+    assert_int_equal(pthread_create(&thread, NULL, be_a_thread, NULL), 0);
+    pthread_join(thread, &result);
+    assert_int_equal((intptr_t)result, 0);
+    struct arrival *arrival = fake_arrival(&fake.session);
+    assert_int_equal(arrival->kind, PINJECT_THREAD);
+    assert_int_equal(arrival->pid, getpid());
+    assert_int_not_equal(arrival->tid, getpid());
+    assert_int_equal(arrival->result, 0);
+    assert_int_equal(arrival->pidfd, -1);
+    assert_true(arrival->answered_ns >= arrival->time_ns && arrival->time_ns >= fake.session.start_ns);
+    assert_non_null(arrival->events);
+    assert_non_null(arrival->events->ring);
+    assert_true(arrival->events->ids[0] != 0);
+    struct attach_value values[PLAN_EVENTS];
+    attach_read(arrival->events, values);
+    for (unsigned i = 0; i < fake.plan.count; i++)
+        if (fake.plan.events[i].nanoseconds)
+            assert_true(values[i].value >= 5000000);
+    fake_drop(arrival);
+    close_all();
+}
+
+static void a_process_tells_its_text_and_maps(void **state)
+{
+    (void)state;
+    open_all();
+    struct pinject_slot *slot = fake_claim(fake.session.segment, 200, PINJECT_PROCESS);
+    set_text(slot, "/bin/x y", "x\0-v\0", 5)->startup_ns = 1234;
+    fake_post(fake.session.segment, 200);
+    assert_int_equal(fake_answer(slot), 0);
+    struct arrival *arrival = fake_arrival(&fake.session);
+    assert_int_equal(arrival->kind, PINJECT_PROCESS);
+    assert_true(arrival->pidfd >= 0);
+    assert_true(arrival->startup_ns == 1234);
+    assert_string_equal(arrival->exec, "/bin/x y");
+    assert_int_equal(arrival->cmdline_size, 5);
+    assert_memory_equal(arrival->cmdline, "x\0-v\0", 5);
+    assert_non_null(strstr(arrival->maps, "test_door"));
+    assert_true(strncmp(arrival->comm, "test_door", 9) == 0);
+
+    /* Asked again, it is a new image of what is known. */
+    slot = fake_claim(fake.session.segment, 3, PINJECT_PROCESS);
+    set_text(slot, "/bin/y", "y", 1); /* no NUL: given one */
+    fake_post(fake.session.segment, 3);
+    assert_int_equal(fake_answer(slot), 0);
+    struct arrival *image = fake_arrival(&fake.session);
+    assert_int_equal(image->kind, PINJECT_IMAGE);
+    assert_null(image->events);
+    assert_int_equal(image->cmdline_size, 2);
+    assert_string_equal(image->cmdline, "y");
+    fake_drop(image);
+    fake_drop(arrival);
+    close_all();
+}
+
+static void a_cut_command_line_is_read_whole(void **state)
+{
+    (void)state;
+    open_all();
+    struct pinject_slot *slot = fake_claim(fake.session.segment, 0, PINJECT_PROCESS);
+    set_text(slot, "/bin/x", "cut", 3)->flags = PINJECT_REQUEST_TEXT_CUT;
+    fake_post(fake.session.segment, 0);
+    assert_int_equal(fake_answer(slot), 0);
+    struct arrival *arrival = fake_arrival(&fake.session);
+    assert_non_null(strstr(arrival->cmdline, "test_door"));
+    assert_int_equal(arrival->cmdline[arrival->cmdline_size - 1], '\0');
+    fake_drop(arrival);
+    close_all();
+}
+
+static void without_reply_the_slot_is_freed(void **state)
+{
+    (void)state;
+    open_all();
+    struct pinject_slot *slot = fake_claim(fake.session.segment, 255, PINJECT_REAPED);
+    slot->flags = PINJECT_REQUEST_NO_REPLY;
+    slot->pid = 4000000;
+    slot->tid = 0;
+    slot->status = 0x0900;
+    slot->utime_ns = 111;
+    slot->stime_ns = UINT64_MAX; /* cannot be */
+    fake_post(fake.session.segment, 255);
+    fake_await(slot, PINJECT_FREE);
+    struct arrival *arrival = fake_arrival(&fake.session);
+    assert_int_equal(arrival->kind, PINJECT_REAPED);
+    assert_int_equal(arrival->status, 0x0900);
+    assert_true(arrival->utime_ns == 0 && arrival->stime_ns == 0);
+    fake_drop(arrival);
+    close_all();
+}
+
+static void an_image_without_events_gets_them(void **state)
+{
+    (void)state;
+    open_all();
+    struct pinject_slot *slot = fake_claim(fake.session.segment, 1, PINJECT_IMAGE);
+    set_text(slot, "/bin/x", "x", 2)->flags = PINJECT_REQUEST_NO_REPLY;
+    fake_post(fake.session.segment, 1);
+    struct arrival *arrival = fake_arrival(&fake.session);
+    assert_int_equal(arrival->kind, PINJECT_PROCESS);
+    assert_non_null(arrival->events);
+    assert_non_null(arrival->maps);
+    fake_drop(arrival);
+    close_all();
+}
+
+static void a_snapshot_is_of_a_known_task(void **state)
+{
+    (void)state;
+    open_all();
+    assert_int_equal(fake_ask(fake.session.segment, 1, PINJECT_SNAPSHOT), -ESRCH);
+    struct arrival *arrival = fake_arrival(&fake.session);
+    assert_int_equal(arrival->result, -ESRCH);
+    fake_drop(arrival);
+    assert_int_equal(fake_ask(fake.session.segment, 2, PINJECT_FORK), 0);
+    struct arrival *fork = fake_arrival(&fake.session);
+    assert_true(fork->pidfd >= 0);
+    fake_work();
+    assert_int_equal(fake_ask(fake.session.segment, 3, PINJECT_SNAPSHOT), 0);
+    arrival = fake_arrival(&fake.session);
+    assert_non_null(arrival->values);
+    assert_true(arrival->values[0].enabled_ns > 0);
+    fake_drop(arrival);
+    fake_drop(fork);
+    close_all();
+}
+
+static void asked_twice_is_answered_twice(void **state)
+{
+    (void)state;
+    open_all();
+    assert_int_equal(fake_ask(fake.session.segment, 1, PINJECT_ARM), 0);
+    struct arrival *arrival = fake_arrival(&fake.session);
+    assert_int_equal(fake_ask(fake.session.segment, 1, PINJECT_ARM), 0);
+    session_close_doors(&fake.session);
+    assert_null(arrivals_take(&fake.session.arrivals));
+    fake_drop(arrival);
+    fake_close(&fake);
+}
+
+static void a_task_of_another_process_is_refused(void **state)
+{
+    (void)state;
+    open_all();
+    struct pinject_slot *slot = fake_claim(fake.session.segment, 1, PINJECT_THREAD);
+    slot->pid = getppid();
+    fake_post(fake.session.segment, 1);
+    assert_int_equal(fake_answer(slot), -ESRCH);
+    struct arrival *arrival = fake_arrival(&fake.session);
+    assert_int_equal(arrival->result, -ESRCH);
+    assert_null(arrival->events);
+    assert_true(fake.session.refused == 1);
+    fake_drop(arrival);
+    close_all();
+}
+
+static void nonsense_is_answered_and_counted(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t kind;
+        int32_t pid, tid, ppid;
+        uint32_t exec_size, cmdline_size;
+    } cases[] = {
+        {0, 1, 1, 1, 0, 0},
+        {8, 1, 1, 1, 0, 0},
+        {PINJECT_THREAD, 0, 1, 1, 0, 0},
+        {PINJECT_THREAD, 1, -1, 1, 0, 0},
+        {PINJECT_THREAD, 1, PINJECT_TASKS, 1, 0, 0},
+        {PINJECT_THREAD, INT32_MAX, 1, 1, 0, 0},
+        {PINJECT_THREAD, 1, 1, -1, 0, 0},
+        {PINJECT_PROCESS, 1, 1, 1, PINJECT_TEXT + 1, 0},
+        {PINJECT_PROCESS, 1, 1, 1, PINJECT_TEXT, 1},
+        {PINJECT_PROCESS, 1, 1, 1, 1, UINT32_MAX},
+        {PINJECT_IMAGE, 1, 1, 1, 3, 3}, /* no NUL behind the path */
+    };
+    enum { CASES = sizeof(cases) / sizeof(cases[0]) };
+    open_all();
+    for (unsigned i = 0; i < CASES; i++) {
+        struct pinject_slot *slot = fake_claim(fake.session.segment, i, cases[i].kind);
+        slot->pid = cases[i].pid;
+        slot->tid = cases[i].tid;
+        slot->ppid = cases[i].ppid;
+        slot->exec_size = cases[i].exec_size;
+        slot->cmdline_size = cases[i].cmdline_size;
+        memset(slot->text, 'x', sizeof(slot->text));
+        fake_post(fake.session.segment, i);
+        assert_int_equal(fake_answer(slot), -EINVAL);
+    }
+    assert_true(__atomic_load_n(&fake.session.malformed, __ATOMIC_RELAXED) == CASES);
+    close_all();
+}
+
+static void an_abandoned_request_still_gets_events(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    struct pinject_slot *slot = fake_claim(fake.session.segment, 9, PINJECT_FORK);
+    fake_post(fake.session.segment, 9);
+    fake_set_phase(slot, PINJECT_ABANDONED); /* nobody was there in time */
+    __atomic_store_n(&fake.session.segment->stalled, 1, __ATOMIC_RELAXED);
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    struct arrival *arrival = fake_arrival(&fake.session);
+    assert_non_null(arrival->events);
+    fake_await(slot, PINJECT_FREE);
+    assert_int_equal(__atomic_load_n(&fake.session.segment->stalled, __ATOMIC_RELAXED), 0);
+    fake_drop(arrival);
+    close_all();
+}
+
+static void a_bell_that_nobody_rang(void **state)
+{
+    (void)state;
+    open_all();
+    struct pinject_slot *slot = fake_claim(fake.session.segment, 100, PINJECT_FORK);
+    fake_set_phase(slot, PINJECT_POSTED);
+    assert_int_equal(fake_answer(slot), 0);
+    fake_drop(fake_arrival(&fake.session));
+    close_all();
+}
+
+static void slots_of_the_dead_are_freed(void **state)
+{
+    (void)state;
+    static const uint32_t phases[] = {PINJECT_CLAIMED, PINJECT_ANSWERED, PINJECT_TAKEN, 77};
+    fflush(NULL);
+    pid_t dead = fork();
+    if (dead == 0)
+        _exit(0);
+    assert_int_equal(waitpid(dead, NULL, 0), dead);
+    open_all();
+    struct pinject_slot *alive = fake_claim(fake.session.segment, 10, PINJECT_FORK);
+    for (unsigned i = 0; i < 4; i++) {
+        fake_claim(fake.session.segment, i, PINJECT_FORK)->owner = dead;
+        fake_set_phase(&fake.session.segment->slots[i], phases[i]);
+    }
+    for (unsigned i = 0; i < 4; i++)
+        fake_await(&fake.session.segment->slots[i], PINJECT_FREE);
+    assert_int_equal(PINJECT_STATE_PHASE(__atomic_load_n(&alive->state, __ATOMIC_RELAXED)), PINJECT_CLAIMED);
+    close_all();
+}
+
+static void who_comes_late_is_told(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    struct pinject_slot *slot = fake_claim(fake.session.segment, 5, PINJECT_FORK);
+    fake_set_phase(slot, PINJECT_POSTED); /* and died before it rang, or rings just now */
+    session_close_doors(&fake.session);
+    assert_int_equal(fake_answer(slot), -ECANCELED);
+    assert_int_equal(__atomic_load_n(&fake.session.segment->closed, __ATOMIC_SEQ_CST), 1);
+    fake_close(&fake);
+}
+
+/* Many threads, each on its own slots, all rung on any bell: every one is answered. */
+enum { ASKERS = 8, ROUNDS = 40 };
+
+static void *ask_often(void *argument)
+{
+    unsigned number = (unsigned)(uintptr_t)argument;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        struct pinject_slot *slot = fake_claim(fake.session.segment, number + 8 * (i % 4), PINJECT_THREAD);
+        fake_set_phase(slot, PINJECT_POSTED);
+        fake_ring(fake.session.segment, number + i, number + 8 * (i % 4));
+        assert_int_equal(fake_answer(slot), 0);
+    }
+    return NULL;
+}
+
+static void all_are_answered(void **state)
+{
+    (void)state;
+    pthread_t threads[ASKERS];
+    unsigned got = 0;
+    open_all();
+    for (unsigned i = 0; i < ASKERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_often, (void *)(uintptr_t)i), 0);
+    for (unsigned i = 0; i < ASKERS; i++)
+        pthread_join(threads[i], NULL);
+    session_close_doors(&fake.session);
+    for (struct arrival *at = arrivals_take(&fake.session.arrivals), *next; at; at = next, got++) {
+        next = at->next;
+        fake_drop(at);
+    }
+    /* A thread that asked again has its events already. */
+    assert_int_equal(got, ASKERS);
+    fake_close(&fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_thread_has_events_when_it_starts),
+        cmocka_unit_test(a_process_tells_its_text_and_maps),
+        cmocka_unit_test(a_cut_command_line_is_read_whole),
+        cmocka_unit_test(without_reply_the_slot_is_freed),
+        cmocka_unit_test(an_image_without_events_gets_them),
+        cmocka_unit_test(a_snapshot_is_of_a_known_task),
+        cmocka_unit_test(asked_twice_is_answered_twice),
+        cmocka_unit_test(a_task_of_another_process_is_refused),
+        cmocka_unit_test(nonsense_is_answered_and_counted),
+        cmocka_unit_test(an_abandoned_request_still_gets_events),
+        cmocka_unit_test(a_bell_that_nobody_rang),
+        cmocka_unit_test(slots_of_the_dead_are_freed),
+        cmocka_unit_test(who_comes_late_is_told),
+        cmocka_unit_test(all_are_answered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

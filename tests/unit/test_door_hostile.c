@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* The segment while somebody writes whatever he likes into it: the doors go on, and serve who behaves. */
+#include "door_fake.h"
+
+enum { WRITERS = 2, STROKES = 60000, VICTIM = 250 };
+
+static struct fake fake;
+
+struct writer {
+    pthread_t thread;
+    uint64_t random;
+};
+
+static uint64_t next_random(struct writer *writer)
+{
+    writer->random ^= writer->random << 13;
+    writer->random ^= writer->random >> 7;
+    writer->random ^= writer->random << 17;
+    return writer->random;
+}
+
+/* Small numbers and limits are more dangerous than any number. */
+static uint32_t next_word(struct writer *writer)
+{
+    static const uint32_t nasty[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 255, 3967, 3968, 3969, 4096, PINJECT_TASKS, INT32_MAX, UINT32_MAX};
+    uint64_t random = next_random(writer);
+    if (random & 0x300)
+        return nasty[(random >> 16) % (sizeof(nasty) / sizeof(nasty[0]))];
+    return random & 0x400 ? (uint32_t)getpid() : (uint32_t)(random >> 32);
+}
+
+static void strike(struct writer *writer)
+{
+    struct pinject_segment *segment = fake.session.segment;
+    unsigned number = (unsigned)(next_random(writer) % VICTIM);
+    struct pinject_slot *slot = &segment->slots[number];
+    uint32_t *words = (uint32_t *)slot;
+    for (unsigned i = 1; i < 32; i++)
+        __atomic_store_n(&words[i], next_word(writer), __ATOMIC_RELAXED);
+    __atomic_store_n(&words[32 + next_random(writer) % 990], next_word(writer), __ATOMIC_RELAXED);
+    uint64_t random = next_random(writer);
+    uint32_t state = random & 0xf000 ? PINJECT_STATE(random >> 40, PINJECT_POSTED) : (uint32_t)(random >> 32);
+    __atomic_store_n(&words[0], state, __ATOMIC_RELEASE);
+    struct pinject_bell *bell = &segment->bells[random % segment->bells_used];
+    __atomic_store_n(&bell->pending[(random >> 8) % 4], random * 31, __ATOMIC_RELAXED);
+    __atomic_store_n(&bell->sleeping, (uint32_t)random & 1, __ATOMIC_RELAXED);
+    fake_ring(segment, (unsigned)random, number);
+}
+
+static void *strike_often(void *argument)
+{
+    struct writer *writer = argument;
+    for (int i = 0; i < STROKES; i++)
+        strike(writer);
+    return NULL;
+}
+
+static void *be_honest(void *argument)
+{
+    (void)argument;
+    return (void *)(intptr_t)fake_ask(fake.session.segment, VICTIM, PINJECT_THREAD);
+}
+
+static bool drop_all(pid_t honest)
+{
+    bool found = false;
+    for (struct arrival *at = arrivals_take(&fake.session.arrivals), *next; at; at = next) {
+        next = at->next;
+        assert_in_range(at->kind, PINJECT_PROCESS, PINJECT_REAPED);
+        found |= at->kind == PINJECT_THREAD && at->events && at->tid != honest;
+        fake_drop(at);
+    }
+    return found;
+}
+
+static void doors_survive(void **state)
+{
+    (void)state;
+    struct writer writers[WRITERS];
+    fake_open(&fake);
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    for (unsigned i = 0; i < WRITERS; i++) {
+        writers[i].random = UINT64_C(0x9e3779b97f4a7c15) * (i + 1);
+        assert_int_equal(pthread_create(&writers[i].thread, NULL, strike_often, &writers[i]), 0);
+    }
+    bool served = false;
+    for (unsigned i = 0; i < 20; i++) {
+        pthread_t honest;
+        void *result;
+        assert_int_equal(pthread_create(&honest, NULL, be_honest, NULL), 0);
+        pthread_join(honest, &result);
+        assert_int_equal((intptr_t)result, 0);
+        served |= drop_all(getpid());
+    }
+    for (unsigned i = 0; i < WRITERS; i++)
+        pthread_join(writers[i].thread, NULL);
+    session_close_doors(&fake.session);
+    drop_all(0);
+    assert_true(served);
+    assert_true(fake.session.malformed > 0);
+    assert_true(fake.session.ring_bytes == 0);
+    fake_close(&fake);
+}
+
+static void a_header_overwritten_is_not_believed(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    char path[PINJECT_PATH];
+    memcpy(path, fake.session.segment->path, sizeof(path));
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    struct pinject_segment *segment = fake.session.segment;
+    memset(segment, 0xff, offsetof(struct pinject_segment, closed));
+    segment->bells_used = 1;
+    assert_int_equal(fake_ask(segment, 0, PINJECT_FORK), 0);
+    session_close_doors(&fake.session);
+    drop_all(0);
+    fake_close(&fake);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(doors_survive),
+        cmocka_unit_test(a_header_overwritten_is_not_believed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "door_fake.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static struct fake fake;
+
+static void segment_is_private_and_complete(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    const struct pinject_segment *segment = fake.session.segment;
+    struct stat file, namespace;
+    assert_int_equal(stat(segment->path, &file), 0);
+    assert_string_equal(segment->path, fake.session.path);
+    assert_int_equal(file.st_mode & 07777, 0600);
+    assert_int_equal(file.st_size, sizeof(*segment));
+    assert_true(file.st_blocks * 512 >= (off_t)sizeof(*segment)); /* no touch of a page can fail */
+    assert_int_equal(stat("/proc/self/ns/pid", &namespace), 0);
+    assert_true(segment->pid_namespace == namespace.st_ino);
+    assert_true(segment->magic == PINJECT_WIRE_MAGIC);
+    assert_int_equal(segment->version, PINJECT_WIRE_VERSION);
+    assert_int_equal(segment->size, sizeof(*segment));
+    assert_int_equal(segment->collector, getpid());
+    assert_in_range(segment->bells_used, 1, PINJECT_BELLS);
+    assert_string_equal(segment->preload, "/nowhere/libpinject.so");
+    for (unsigned i = 0; i < PINJECT_CPUS; i++)
+        assert_true(segment->bell_of_cpu[i] < segment->bells_used);
+    assert_true(fcntl(fake.session.segment_fd, F_GETFD) & FD_CLOEXEC);
+    char path[PINJECT_PATH];
+    memcpy(path, segment->path, sizeof(path));
+    fake_close(&fake);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+static void two_sessions_differ(void **state)
+{
+    (void)state;
+    static struct fake other;
+    fake_open(&fake);
+    fake_open(&other);
+    assert_string_not_equal(fake.session.path, other.session.path);
+    assert_memory_not_equal(fake.session.id, other.session.id, sizeof(fake.session.id));
+    fake_close(&other);
+    fake_close(&fake);
+}
+
+static void flags_follow_the_settings(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    assert_int_equal(fake.session.segment->flags, PINJECT_SESSION_ALL | PINJECT_SESSION_REAPED);
+    session_release(&fake.session);
+    fake.settings.follow = PINJECT_SESSION_PTHREAD;
+    assert_int_equal(session_init(&fake.session, &fake.settings, &fake.plan, "/x"), 0);
+    assert_int_equal(fake.session.segment->flags, PINJECT_SESSION_PTHREAD | PINJECT_SESSION_SNAPSHOT);
+    fake_close(&fake);
+}
+
+static void limits_are_raised_and_restored(void **state)
+{
+    (void)state;
+    struct rlimit old, low, now;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+    low = (struct rlimit){100, old.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+    fake_open(&fake);
+    getrlimit(RLIMIT_NOFILE, &now);
+    assert_true(now.rlim_cur == old.rlim_max);
+    assert_true(fake.session.fd_limit == old.rlim_max);
+    session_restore_limits(&fake.session);
+    getrlimit(RLIMIT_NOFILE, &now);
+    assert_int_equal(now.rlim_cur, 100);
+    fake_close(&fake);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+}
+
+static void a_path_too_long_is_refused(void **state)
+{
+    (void)state;
+    static char path[PINJECT_PATH + 100];
+    memset(path, 'x', sizeof(path) - 1);
+    struct settings settings = {.frequency = 999};
+    assert_int_equal(plan_init(&fake.plan, &settings), 0);
+    check_capture();
+    int status = session_init(&fake.session, &settings, &fake.plan, path);
+    assert_non_null(strstr(check_captured(), "too long"));
+    assert_int_equal(status, -ENAMETOOLONG);
+    assert_int_equal(fake.session.segment_fd, -1);
+    plan_release(&fake.plan);
+}
+
+/* No file may be as large as the segment: as on a full file system. */
+static void check_full(void)
+{
+    struct settings settings = {.frequency = 999};
+    struct rlimit none = {4096, 4096};
+    static struct session session;
+    signal(SIGXFSZ, SIG_IGN);
+    MUST(plan_init(&fake.plan, &settings) == 0);
+    MUST(setrlimit(RLIMIT_FSIZE, &none) == 0);
+    setenv("TMPDIR", "/nowhere", 1);
+    int ends[2];
+    MUST(pipe(ends) == 0 && dup2(ends[1], 2) == 2);
+    MUST(session_init(&session, &settings, &fake.plan, "/x") == -EFBIG);
+    char text[4096] = "";
+    MUST(read(ends[0], text, sizeof(text) - 1) > 0);
+    MUST(strstr(text, "/dev/shm") && strstr(text, "/nowhere: No such file") && strstr(text, "set TMPDIR"));
+}
+
+static void a_full_disk_is_told(void **state)
+{
+    (void)state;
+    fake_unprivileged(check_full);
+}
+
+static void doors_open_and_close_again(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(session_open_doors(&fake.session), 0);
+        session_close_doors(&fake.session);
+    }
+    session_close_doors(&fake.session);
+    assert_int_equal(fake.session.segment->closed, 1);
+    fake_close(&fake);
+    session_release(&fake.session);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(segment_is_private_and_complete),
+        cmocka_unit_test(two_sessions_differ),
+        cmocka_unit_test(flags_follow_the_settings),
+        cmocka_unit_test(limits_are_raised_and_restored),
+        cmocka_unit_test(a_path_too_long_is_refused),
+        cmocka_unit_test(a_full_disk_is_told),
+        cmocka_unit_test(doors_open_and_close_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
