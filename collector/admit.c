@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/* Arrivals: new tasks, new images, news of ended children. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/tasks.h"
+
+/* How long an ended process waits for further news once its parent has waited for it. */
+enum { WAITED_HOLD_NS = 20 * 1000 * 1000 };
+/* How long an arrival waits for the one that it refers to. */
+enum { UNKNOWN_WAIT_NS = 15 * 1000 * 1000 };
+
+static struct task *new_task(struct tasks *tasks, struct arrival *arrival)
+{
+    struct task *task = calloc(1, sizeof(*task));
+    if (!task)
+        return NULL;
+    struct attached *events = arrival->events;
+    task->events = events;
+    task->ring_fd = -1;
+    task->pid = arrival->pid;
+    task->tid = arrival->tid;
+    task->ppid = arrival->ppid;
+    task->parent_tid = arrival->parent_tid;
+    task->kind = arrival->kind;
+    task->start_ns = arrival->time_ns;
+    task->flushed_ns = tasks->now_ns;
+    task->startup_ns = arrival->startup_ns;
+    task->armed = arrival->kind == PINJECT_ARM;
+    task->counted_only = !events->ring;
+    task->ring_error = events->ring_error;
+    task->name_known = !task->armed; /* what comes before the exec's record waits for it */
+    memcpy(task->ids, events->ids, sizeof(task->ids));
+    buffer_init(&task->backlog);
+    if (events->ring)
+        pinject_ring_init(&task->ring, events->ring, (const char *)events->ring + sysconf(_SC_PAGESIZE), events->ring_size);
+    arrival->events = NULL;
+    return task;
+}
+
+/* The net under the tree of a bare session, which nobody waits for: counts what its first process and all its descendants use. */
+static void open_tree_clock(struct tasks *tasks, const struct arrival *arrival)
+{
+    struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+                                   .size = sizeof(attr),
+                                   .config = PERF_COUNT_SW_TASK_CLOCK,
+                                   .inherit = 1,
+                                   .exclude_kernel = tasks->plan->exclude_kernel};
+    tasks->tree_fd = (int)syscall(SYS_perf_event_open, &attr, arrival->tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    tasks->tree_startup_ns = arrival->startup_ns;
+}
+
+static void set_root(struct tasks *tasks, struct process *process, const struct arrival *arrival)
+{
+    bool first = !tasks->root && tasks->session->settings->bare && arrival->kind == PINJECT_PROCESS;
+    if (first) {
+        tasks->root = process->pid;
+        open_tree_clock(tasks, arrival);
+    }
+    if (process->pid == tasks->root && !tasks->root_process && process->pid == arrival->tid) {
+        process->root = true;
+        tasks->root_process = process;
+    }
+}
+
+/* A fork runs on a copy of what its parent was at that moment. */
+static int copy_parent(struct tasks *tasks, struct process *process, const struct arrival *arrival)
+{
+    struct process *parent = tasks_find_process(tasks, arrival->ppid);
+    if (!parent)
+        return 0;
+    tasks_drain_process(tasks, parent);
+    process->program = program_get(parent->program);
+    return space_fork(&parent->space, arrival->time_ns, &process->space);
+}
+
+/* The process of a first thread. */
+static struct process *new_process(struct tasks *tasks, struct arrival *arrival)
+{
+    struct process *old = tasks_find_process(tasks, arrival->pid);
+    if (old && old->leader && !old->leader->live)
+        tasks_finish_process(tasks, old); /* the number is used again */
+    struct process *process = tasks_add_process(tasks, arrival->pid, arrival->ppid, arrival->time_ns);
+    int error = 0;
+    if (!process)
+        return NULL;
+    process->pidfd = arrival->pidfd;
+    arrival->pidfd = -1;
+    set_root(tasks, process, arrival);
+    if (arrival->kind == PINJECT_FORK)
+        error = copy_parent(tasks, process, arrival);
+    if (arrival->kind == PINJECT_PROCESS) {
+        process->program = program_new(arrival->exec, arrival->cmdline, arrival->cmdline_size);
+        error = arrival->maps ? space_add_maps(&process->space, arrival->maps, arrival->time_ns) : 0;
+    }
+    if (error)
+        unseen_add(&tasks->unseen, "mappings were dropped: the collector is out of memory", arrival->comm, 1, 0);
+    return process;
+}
+
+/* The name at the start: told, or that of the creator. */
+static void set_comm(struct tasks *tasks, struct task *task, const struct arrival *arrival)
+{
+    const struct task *creator = arrival->comm[0] ? NULL : tasks_find(tasks, arrival->parent_tid);
+    const struct process *parent = tasks_find_process(tasks, arrival->kind == PINJECT_THREAD ? arrival->pid : arrival->ppid);
+    if (!arrival->comm[0] && !creator && parent)
+        creator = parent->leader;
+    snprintf(task->comm, sizeof(task->comm), "%.15s", creator ? creator->comm : arrival->comm);
+}
+
+static void refused(struct tasks *tasks, const struct arrival *arrival)
+{
+    char reason[160];
+    const char *what = arrival->kind == PINJECT_THREAD ? "thread" : "process";
+    snprintf(reason, sizeof(reason), "%s refused by the kernel: %s", what, strerror(arrival->result < 0 ? -arrival->result : EIO));
+    unseen_add(&tasks->unseen, reason, arrival->comm, 1, 0);
+    struct process *process = tasks_find_process(tasks, arrival->pid);
+    if (process)
+        process->incomplete = true;
+}
+
+static void give_back(struct tasks *tasks, struct arrival *arrival)
+{
+    unseen_add(&tasks->unseen, "dropped: the collector is out of memory", arrival->comm, 1, 0);
+    attach_retire(tasks->session, arrival->events);
+    attach_free(arrival->events);
+    arrival->events = NULL;
+}
+
+static void admit(struct tasks *tasks, struct arrival *arrival)
+{
+    unseen_arrived(&tasks->unseen, arrival->tid);
+    if (!arrival->events) {
+        if (arrival->result != -EEXIST)
+            refused(tasks, arrival);
+        return;
+    }
+    struct task *same = tasks_find(tasks, arrival->tid);
+    if (same) /* its end is about to be seen */
+        tasks_task_ended(tasks, same, true);
+    bool first = arrival->kind != PINJECT_THREAD;
+    struct process *process = first ? new_process(tasks, arrival) : tasks_find_process(tasks, arrival->pid);
+    if (!process)
+        process = tasks_add_process(tasks, arrival->pid, arrival->ppid, arrival->time_ns);
+    struct task *task = process ? new_task(tasks, arrival) : NULL;
+    if (!task) {
+        if (process && first)
+            tasks_remove_process(tasks, process);
+        give_back(tasks, arrival);
+        return;
+    }
+    set_comm(tasks, task, arrival);
+    tasks_link(tasks, task, process);
+    if (first)
+        process->leader = process->main = task;
+    if (task->armed)
+        return;
+    tasks_count(tasks, task);
+    struct image *image = tasks_add_image(task, task->start_ns, task->comm, process->program);
+    if (image && process->program && process->program->cmdline)
+        image->named = true;
+    tasks_begin_file(tasks, task);
+    tasks_introduce(tasks, task, task->start_ns);
+}
+
+/* The parent's wait for a process that is not, or not any more, in the table. */
+static void waited_for_unknown(struct tasks *tasks, struct process *parent, const struct arrival *arrival)
+{
+    if (parent)
+        tasks_drain_process(tasks, parent);
+    struct unseen_child *child = unseen_find(&tasks->unseen, arrival->pid);
+    if (child && child->time_ns <= arrival->time_ns) {
+        child->ended = true;
+        child->cpu_ns = arrival->utime_ns + arrival->stime_ns;
+    }
+}
+
+static void waited(struct tasks *tasks, const struct arrival *arrival)
+{
+    struct process *process = tasks_find_process(tasks, arrival->pid);
+    struct process *parent = tasks_find_process(tasks, arrival->ppid);
+    uint64_t used = arrival->utime_ns + arrival->stime_ns;
+    if (!parent && process)
+        parent = tasks_find_process(tasks, process->ppid);
+    if (parent && parent != process)
+        parent->children_ns += used;
+    if (!process || process->start_ns > arrival->time_ns || process->waited) {
+        waited_for_unknown(tasks, parent, arrival);
+        return;
+    }
+    process_set_waited(process, arrival->status, used);
+    if (process->held && process->deadline_ns > tasks->now_ns + WAITED_HOLD_NS)
+        process->deadline_ns = tasks->now_ns + WAITED_HOLD_NS;
+}
+
+/* The task that ARRIVAL, of a task that has events, is about. */
+static struct task *find_of_image(struct tasks *tasks, const struct arrival *arrival)
+{
+    struct task *task = tasks_find(tasks, arrival->tid);
+    struct process *process = tasks_find_process(tasks, arrival->pid);
+    if (process && arrival->tid == arrival->pid) {
+        if (task)
+            tasks_drain(tasks, task);
+        else
+            tasks_drain_process(tasks, process); /* a thread may have become the process */
+        task = process->main ? process->main : process->leader;
+    }
+    if (task && task->live)
+        tasks_drain(tasks, task);
+    return task;
+}
+
+/* Is the one known that ARRIVAL refers to? */
+static bool is_ready(const struct tasks *tasks, const struct arrival *arrival)
+{
+    switch (arrival->kind) {
+    case PINJECT_FORK:
+        return tasks_find_process(tasks, arrival->ppid);
+    case PINJECT_THREAD:
+    case PINJECT_IMAGE:
+    case PINJECT_SNAPSHOT:
+    case PINJECT_REAPED:
+        return tasks_find_process(tasks, arrival->pid);
+    default:
+        return true;
+    }
+}
+
+static void act(struct tasks *tasks, struct arrival *arrival)
+{
+    struct task *task;
+    switch (arrival->kind) {
+    case PINJECT_PROCESS:
+    case PINJECT_FORK:
+    case PINJECT_THREAD:
+    case PINJECT_ARM:
+        admit(tasks, arrival);
+        break;
+    case PINJECT_IMAGE:
+        task = find_of_image(tasks, arrival);
+        if (task)
+            tasks_image_arrived(tasks, task, arrival);
+        break;
+    case PINJECT_SNAPSHOT:
+        task = arrival->result ? NULL : tasks_find(tasks, arrival->tid);
+        if (task)
+            tasks_snapshot_arrived(tasks, task, arrival);
+        break;
+    case PINJECT_REAPED:
+        waited(tasks, arrival);
+        break;
+    default:
+        break;
+    }
+    attach_free(arrival->events); /* NULL unless nobody wanted them */
+    arrival->events = NULL;
+    arrival_free(arrival);
+}
+
+static void let_wait(struct tasks *tasks, struct arrival *arrival)
+{
+    struct waiting *waiting = tasks->closing ? NULL : malloc(sizeof(*waiting));
+    if (!waiting) {
+        act(tasks, arrival);
+        return;
+    }
+    *waiting = (struct waiting){.arrival = arrival, .deadline_ns = tasks->now_ns + UNKNOWN_WAIT_NS};
+    struct waiting **at = &tasks->waiting;
+    while (*at && (*at)->arrival->time_ns <= arrival->time_ns)
+        at = &(*at)->next;
+    waiting->next = *at;
+    *at = waiting;
+}
+
+/* Again from the start after each that acted: another one may have waited for it. */
+static void retry_waiting(struct tasks *tasks)
+{
+    for (struct waiting **at = &tasks->waiting; *at;) {
+        struct waiting *waiting = *at;
+        if (!tasks->closing && waiting->deadline_ns > tasks->now_ns && !is_ready(tasks, waiting->arrival)) {
+            at = &waiting->next;
+            continue;
+        }
+        *at = waiting->next;
+        act(tasks, waiting->arrival);
+        free(waiting);
+        at = &tasks->waiting;
+    }
+}
+
+/* By time, those of the same time as they came. Nearly sorted as it comes. */
+static struct arrival *sort(struct arrival *arrivals)
+{
+    struct arrival *sorted = NULL, *last = NULL;
+    while (arrivals) {
+        struct arrival *arrival = arrivals;
+        struct arrival **at = last && last->time_ns <= arrival->time_ns ? &last->next : &sorted;
+        arrivals = arrival->next;
+        while (*at && (*at)->time_ns <= arrival->time_ns)
+            at = &(*at)->next;
+        arrival->next = *at;
+        *at = arrival;
+        last = arrival;
+    }
+    return sorted;
+}
+
+void tasks_arrive(struct tasks *tasks, struct arrival *arrivals)
+{
+    arrivals = sort(arrivals);
+    while (arrivals) {
+        struct arrival *arrival = arrivals;
+        arrivals = arrival->next;
+        arrival->next = NULL;
+        tasks->arrivals++;
+        if (is_ready(tasks, arrival))
+            act(tasks, arrival);
+        else
+            let_wait(tasks, arrival);
+    }
+    retry_waiting(tasks);
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/collect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collector/tasks.h"
+#include "common/report.h"
+
+enum {
+    EVENTS = 256,
+    SWEEP_NS = 100 * 1000 * 1000,
+    GRACE_NS = 500 * 1000 * 1000,  /* for tasks that are ending when the root has ended */
+    LINGER_NS = 300 * 1000 * 1000, /* bare: without any task; a child of posix_spawn may be on its way */
+};
+#define NOBODY_NS 10000000000ull /* bare: nobody came at all */
+
+struct collect {
+    const struct collect_args *args;
+    struct tasks tasks;
+    int epoll;
+    uint64_t swept_ns;
+    uint64_t alone_ns;       /* bare: since when there is no task; 0: there is one */
+    unsigned interrupts;
+    bool stop;               /* a signal ends a bare session */
+    bool root_ended;
+    int root_status;
+    struct rusage tree;
+};
+
+void collect_outcome_release(struct collect_outcome *outcome)
+{
+    for (unsigned i = 0; i < outcome->unseen_count; i++) {
+        free((char *)outcome->unseen[i].reason);
+        free((char *)outcome->unseen[i].comm);
+    }
+    free(outcome->unseen);
+    outcome->unseen = NULL;
+    outcome->unseen_count = 0;
+}
+
+/* ---- Signals ---- */
+
+/*
+ * What the terminal sends reaches the command without us, and so does what a process of the tree sends to its whole group. A signal that
+ * was sent to us alone is meant for the command.
+ */
+static void take_signal(struct collect *collect, const struct signalfd_siginfo *info)
+{
+    pid_t sender = (pid_t)info->ssi_pid, root = collect->args->root;
+    bool ends = info->ssi_signo == SIGTERM || info->ssi_signo == SIGHUP;
+    collect->interrupts++;
+    if (!root)
+        collect->stop = true;
+    if (!root || collect->root_ended || !ends || info->ssi_code > 0 || tasks_find_process(&collect->tasks, sender))
+        return;
+    if (collect->args->root_pidfd >= 0)
+        syscall(SYS_pidfd_send_signal, collect->args->root_pidfd, (int)info->ssi_signo, NULL, 0);
+}
+
+static void take_signals(struct collect *collect)
+{
+    struct signalfd_siginfo info;
+    while (read(collect->args->signal_fd, &info, sizeof(info)) == sizeof(info))
+        take_signal(collect, &info);
+}
+
+/* ---- The root ---- */
+
+static uint64_t rusage_ns(const struct rusage *usage)
+{
+    uint64_t us = (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000u;
+    return (us + (uint64_t)usage->ru_utime.tv_usec + (uint64_t)usage->ru_stime.tv_usec) * 1000u;
+}
+
+static void check_root(struct collect *collect)
+{
+    int status = 0;
+    struct tasks *tasks = &collect->tasks;
+    if (!collect->args->root || collect->root_ended)
+        return;
+    pid_t got = wait4(collect->args->root, &status, WNOHANG, &collect->tree);
+    if (got == 0 || (got < 0 && errno == EINTR))
+        return;
+    collect->root_ended = true;
+    if (collect->args->root_pidfd >= 0)
+        epoll_ctl(collect->epoll, EPOLL_CTL_DEL, collect->args->root_pidfd, NULL);
+    struct process *process = tasks_find_process(tasks, collect->args->root);
+    if (got > 0 && process)
+        process_set_waited(process, status, rusage_ns(&collect->tree));
+    if (got < 0 && process) /* somebody ignores SIGCHLD for us */
+        process_ask_status(process);
+    collect->root_status = got > 0 ? status : process && process->status_known ? process->status : 0;
+}
+
+static void admit_root(struct collect *collect)
+{
+    const struct collect_args *args = collect->args;
+    struct tasks *tasks = &collect->tasks;
+    struct arrival *arrival = args->root_events ? calloc(1, sizeof(*arrival)) : NULL;
+    tasks->root = args->root;
+    if (!arrival) {
+        unseen_add(&tasks->unseen, "the command itself: refused by the kernel", "", 1, 0);
+        if (args->root_events) {
+            attach_retire(args->session, args->root_events);
+            attach_free(args->root_events);
+        }
+        return;
+    }
+    *arrival = (struct arrival){.kind = PINJECT_ARM,
+                                .pid = args->root,
+                                .tid = args->root,
+                                .ppid = getpid(),
+                                .time_ns = args->root_start_ns,
+                                .startup_ns = args->root_startup_ns,
+                                .events = args->root_events,
+                                .pidfd = args->root_pidfd < 0 ? -1 : fcntl(args->root_pidfd, F_DUPFD_CLOEXEC, 0)};
+    tasks_arrive(tasks, arrival);
+}
+
+/* ---- The loop ---- */
+
+static int watch(struct collect *collect, int fd, void *tag)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = tag};
+    if (fd < 0)
+        return 0;
+    return epoll_ctl(collect->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static void take_event(struct collect *collect, const struct epoll_event *event)
+{
+    struct task *task = event->data.ptr;
+    if (!task->live)
+        return;
+    /* Without a ring it is a pidfd, readable at the end. */
+    if (event->events & (EPOLLHUP | EPOLLERR) || !task->events->ring)
+        tasks_task_ended(&collect->tasks, task, true);
+    else
+        tasks_drain(&collect->tasks, task);
+}
+
+/* One round; how many news there were. */
+static int run_round(struct collect *collect, int timeout_ms)
+{
+    struct epoll_event events[EVENTS];
+    struct tasks *tasks = &collect->tasks;
+    int count = epoll_wait(collect->epoll, events, EVENTS, timeout_ms);
+    count = count < 0 ? 0 : count;
+    tasks->now_ns = tasks_now_ns();
+    /* Before the ends of this round: who has ended may have told something first. */
+    struct arrival *arrivals = arrivals_take(&collect->args->session->arrivals);
+    if (arrivals || tasks->waiting)
+        tasks_arrive(tasks, arrivals);
+    bool root = false;
+    for (int i = 0; i < count; i++) {
+        const void *tag = events[i].data.ptr;
+        root |= tag == &collect->args->root_pidfd;
+        if (tag == &collect->args->signal_fd)
+            take_signals(collect);
+        else if (tag != &collect->args->root_pidfd && tag != &collect->args->session)
+            take_event(collect, &events[i]);
+    }
+    if (tasks->now_ns - collect->swept_ns >= SWEEP_NS) {
+        collect->swept_ns = tasks->now_ns;
+        tasks_sweep(tasks);
+        root = true;
+    }
+    if (root)
+        check_root(collect);
+    tasks_bury(tasks);
+    return count + (arrivals != NULL);
+}
+
+static int timeout_ms(const struct collect *collect)
+{
+    uint64_t now = tasks_now_ns(), next = collect->swept_ns + SWEEP_NS;
+    if (collect->tasks.waiting)
+        return 2;
+    return next > now ? (int)((next - now) / 1000000u) + 1 : 0;
+}
+
+/* Bare: has everybody gone, or did nobody come? */
+static bool is_deserted(struct collect *collect)
+{
+    const struct tasks *tasks = &collect->tasks;
+    if (!tasks->arrivals)
+        return tasks->now_ns - collect->args->session->start_ns > NOBODY_NS;
+    if (tasks->live_count || tasks->waiting)
+        collect->alone_ns = 0;
+    else if (!collect->alone_ns)
+        collect->alone_ns = tasks->now_ns;
+    return collect->alone_ns && tasks->now_ns - collect->alone_ns > LINGER_NS;
+}
+
+static bool is_bell_rung(const struct pinject_segment *segment)
+{
+    for (unsigned bell = 0; bell < segment->bells_used && bell < PINJECT_BELLS; bell++)
+        for (unsigned i = 0; i < PINJECT_SLOTS / 64; i++)
+            if (__atomic_load_n(&segment->bells[bell].pending[i], __ATOMIC_RELAXED))
+                return true;
+    return false;
+}
+
+/* Is a task there whose process has ended? Its HUP is on its way. */
+static bool is_somebody_ending(const struct tasks *tasks)
+{
+    for (const struct task *task = tasks->live; task; task = task->live_next)
+        if (process_is_dead(task->process))
+            return true;
+    return false;
+}
+
+/* The root has ended: what ends with it is let in, who stays is not waited for. */
+static void grace(struct collect *collect)
+{
+    struct tasks *tasks = &collect->tasks;
+    uint64_t end = tasks_now_ns() + GRACE_NS;
+    unsigned interrupts = collect->interrupts;
+    /* A second one: the first was for the command. */
+    while (tasks_now_ns() < end && (collect->interrupts == interrupts || collect->interrupts < 2)) {
+        int news = run_round(collect, 1);
+        if (!news && !tasks->waiting && !is_bell_rung(collect->args->session->segment) && !is_somebody_ending(tasks))
+            break;
+    }
+    tasks->root_ended = true;
+}
+
+static void run_loop(struct collect *collect)
+{
+    if (collect->args->root) {
+        while (!collect->root_ended)
+            run_round(collect, timeout_ms(collect));
+        grace(collect);
+        return;
+    }
+    while (!collect->stop && !is_deserted(collect))
+        run_round(collect, timeout_ms(collect));
+}
+
+/* ---- What came out ---- */
+
+static void add_ledger(struct collect *collect)
+{
+    const struct session *session = collect->args->session;
+    const struct pinject_segment *segment = session->segment;
+    struct unseen *unseen = &collect->tasks.unseen;
+    unseen_add(unseen, "began before the collector answered: its first moments are missing", "",
+               __atomic_load_n(&segment->unanswered, __ATOMIC_RELAXED), 0);
+    unseen_add(unseen, "found no free slot to ask for events", "", __atomic_load_n(&segment->dropped, __ATOMIC_RELAXED), 0);
+    unseen_add(unseen, "in another pid namespace", "", __atomic_load_n(&segment->foreign, __ATOMIC_RELAXED), 0);
+    unseen_add(unseen, "request that made no sense", "", __atomic_load_n(&session->malformed, __ATOMIC_RELAXED), 0);
+    unseen_add(unseen, "damaged ring or record", "", collect->tasks.broken_rings, 0);
+}
+
+/*
+ * The kernel's accounting of the tree: the root's rusage, or the inherited clock of a bare session. A rusage knows only who was waited
+ * for, a clock does not know the ends of processes: both are completed by what we know.
+ */
+static uint64_t tree_cpu_ns(const struct collect *collect)
+{
+    const struct tasks *tasks = &collect->tasks;
+    uint64_t clock, cpu = rusage_ns(&collect->tree) + tasks->orphans_ns;
+    if (!collect->args->root) {
+        if (tasks->tree_fd < 0 || read(tasks->tree_fd, &clock, sizeof(clock)) != sizeof(clock))
+            return 0;
+        return clock + tasks->tree_startup_ns + tasks->exit_ns;
+    }
+    if (!cpu)
+        return 0;
+    uint64_t more = tasks->attributed_ns > cpu ? tasks->attributed_ns - cpu : 0;
+    return cpu + (more < tasks->unwaited_ns ? more : tasks->unwaited_ns);
+}
+
+static uint64_t own_cpu_ns(void)
+{
+    struct timespec used = {0};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+static void fill_outcome(struct collect *collect, struct collect_outcome *outcome)
+{
+    const struct tasks *tasks = &collect->tasks;
+    const struct process *root = tasks->root_process;
+    *outcome = (struct collect_outcome){.root_ended = collect->root_ended,
+                                        .root_status = collect->root_status,
+                                        .tree = collect->tree,
+                                        .tasks = tasks->seen,
+                                        .processes = tasks->processes,
+                                        .threads = tasks->threads,
+                                        .active_max = tasks->active_max,
+                                        .alive = tasks->alive,
+                                        .counted_only = tasks->counted_only,
+                                        .without_sample = tasks->without_sample,
+                                        .cpu_ns = tree_cpu_ns(collect),
+                                        .attributed_ns = tasks->attributed_ns,
+                                        .collector_ns = own_cpu_ns()};
+    if (!collect->args->root && root && root->status_known) {
+        outcome->root_ended = true;
+        outcome->root_status = root->status;
+    }
+    outcome->unseen = unseen_take(&collect->tasks.unseen, &outcome->unseen_count);
+}
+
+static void finish(struct collect *collect, struct collect_outcome *outcome)
+{
+    struct tasks *tasks = &collect->tasks;
+    tasks->now_ns = tasks_now_ns();
+    tasks_close(tasks);
+    add_ledger(collect);
+    fill_outcome(collect, outcome);
+    const struct task *leader = tasks->root_process ? tasks->root_process->leader : NULL;
+    struct result_coverage coverage = {.cpu_ns = outcome->cpu_ns,
+                                       .attributed_ns = outcome->attributed_ns,
+                                       .tasks = outcome->tasks,
+                                       .files = results_written(collect->args->results) + (leader && !leader->on_disk),
+                                       .collector_ns = outcome->collector_ns,
+                                       .complete = true,
+                                       .unseen = outcome->unseen,
+                                       .unseen_count = outcome->unseen_count};
+    tasks_finish_root(tasks, &coverage);
+    outcome->samples = tasks->samples;
+    outcome->lost = tasks->lost;
+    outcome->counted_only = tasks->counted_only;
+    outcome->without_sample = tasks->without_sample;
+    outcome->wall_ns = tasks_now_ns() - collect->args->session->start_ns;
+    outcome->collector_ns = own_cpu_ns();
+}
+
+static int prepare(struct collect *collect)
+{
+    const struct collect_args *args = collect->args;
+    collect->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (collect->epoll < 0)
+        return -errno;
+    int error = tasks_init(&collect->tasks, args->session, args->results, collect->epoll);
+    if (!error)
+        error = watch(collect, args->session->arrivals.eventfd, (void *)&args->session);
+    if (!error)
+        error = watch(collect, args->signal_fd, (void *)&args->signal_fd);
+    if (!error && args->root)
+        error = watch(collect, args->root_pidfd, (void *)&args->root_pidfd);
+    return error;
+}
+
+int collect_run(const struct collect_args *args, struct collect_outcome *outcome)
+{
+    struct collect *collect = calloc(1, sizeof(*collect));
+    *outcome = (struct collect_outcome){0};
+    if (!collect)
+        return -ENOMEM;
+    collect->args = args;
+    int error = prepare(collect);
+    if (error) {
+        /* The command runs already: without us, then. */
+        report_error("cannot collect: %s", strerror(-error));
+        attach_free(args->root_events);
+        while (args->root && !collect->root_ended && wait4(args->root, &collect->root_status, 0, &collect->tree) < 0 && errno == EINTR)
+            ;
+        outcome->root_ended = args->root != 0;
+        outcome->root_status = collect->root_status;
+    } else {
+        collect->swept_ns = tasks_now_ns();
+        if (args->root)
+            admit_root(collect);
+        run_loop(collect);
+        finish(collect, outcome);
+        tasks_release(&collect->tasks);
+    }
+    if (collect->epoll >= 0)
+        close(collect->epoll);
+    free(collect);
+    return error;
+}

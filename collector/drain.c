@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* From the kernel's ring to the records of a result file. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/tasks.h"
+
+/* So much unwritten goes to disk at once, without waiting for the next sweep. */
+enum { PENDING_MAX = 1 << 20 };
+
+void tasks_put_record(struct tasks *tasks, struct task *task, const void *record, size_t size)
+{
+    (void)tasks;
+    if (!size)
+        return;
+    if (!task->name_known)
+        buffer_append(&task->backlog, record, size);
+    else if (task->result)
+        result_record(task->result, record, size);
+}
+
+/* Records made one behind the other in BUFFER. Frees it. */
+static void put_made(struct tasks *tasks, struct task *task, struct buffer *buffer)
+{
+    size_t at = 0;
+    while (!buffer_failed(buffer) && at + sizeof(struct perf_event_header) <= buffer->size) {
+        const struct perf_event_header *record = (const struct perf_event_header *)(const void *)(buffer->data + at);
+        tasks_put_record(tasks, task, record, record->size);
+        at += record->size;
+    }
+    buffer_release(buffer);
+}
+
+void tasks_add_module(struct task *task, struct mapping *mapping)
+{
+    for (size_t i = task->module_count; i-- > 0;)
+        if (mapping_same_object(task->modules[i], mapping))
+            return;
+    if (task->module_count == task->module_capacity) {
+        size_t capacity = task->module_capacity ? 2 * task->module_capacity : 16;
+        struct mapping **modules = realloc(task->modules, capacity * sizeof(struct mapping *));
+        if (!modules)
+            return;
+        task->modules = modules;
+        task->module_capacity = capacity;
+    }
+    task->modules[task->module_count++] = mapping_get(mapping);
+}
+
+void tasks_introduce(struct tasks *tasks, struct task *task, uint64_t time_ns)
+{
+    struct buffer buffer = BUFFER_INIT;
+    struct records_stamp stamp = tasks_stamp(tasks, task, time_ns);
+    const struct space *space = &task->process->space;
+    records_make_comm(&tasks->layout, &stamp, task->comm, &buffer);
+    for (size_t i = 0; i < space_count(space); i++) {
+        records_make_mmap(&tasks->layout, &stamp, space_at(space, i), &buffer);
+        tasks_add_module(task, space_at(space, i));
+    }
+    put_made(tasks, task, &buffer);
+}
+
+static void map_kernel(struct tasks *tasks, struct task *task, const struct perf_event_header *sample)
+{
+    struct buffer buffer = BUFFER_INIT;
+    struct records_stamp stamp = tasks_stamp(tasks, task, task->start_ns);
+    if (!task->kernel_mapped)
+        kernelmap_make(&tasks->kernel, &tasks->layout, &stamp, &buffer);
+    task->kernel_mapped = true;
+    if (!task->modules_mapped && kernelmap_in_modules(&tasks->kernel, sample)) {
+        kernelmap_make_modules(&tasks->kernel, &tasks->layout, &stamp, &buffer);
+        task->modules_mapped = true;
+    }
+    put_made(tasks, task, &buffer);
+}
+
+static void take_sample(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
+{
+    unsigned event = records_event(&tasks->layout, task->ids, record);
+    uint64_t time_ns = records_time(&tasks->layout, event, record);
+    if ((record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL && (!task->kernel_mapped || !task->modules_mapped))
+        map_kernel(tasks, task, record);
+    task->samples++;
+    if (!task->first_sample_ns || time_ns < task->first_sample_ns)
+        task->first_sample_ns = time_ns;
+    if (time_ns > task->last_sample_ns)
+        task->last_sample_ns = time_ns;
+}
+
+static void tell_siblings(struct tasks *tasks, const struct task *task, const struct mapping *mapping)
+{
+    for (struct task *other = task->process->tasks; other; other = other->process_next) {
+        if (other == task || other->armed)
+            continue;
+        struct buffer buffer = BUFFER_INIT;
+        uint64_t time_ns = mapping->time_ns > other->start_ns ? mapping->time_ns : other->start_ns;
+        struct records_stamp stamp = tasks_stamp(tasks, other, time_ns);
+        records_make_mmap(&tasks->layout, &stamp, mapping, &buffer);
+        put_made(tasks, other, &buffer);
+        tasks_add_module(other, (struct mapping *)mapping);
+    }
+}
+
+/* A mapping goes to all threads of the address space: each file has to explain its own samples. */
+static void take_mmap(struct tasks *tasks, struct task *task, const struct perf_event_header *record, uint64_t time_ns)
+{
+    struct records_mmap map = records_parse_mmap(record);
+    map.values.time_ns = time_ns;
+    struct mapping *mapping = mapping_new(&map.values, map.path);
+    if (!mapping)
+        return;
+    tasks_guess_program(tasks, task, mapping);
+    tasks_add_module(task, mapping);
+    if (time_ns >= task->process->exec_ns) { /* else of the address space that the exec of another thread ended */
+        space_add(&task->process->space, mapping);
+        tell_siblings(tasks, task, mapping);
+    }
+    mapping_put(mapping);
+}
+
+static void take_fork(struct tasks *tasks, const struct perf_event_header *record)
+{
+    struct records_task task = records_parse_task(record);
+    uint32_t flags = tasks->session->segment->flags;
+    const uint32_t children = PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK;
+    bool followed = task.pid == task.ppid ? flags & PINJECT_SESSION_PTHREAD : (flags & children) == children;
+    unseen_announced(&tasks->unseen, task.pid, task.tid, task.time_ns, followed);
+}
+
+/* False: nothing of the ring is wanted from here on. */
+static bool take_comm(struct tasks *tasks, struct task *task, const struct perf_event_header *record, uint64_t time_ns)
+{
+    struct records_comm comm = records_parse_comm(record);
+    if (comm.exec)
+        return tasks_exec(tasks, task, time_ns, &comm);
+    /* A thread may name another: then it is the other one's ring that has no record of it. */
+    struct task *named = comm.tid == task->tid ? task : tasks_find(tasks, comm.tid);
+    if (named) {
+        strncpy(named->comm, comm.name, sizeof(named->comm) - 1);
+        if (named->image_count == 1 && named->kind == PINJECT_THREAD)
+            memcpy(named->images[0].comm, named->comm, sizeof(named->comm));
+    }
+    if (named && named != task)
+        tasks_put_record(tasks, named, record, record->size);
+    return true;
+}
+
+/* False: nothing of the ring is wanted from here on. */
+static bool take_record(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
+{
+    if (!records_check(&tasks->layout, record)) {
+        tasks->broken_rings++;
+        return true;
+    }
+    uint64_t time_ns = records_time(&tasks->layout, 0, record);
+    switch (record->type) {
+    case PERF_RECORD_SAMPLE:
+        take_sample(tasks, task, record);
+        break;
+    case PERF_RECORD_COMM:
+        if (!take_comm(tasks, task, record, time_ns))
+            return false;
+        break;
+    case PERF_RECORD_MMAP2:
+        take_mmap(tasks, task, record, time_ns);
+        break;
+    case PERF_RECORD_FORK:
+        take_fork(tasks, record);
+        break;
+    case PERF_RECORD_EXIT:
+        if (records_parse_task(record).tid == task->tid || !task->end_ns)
+            task->end_ns = time_ns;
+        break;
+    case PERF_RECORD_LOST:
+    case PERF_RECORD_LOST_SAMPLES:
+        task->lost_records += records_parse_lost(record);
+        break;
+    default:
+        break;
+    }
+    tasks_put_record(tasks, task, record, record->size);
+    return true;
+}
+
+void tasks_drain(struct tasks *tasks, struct task *task)
+{
+    struct pinject_ring *ring = &task->ring;
+    if (!task->live || !task->events->ring || task->left || task->broken)
+        return;
+    if (pinject_ring_begin(ring)) {
+        const struct perf_event_header *record;
+        while (!task->left && (record = pinject_ring_next(ring, tasks->scratch)))
+            if (!take_record(tasks, task, record))
+                task->left = true;
+        pinject_ring_end(ring);
+    }
+    if (ring->broken) {
+        task->broken = true;
+        tasks->broken_rings++;
+    }
+    if (task->left)
+        tasks_task_ended(tasks, task, false);
+    else if (task->result && result_pending(task->result) > PENDING_MAX)
+        tasks_flush(tasks, task);
+}
+
+void tasks_drain_process(struct tasks *tasks, struct process *process)
+{
+    for (struct task *task = process->tasks, *next; task; task = next) {
+        next = task->process_next;
+        tasks_drain(tasks, task);
+    }
+}

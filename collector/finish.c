@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT */
+/* From tasks to result files, and the end of processes. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/tasks.h"
+
+enum {
+    HOLD_NS = 200 * 1000 * 1000,        /* an ended process waits for its parent's wait */
+    WAITED_NS = 20 * 1000 * 1000,       /* the same after it came, for other late news */
+    FLUSH_NS = 1000 * 1000 * 1000,      /* growing files */
+    LOOK_NS = 100 * 1000 * 1000,        /* what has not asked by then, will not */
+    NOTES = 8,
+};
+
+/* A task as the result file sees it. */
+struct view {
+    struct result_task task;
+    struct result_image *images;
+    struct result_module *modules;
+    const char *notes[NOTES];
+    char text[NOTES][160];
+};
+
+static void subtract(struct attach_value *values, const struct attach_value *base, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        values[i].value -= base[i].value < values[i].value ? base[i].value : values[i].value;
+        values[i].enabled_ns -= base[i].enabled_ns < values[i].enabled_ns ? base[i].enabled_ns : values[i].enabled_ns;
+        values[i].running_ns -= base[i].running_ns < values[i].running_ns ? base[i].running_ns : values[i].running_ns;
+        values[i].lost -= base[i].lost < values[i].lost ? base[i].lost : values[i].lost;
+    }
+}
+
+static void note(struct view *view, const char *text)
+{
+    if (view->task.note_count < NOTES) {
+        char *to = view->text[view->task.note_count];
+        snprintf(to, sizeof(view->text[0]), "%s", text);
+        view->notes[view->task.note_count++] = to;
+    }
+}
+
+static void make_notes(const struct tasks *tasks, const struct task *task, struct view *view)
+{
+    char text[160];
+    const struct image *image = task->image_count ? &task->images[task->image_count - 1] : NULL;
+    if (task->counted_only && tasks->plan->sampling) {
+        snprintf(text, sizeof(text), "counted, but not sampled: no memory for its ring (%s)", strerror(-task->ring_error));
+        note(view, text);
+    }
+    if (task->broken)
+        note(view, "its ring was given up: samples after that are missing");
+    if (task->left)
+        note(view, "went on, by exec, to a program that is not followed (--follow-exec follows it)");
+    if (task->images_more) {
+        snprintf(text, sizeof(text), "%u more programs were executed than are listed", task->images_more);
+        note(view, text);
+    }
+    if (image && !image->named && image->start_ns > task->start_ns && task->kind != PINJECT_THREAD && !task->left)
+        note(view, "its program did not load the object (static, setuid?): it is profiled, its children and threads are not");
+}
+
+/* The counts of image INDEX alone. False: unknown. */
+static bool image_values(const struct tasks *tasks, const struct task *task, unsigned index, const struct attach_value *now,
+                         struct attach_value *ret)
+{
+    const struct image *image = &task->images[index];
+    const struct attach_value *end = index + 1 == task->image_count ? now : image->at_end;
+    const struct attach_value *start = index ? task->images[index - 1].at_end : NULL;
+    if (!end || (index && !start) || task->images_more)
+        return false;
+    memcpy(ret, end, tasks->plan->count * sizeof(*ret));
+    if (start)
+        subtract(ret, start, tasks->plan->count);
+    return true;
+}
+
+static void view_images(const struct tasks *tasks, const struct task *task, struct view *view, const struct attach_value *now,
+                        unsigned end)
+{
+    unsigned first = task->image_first;
+    view->images = end > first ? calloc(end - first, sizeof(*view->images)) : NULL;
+    for (unsigned i = first; view->images && i < end; i++) {
+        const struct image *from = &task->images[i];
+        struct result_image *to = &view->images[i - first];
+        to->start_ns = from->start_ns;
+        to->comm = from->comm;
+        to->exec = from->program ? from->program->exec : "";
+        to->cmdline = from->program && from->program->cmdline ? from->program->cmdline : "";
+        to->cmdline_size = from->program ? from->program->cmdline_size : 0;
+        to->counted = task->image_count > 1 && image_values(tasks, task, i, now, to->values);
+    }
+    view->task.images = view->images;
+    view->task.image_count = view->images ? end - first : 0;
+}
+
+static void view_modules(const struct task *task, struct view *view)
+{
+    view->modules = task->module_count ? calloc(task->module_count, sizeof(*view->modules)) : NULL;
+    for (size_t i = 0; view->modules && i < task->module_count; i++) {
+        const struct mapping *from = task->modules[i];
+        view->modules[i] = (struct result_module){from->path, from->maj, from->min, from->ino, from->ino_generation};
+    }
+    view->task.modules = view->modules;
+    view->task.module_count = view->modules ? (unsigned)task->module_count : 0;
+}
+
+static uint64_t count_lost(const struct tasks *tasks, const struct attach_value *values, uint64_t records)
+{
+    uint64_t lost = 0;
+    if (!tasks->layout.lost_known)
+        return records;
+    for (unsigned i = 0; i < tasks->plan->count; i++)
+        lost += tasks->plan->events[i].samples ? values[i].lost : 0;
+    return lost;
+}
+
+/* Counts of the file: of the task, or (--exec-split-results) of its image that ends before image END. */
+static void view_values(const struct tasks *tasks, const struct task *task, struct view *view, const struct attach_value *now, unsigned end)
+{
+    bool known = true;
+    if (tasks->session->settings->split && task->image_count)
+        known = image_values(tasks, task, end - 1, now, view->task.values);
+    else
+        memcpy(view->task.values, now, tasks->plan->count * sizeof(*now));
+    if (!known)
+        note(view, "its counts are unknown: they could not be read at the moment of exec");
+    view->task.samples = task->samples - task->split_samples;
+    view->task.lost = count_lost(tasks, view->task.values, task->lost_records - task->split_lost);
+}
+
+/* END: one more than the last image that is shown. NOW: the counts, plan.count of them. */
+static void view_init(const struct tasks *tasks, const struct task *task, const struct process *process, unsigned end,
+                      const struct attach_value *now, struct view *view)
+{
+    bool last = end == task->image_count, leader = process && process->leader == task;
+    *view = (struct view){.task = {.pid = task->pid,
+                                   .tid = task->tid,
+                                   .ppid = task->ppid,
+                                   .parent_tid = task->parent_tid,
+                                   .source = PINJECT_SOURCE_PERF,
+                                   .kind = task->kind,
+                                   .start_ns = task->image_first ? task->images[task->image_first].start_ns : task->start_ns,
+                                   .end_ns = last && task->end_ns ? task->end_ns : tasks->now_ns,
+                                   .startup_ns = task->image_first ? 0 : task->startup_ns,
+                                   .first_sample_ns = task->first_sample_ns,
+                                   .last_sample_ns = task->last_sample_ns}};
+    memcpy(view->task.ids, task->ids, sizeof(task->ids));
+    view->task.notes = view->notes;
+    if (!last)
+        view->task.end_ns = task->images[end].start_ns;
+    if (!last || task->ended)
+        view->task.flags |= PINJECT_TASK_ENDED;
+    if (last && leader && process->status_known) {
+        view->task.flags |= PINJECT_TASK_STATUS;
+        view->task.status = process->status;
+    }
+    if (last && leader && process->exit_known) {
+        view->task.flags |= PINJECT_TASK_EXIT_COST;
+        view->task.exit_ns = process->exit_ns;
+    }
+    view->task.flags |= task->counted_only ? PINJECT_TASK_COUNTED_ONLY : 0;
+    view->task.flags |= tasks->session->settings->split ? PINJECT_TASK_SPLIT : 0;
+    view->task.flags |= leader && process->root ? PINJECT_TASK_ROOT : 0;
+    view_values(tasks, task, view, now, end);
+    view_images(tasks, task, view, now, end);
+    view_modules(task, view);
+    make_notes(tasks, task, view);
+}
+
+static void view_release(struct view *view)
+{
+    free(view->images);
+    free(view->modules);
+}
+
+static void add_totals(struct tasks *tasks, struct task *task, const struct view *view)
+{
+    tasks->samples += view->task.samples;
+    tasks->lost += view->task.lost;
+    task->split_samples = task->samples;
+    task->split_lost = task->lost_records;
+}
+
+void tasks_split_file(struct tasks *tasks, struct task *task, uint64_t end_ns)
+{
+    struct view view;
+    static const struct attach_value none[PLAN_EVENTS];
+    task->end_ns = end_ns;
+    /* The next image is not in the list yet: show it as ended nevertheless. */
+    const struct attach_value *now = task->images[task->image_count - 1].at_end;
+    view_init(tasks, task, task->process, task->image_count, now ? now : none, &view);
+    view.task.flags = (view.task.flags & ~(uint32_t)(PINJECT_TASK_STATUS | PINJECT_TASK_EXIT_COST)) | PINJECT_TASK_ENDED;
+    if (!now)
+        note(&view, "its counts are unknown: they could not be read at the moment of exec");
+    add_totals(tasks, task, &view);
+    if (task->result)
+        result_finish(task->result, &view.task, NULL);
+    view_release(&view);
+    task->result = NULL;
+    task->end_ns = 0;
+    task->first_sample_ns = task->last_sample_ns = 0;
+    task->kernel_mapped = task->modules_mapped = false;
+    for (size_t i = 0; i < task->module_count; i++)
+        mapping_put(task->modules[i]);
+    task->module_count = 0;
+    task->image_first = task->image_count;
+}
+
+void tasks_flush(struct tasks *tasks, struct task *task)
+{
+    struct view view;
+    struct attach_value values[PLAN_EVENTS] = {0};
+    if (!task->result)
+        return;
+    if (task->values)
+        memcpy(values, task->values, tasks->plan->count * sizeof(*values));
+    else
+        attach_read(task->events, values);
+    view_init(tasks, task, task->process, task->image_count, values, &view);
+    struct result_coverage running = {.tasks = tasks->seen, .files = results_written(tasks->results)};
+    result_flush(task->result, &view.task, view.task.flags & PINJECT_TASK_ROOT ? &running : NULL);
+    view_release(&view);
+    task->flushed_ns = tasks->now_ns;
+    task->on_disk = true;
+}
+
+/* --exec-split-results: nothing said what the program is. */
+static void name_file(struct tasks *tasks, struct task *task)
+{
+    struct image *image = task->image_count ? &task->images[task->image_count - 1] : NULL;
+    if (task->name_known || !image)
+        return;
+    if (!image->program)
+        image->program = program_new(image->comm, NULL, 0);
+    tasks_begin_file(tasks, task);
+}
+
+/* Of an ended task. */
+static void write_task(struct tasks *tasks, struct task *task, const struct process *process, const struct result_coverage *coverage)
+{
+    static const struct attach_value none[PLAN_EVENTS];
+    struct view view;
+    name_file(tasks, task);
+    view_init(tasks, task, process, task->image_count, task->values ? task->values : none, &view);
+    add_totals(tasks, task, &view);
+    tasks->counted_only += task->counted_only && tasks->plan->sampling;
+    tasks->without_sample += !task->counted_only && tasks->plan->sampling && !task->samples;
+    if (task->result)
+        result_finish(task->result, &view.task, coverage);
+    task->result = NULL;
+    view_release(&view);
+}
+
+/* ---- Ends ---- */
+
+static void hold(struct tasks *tasks, struct process *process)
+{
+    if (process->held)
+        return;
+    process->held = true;
+    process->held_next = NULL;
+    process->ended_ns = tasks->now_ns;
+    process->deadline_ns = tasks->now_ns + (process->left ? 0 : process->waited ? WAITED_NS : HOLD_NS);
+    const struct process *parent = tasks_find_process(tasks, process->ppid);
+    if (!process->waited && !process->root)
+        process->orphan |= tasks->root_ended || (parent && !parent->live && !parent->left);
+    *tasks->held_end = process;
+    tasks->held_end = &process->held_next;
+}
+
+void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
+{
+    struct process *process = task->process;
+    tasks_drain(tasks, task);
+    if (!task->live)
+        return;
+    if (!task->values) {
+        task->values = calloc(PLAN_EVENTS, sizeof(*task->values));
+        if (task->values)
+            attach_read(task->events, task->values);
+    }
+    task->ended = ended;
+    if (!task->end_ns)
+        task->end_ns = tasks->now_ns;
+    tasks_unlink(tasks, task);
+    process->clock_ns += task->startup_ns + (task->values ? tasks_clock(tasks, task->values) : 0);
+    if (process->leader != task) {
+        write_task(tasks, task, process, NULL);
+        task->process = NULL;
+        tasks_discard(tasks, task);
+    }
+    if (!process->live)
+        hold(tasks, process);
+}
+
+/* CPU time of the process into the totals, once. */
+static void account(struct tasks *tasks, struct process *process)
+{
+    if (process->accounted)
+        return;
+    process->accounted = true;
+    process_ask_status(process);
+    process_ask_clock(process);
+    process->exit_known = process_exit_cost(process, &process->exit_ns);
+    uint64_t used = process->clock_ns + (process->exit_known ? process->exit_ns : 0);
+    if (process->leader && process->leader->armed) { /* a child of vfork that only exited, or whose exec failed */
+        uint64_t own = process->rusage_ns > used ? process->rusage_ns : used;
+        if (own)
+            unseen_add(&tasks->unseen, "child that ended before it ran a program", process->leader->comm, 1, own);
+        return;
+    }
+    tasks->attributed_ns += used;
+    tasks->exit_ns += process->exit_known ? process->exit_ns : 0;
+    if (process->orphan)
+        tasks->orphans_ns += used;
+    else if (!process->waited)
+        tasks->unwaited_ns += used;
+}
+
+void tasks_finish_process(struct tasks *tasks, struct process *process)
+{
+    struct task *leader = process->leader;
+    if (process->held) {
+        struct process **at = &tasks->held;
+        while (*at != process)
+            at = &(*at)->held_next;
+        *at = process->held_next;
+        if (!*at)
+            tasks->held_end = at;
+        process->held = false;
+    }
+    if (process->live) /* a thread came late: held again when it ends */
+        return;
+    if (process->root && (leader || !tasks->closing)) {
+        if (leader)
+            tasks_flush(tasks, leader);
+        return;
+    }
+    account(tasks, process);
+    if (leader) {
+        if (!leader->armed)
+            write_task(tasks, leader, process, NULL);
+        process->leader = NULL;
+        leader->process = NULL;
+        tasks_discard(tasks, leader);
+    }
+    tasks_remove_process(tasks, process);
+}
+
+static bool is_gone(const struct task *task)
+{
+    return task->ring_fd < 0 && syscall(SYS_tgkill, task->pid, task->tid, 0) != 0 && errno == ESRCH;
+}
+
+static void sweep_task(struct tasks *tasks, struct task *task)
+{
+    tasks_drain(tasks, task);
+    if (!task->live)
+        return;
+    if (is_gone(task)) {
+        tasks_task_ended(tasks, task, true);
+        return;
+    }
+    if (task->image_count && !task->images[task->image_count - 1].named &&
+        tasks->now_ns - task->images[task->image_count - 1].start_ns > LOOK_NS)
+        tasks_look_for_programs(tasks, task);
+    if (task->live && task->result && tasks->now_ns - task->flushed_ns >= FLUSH_NS && (!task->on_disk || result_pending(task->result)))
+        tasks_flush(tasks, task);
+}
+
+void tasks_sweep(struct tasks *tasks)
+{
+    for (struct task *task = tasks->live, *next; task; task = next) {
+        next = task->live_next;
+        sweep_task(tasks, task);
+    }
+    for (struct process *process = tasks->held, *next; process; process = next) {
+        next = process->held_next;
+        if (process->deadline_ns <= tasks->now_ns)
+            tasks_finish_process(tasks, process);
+    }
+    unseen_look(&tasks->unseen, tasks->now_ns - LOOK_NS);
+}
+
+void tasks_close(struct tasks *tasks)
+{
+    tasks->closing = true;
+    tasks_arrive(tasks, NULL);
+    while (tasks->live) {
+        struct task *task = tasks->live;
+        bool dead = process_is_dead(task->process);
+        if (!dead && !task->armed) {
+            tasks->alive++;
+            task->process->orphan = true;
+        }
+        tasks_task_ended(tasks, task, dead);
+        tasks_bury(tasks);
+    }
+    while (tasks->held)
+        tasks_finish_process(tasks, tasks->held);
+    if (tasks->root_process)
+        account(tasks, tasks->root_process);
+    unseen_settle(&tasks->unseen, UINT64_MAX);
+    tasks_bury(tasks);
+}
+
+void tasks_finish_root(struct tasks *tasks, const struct result_coverage *coverage)
+{
+    struct process *process = tasks->root_process;
+    if (process && process->leader) {
+        struct task *leader = process->leader;
+        if (!leader->armed)
+            write_task(tasks, leader, process, coverage);
+        process->leader = NULL;
+        tasks_discard(tasks, leader);
+    }
+    tasks_bury(tasks);
+}

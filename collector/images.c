@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* Which program runs when: exec records of the ring, matched with what the object tells of its new image. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/tasks.h"
+
+enum { CMDLINE_MAX = 1 << 20 };
+
+struct image *tasks_add_image(struct task *task, uint64_t start_ns, const char *comm, struct program *program)
+{
+    struct image *images = task->images;
+    if (task->image_count >= TASKS_IMAGES) { /* the last one stands for all further ones */
+        struct image *last = &images[TASKS_IMAGES - 1];
+        task->images_more++;
+        program_put(last->program);
+        free(last->at_end);
+        *last = (struct image){.start_ns = start_ns, .program = program_get(program)};
+        snprintf(last->comm, sizeof(last->comm), "%s", comm);
+        return last;
+    }
+    if ((task->image_count & (task->image_count - 1)) == 0) {
+        images = realloc(images, (task->image_count ? 2 * task->image_count : 1) * sizeof(*images));
+        if (!images)
+            return NULL;
+        task->images = images;
+    }
+    struct image *image = &images[task->image_count++];
+    *image = (struct image){.start_ns = start_ns, .program = program_get(program)};
+    snprintf(image->comm, sizeof(image->comm), "%s", comm);
+    return image;
+}
+
+static struct image *last_image(const struct task *task)
+{
+    return task->image_count ? &task->images[task->image_count - 1] : NULL;
+}
+
+void tasks_begin_file(struct tasks *tasks, struct task *task)
+{
+    const struct image *image = last_image(task);
+    const char *exec = NULL;
+    if (tasks->session->settings->split) {
+        if (!image || !image->program || !image->program->exec[0]) {
+            task->name_known = false;
+            return;
+        }
+        exec = image->program->exec;
+    }
+    if (result_new(tasks->results, task->pid, task->tid, exec, &task->result))
+        task->result = NULL;
+    task->name_known = true;
+    task->flushed_ns = tasks->now_ns;
+    for (size_t at = 0; at + sizeof(struct perf_event_header) <= task->backlog.size;) {
+        const struct perf_event_header *record = (const struct perf_event_header *)(const void *)(task->backlog.data + at);
+        tasks_put_record(tasks, task, record, record->size);
+        at += record->size;
+    }
+    buffer_release(&task->backlog);
+    buffer_init(&task->backlog);
+}
+
+/* The counts at the exec of TIME_NS: those of the last snapshot before it. NULL: unknown. Owned by the caller. */
+static struct attach_value *take_snapshot(struct task *task, uint64_t time_ns)
+{
+    struct attach_value *values = NULL;
+    unsigned used = 0;
+    for (; used < task->snapshot_count && task->snapshots[used].time_ns <= time_ns; used++) {
+        free(values);
+        values = task->snapshots[used].values;
+    }
+    task->snapshot_count -= used;
+    memmove(task->snapshots, task->snapshots + used, task->snapshot_count * sizeof(task->snapshots[0]));
+    return values;
+}
+
+void tasks_snapshot_arrived(struct tasks *tasks, struct task *task, struct arrival *arrival)
+{
+    struct image *image = last_image(task);
+    if (!arrival->values)
+        return;
+    if (image && image->start_ns > arrival->time_ns) { /* its exec was met before it was told */
+        struct image *before = task->image_count > 1 ? image - 1 : NULL;
+        if (before && before->start_ns <= arrival->time_ns && !before->at_end) {
+            before->at_end = arrival->values;
+            arrival->values = NULL;
+        }
+        return;
+    }
+    if (task->snapshot_count == TASKS_SNAPSHOTS) {
+        tasks_drain(tasks, task);
+        if (!task->live)
+            return;
+    }
+    if (task->snapshot_count == TASKS_SNAPSHOTS) {
+        free(task->snapshots[0].values);
+        memmove(task->snapshots, task->snapshots + 1, --task->snapshot_count * sizeof(task->snapshots[0]));
+    }
+    task->snapshots[task->snapshot_count++] = (struct snapshot){arrival->time_ns, arrival->values};
+    arrival->values = NULL;
+}
+
+/* The end of the way with a task that calls exec: its counts are those before. */
+static void leave(struct tasks *tasks, struct task *task, uint64_t time_ns, const struct records_comm *comm)
+{
+    task->end_ns = time_ns;
+    task->process->left = true;
+    free(task->values);
+    task->values = take_snapshot(task, time_ns);
+    unseen_add(&tasks->unseen, "program not followed after exec (--follow-exec follows it)", comm->name, 1, 0);
+}
+
+bool tasks_exec(struct tasks *tasks, struct task *task, uint64_t time_ns, const struct records_comm *comm)
+{
+    struct process *process = task->process;
+    if (!task->armed && !(tasks->session->segment->flags & PINJECT_SESSION_EXEC)) {
+        leave(tasks, task, time_ns, comm);
+        return false;
+    }
+    space_release(&process->space);
+    program_put(process->program);
+    process->program = NULL;
+    process->exec_ns = time_ns;
+    process->main = task; /* whatever its tid was before */
+    snprintf(task->comm, sizeof(task->comm), "%s", comm->name);
+    struct image *before = last_image(task);
+    if (before && !before->at_end)
+        before->at_end = take_snapshot(task, time_ns);
+    if (before && tasks->session->settings->split)
+        tasks_split_file(tasks, task, time_ns);
+    bool first = task->armed;
+    task->armed = false;
+    tasks_add_image(task, time_ns, task->comm, NULL);
+    if (first)
+        tasks_count(tasks, task);
+    if (first || tasks->session->settings->split)
+        tasks_begin_file(tasks, task);
+    return true;
+}
+
+void tasks_guess_program(struct tasks *tasks, struct task *task, const struct mapping *mapping)
+{
+    struct image *image = last_image(task);
+    if (!image || image->program || mapping->time_ns < image->start_ns || mapping->path[0] != '/')
+        return;
+    image->program = program_new(mapping->path, NULL, 0);
+    if (!task->process->program)
+        task->process->program = program_get(image->program);
+    if (!task->name_known)
+        tasks_begin_file(tasks, task);
+}
+
+static void set_program(struct tasks *tasks, struct task *task, struct image *image, struct program *program)
+{
+    if (!program)
+        return;
+    program_put(image->program);
+    image->program = program;
+    image->named = true;
+    if (image != last_image(task))
+        return;
+    program_put(task->process->program);
+    task->process->program = program_get(program);
+    if (!task->name_known)
+        tasks_begin_file(tasks, task);
+}
+
+/* An image without an exec record: there is no ring, or the record was lost. */
+static struct image *add_unannounced(struct tasks *tasks, struct task *task, const struct arrival *arrival)
+{
+    const char *slash = arrival->exec ? strrchr(arrival->exec, '/') : NULL;
+    struct records_comm comm = {.pid = task->pid, .tid = task->tid, .exec = true, .name = slash ? slash + 1 : "?"};
+    char name[16];
+    snprintf(name, sizeof(name), "%.15s", comm.name);
+    comm.name = name;
+    return task->live && tasks_exec(tasks, task, arrival->time_ns, &comm) ? last_image(task) : NULL;
+}
+
+void tasks_image_arrived(struct tasks *tasks, struct task *task, const struct arrival *arrival)
+{
+    struct image *image = NULL;
+    for (unsigned i = 0; i < task->image_count; i++)
+        if (task->images[i].start_ns <= arrival->time_ns)
+            image = &task->images[i];
+    bool records_missing = task->counted_only || task->lost_records || task->broken;
+    if (!image || (image->named && image == last_image(task) && records_missing))
+        image = add_unannounced(tasks, task, arrival);
+    if (image)
+        set_program(tasks, task, image, program_new(arrival->exec, arrival->cmdline, arrival->cmdline_size));
+}
+
+void tasks_look_for_programs(struct tasks *tasks, struct task *task)
+{
+    struct image *image = last_image(task);
+    char path[64], exec[4096];
+    struct buffer cmdline = BUFFER_INIT;
+    if (!image || image->named || image->looked || task->kind == PINJECT_THREAD)
+        return;
+    unsigned count = task->image_count;
+    image->looked = true;
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)task->pid);
+    ssize_t size = readlink(path, exec, sizeof(exec) - 1);
+    exec[size > 0 ? size : 0] = '\0';
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)task->pid);
+    int error = buffer_read_file(&cmdline, path, CMDLINE_MAX);
+    tasks_drain(tasks, task);
+    /* It may have gone on to another program meanwhile. */
+    image = last_image(task);
+    if (!error && cmdline.size && size > 0 && task->live && count == task->image_count && !image->named) {
+        set_program(tasks, task, image, program_new(exec, (const char *)cmdline.data, cmdline.size));
+        image->named = false; /* the object did not speak: its children are not followed */
+    }
+    buffer_release(&cmdline);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/process.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* linux/pidfd.h as of 6.15: older headers lack it. */
+struct info_of_pidfd {
+    uint64_t mask;
+    uint64_t cgroup;
+    uint32_t pid, tgid, ppid, ids[8];
+    int32_t exit_code;
+};
+_Static_assert(sizeof(struct info_of_pidfd) == 64, "first version of struct pidfd_info");
+#define INFO_OF_PIDFD _IOWR(0xFF, 11, struct info_of_pidfd)
+#define INFO_EXIT (1u << 3)
+
+/* Plausible CPU time of an end: tearing an address space down. Beyond that something else is in the difference. */
+enum { EXIT_COST_NS = 50 * 1000 * 1000, EXIT_COST_SHARE = 5, CLOCK_SLACK_NS = 1000 * 1000 };
+
+struct program *program_new(const char *exec, const char *cmdline, size_t cmdline_size)
+{
+    struct program *program = calloc(1, sizeof(*program));
+    if (!program)
+        return NULL;
+    program->references = 1;
+    program->exec = strdup(exec ? exec : "");
+    if (cmdline && cmdline_size) {
+        program->cmdline = malloc(cmdline_size + 1);
+        program->cmdline_size = program->cmdline ? cmdline_size : 0;
+    }
+    if (program->cmdline) {
+        memcpy(program->cmdline, cmdline, cmdline_size);
+        program->cmdline[cmdline_size] = '\0';
+        if (cmdline[cmdline_size - 1]) /* readers count on the last NUL */
+            program->cmdline_size++;
+    }
+    if (program->exec)
+        return program;
+    free(program->cmdline);
+    free(program);
+    return NULL;
+}
+
+struct program *program_get(struct program *program)
+{
+    if (program)
+        program->references++;
+    return program;
+}
+
+void program_put(struct program *program)
+{
+    if (!program || --program->references)
+        return;
+    free(program->exec);
+    free(program->cmdline);
+    free(program);
+}
+
+struct process *process_new(pid_t pid, pid_t ppid, uint64_t start_ns)
+{
+    struct process *process = calloc(1, sizeof(*process));
+    if (!process)
+        return NULL;
+    process->pid = pid;
+    process->ppid = ppid;
+    process->start_ns = start_ns;
+    process->pidfd = -1;
+    space_init(&process->space);
+    return process;
+}
+
+void process_free(struct process *process)
+{
+    if (!process)
+        return;
+    space_release(&process->space);
+    program_put(process->program);
+    if (process->pidfd >= 0)
+        close(process->pidfd);
+    free(process);
+}
+
+void process_set_waited(struct process *process, int status, uint64_t rusage_ns)
+{
+    process->waited = true;
+    process->status = status;
+    process->status_known = true;
+    process->rusage_ns = rusage_ns;
+}
+
+bool process_exit_cost(const struct process *process, uint64_t *ret_ns)
+{
+    uint64_t own = process->own_ns;
+    if (process->rusage_ns && process->rusage_ns >= process->children_ns)
+        own = process->rusage_ns - process->children_ns;
+    if (!own || process->incomplete || process->left || own + CLOCK_SLACK_NS < process->clock_ns)
+        return false;
+    uint64_t cost = own > process->clock_ns ? own - process->clock_ns : 0;
+    if (cost > EXIT_COST_NS + own / EXIT_COST_SHARE)
+        return false;
+    *ret_ns = cost;
+    return true;
+}
+
+void process_ask_status(struct process *process)
+{
+    struct info_of_pidfd info = {.mask = INFO_EXIT};
+    if (process->status_known || process->pidfd < 0)
+        return;
+    if (ioctl(process->pidfd, INFO_OF_PIDFD, &info) == 0 && (info.mask & INFO_EXIT)) {
+        process->status = info.exit_code;
+        process->status_known = true;
+    }
+}
+
+/* Zombies keep their number: asking before and after proves that the clock was theirs. */
+static bool has_number(const struct process *process)
+{
+    return syscall(SYS_pidfd_send_signal, process->pidfd, 0, NULL, 0) == 0 || errno == EPERM;
+}
+
+void process_ask_clock(struct process *process)
+{
+    struct timespec used;
+    if (process->waited || process->pidfd < 0 || !process_is_dead(process) || !has_number(process))
+        return;
+    clockid_t clock = (clockid_t)(~(unsigned)process->pid << 3 | 2); /* CPUCLOCK_SCHED of the process: clock_getcpuclockid(3) */
+    if (clock_gettime(clock, &used) == 0 && has_number(process))
+        process->own_ns = (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+bool process_is_dead(const struct process *process)
+{
+    struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
+    return process->pidfd >= 0 && poll(&poll_fd, 1, 0) == 1;
+}

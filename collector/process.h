@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* What the threads of a process share: address space, program, and what wait(2) says of it in the end. */
+#ifndef COLLECTOR_PROCESS_H
+#define COLLECTOR_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "collector/space.h"
+
+struct task;
+
+/* What was executed. Shared by the tasks and images that run it; immutable but for filling in what was not known. */
+struct program {
+    unsigned references;
+    char *exec;              /* path, "" when unknown */
+    char *cmdline;
+    size_t cmdline_size;
+};
+
+/* EXEC and CMDLINE may be NULL. NULL: out of memory. */
+struct program *program_new(const char *exec, const char *cmdline, size_t cmdline_size);
+struct program *program_get(struct program *program);
+void program_put(struct program *program);
+
+struct process {
+    struct process *next;        /* hash chain */
+    struct process *held_next;   /* ended, but not yet written */
+    pid_t pid, ppid;
+    struct task *tasks;          /* live ones */
+    unsigned live;
+    struct task *leader;         /* the first thread, until its file is written; may have ended */
+    struct task *main;           /* the task that has tid == pid now, NULL: ended or never seen */
+    struct space space;
+    struct program *program;     /* of the current image; NULL: unknown */
+    int pidfd;                   /* -1: none */
+    uint64_t start_ns;
+    uint64_t exec_ns;            /* of the last exec */
+    uint64_t ended_ns;           /* the last task's end was seen; 0: it lives */
+    uint64_t deadline_ns;        /* while held: write then */
+    bool held;
+    bool accounted;              /* in the totals */
+    bool exit_known;
+    bool root;
+    bool left;                   /* went on, after exec, to where we do not follow */
+    bool incomplete;             /* a thread of it was not seen */
+    bool orphan;                 /* its parent ended before it */
+    bool waited;                 /* its parent's wait was seen */
+    bool status_known;
+    int status;
+    uint64_t clock_ns;           /* CPU time of its ended tasks, as counted */
+    uint64_t children_ns;        /* CPU time of the children it waited for, with theirs */
+    uint64_t rusage_ns;          /* CPU time as wait(2) told, with its children's; 0: unknown */
+    uint64_t exit_ns;            /* with exit_known: the cost of its end */
+    uint64_t own_ns;             /* CPU time without children, from elsewhere; 0: unknown */
+};
+
+struct process *process_new(pid_t pid, pid_t ppid, uint64_t start_ns);
+/* No task may be linked any more. NULL is accepted. */
+void process_free(struct process *process);
+/* The parent's wait: status and the CPU time of the process with its waited-for children. */
+void process_set_waited(struct process *process, int status, uint64_t rusage_ns);
+/*
+ * CPU time that the kernel charged to the process beyond what its events counted: mostly the end of the process itself. False when it
+ * is not known or not plausible (children that were waited for behind our back).
+ */
+bool process_exit_cost(const struct process *process, uint64_t *ret_ns);
+/* Asks the kernel for the status of an ended process, if its parent's wait was not seen. */
+void process_ask_status(struct process *process);
+/* Asks for the CPU time of an ended process that nobody waited for yet. */
+void process_ask_clock(struct process *process);
+/* Has it ended (a zombie too)? False when unknown. */
+bool process_is_dead(const struct process *process);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is mapped executable in an address space, merged over the rings of its threads. A fork shares the list with its parent
+ * until one of them changes it, so that a storm of forks stays cheap. There is no record of munmap(2): a mapping lives until a
+ * newer one covers it.
+ */
+#ifndef COLLECTOR_SPACE_H
+#define COLLECTOR_SPACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Beyond that the oldest are forgotten (programs that generate code without end). */
+enum { SPACE_MAPPINGS = 65536 };
+
+/* One executable mapping. Shared and immutable. */
+struct mapping {
+    unsigned references;
+    uint32_t maj, min;
+    uint32_t prot, flags;        /* as mmap(2) */
+    uint64_t time_ns;
+    uint64_t start, size, offset;
+    uint64_t ino, ino_generation;
+    char path[];
+};
+
+struct mapping_list {
+    unsigned references;
+    size_t count, capacity;
+    struct mapping **items;      /* oldest first */
+};
+
+struct space {
+    struct mapping_list *list;   /* NULL: nothing is mapped */
+};
+
+/* A copy of the values of VALUES with PATH; NULL when out of memory. One reference is the caller's. */
+struct mapping *mapping_new(const struct mapping *values, const char *path);
+struct mapping *mapping_get(struct mapping *mapping);
+void mapping_put(struct mapping *mapping);
+/* The same file (or name), wherever it is mapped. */
+bool mapping_same_object(const struct mapping *a, const struct mapping *b);
+
+void space_init(struct space *space);
+void space_release(struct space *space);
+/* Adds a reference of its own to MAPPING and forgets what it covers. 0 or -ENOMEM. */
+int space_add(struct space *space, struct mapping *mapping);
+/* COPY (initialized, empty) becomes what SPACE was at TIME_NS. 0 or -ENOMEM. */
+int space_fork(const struct space *space, uint64_t time_ns, struct space *copy);
+/* Adds the executable mappings of MAPS, the text of /proc/PID/maps. Lines that make no sense are skipped. 0 or -ENOMEM. */
+int space_add_maps(struct space *space, const char *maps, uint64_t time_ns);
+size_t space_count(const struct space *space);
+struct mapping *space_at(const struct space *space, size_t index);
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/tasks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+uint64_t tasks_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static int find_clock(const struct plan *plan)
+{
+    for (unsigned i = 0; i < plan->count; i++)
+        if (plan->events[i].attr.type == PERF_TYPE_SOFTWARE && plan->events[i].attr.config == PERF_COUNT_SW_TASK_CLOCK)
+            return (int)i;
+    return -1;
+}
+
+int tasks_init(struct tasks *tasks, struct session *session, struct results *results, int epoll)
+{
+    memset(tasks, 0, sizeof(*tasks));
+    tasks->session = session;
+    tasks->plan = session->plan;
+    tasks->results = results;
+    tasks->epoll = epoll;
+    tasks->tree_fd = -1;
+    tasks->held_end = &tasks->held;
+    tasks->clock = find_clock(session->plan);
+    tasks->now_ns = tasks_now_ns();
+    records_layout_init(&tasks->layout, session->plan);
+    kernelmap_init(&tasks->kernel);
+    return unseen_init(&tasks->unseen);
+}
+
+static void free_task(struct task *task)
+{
+    for (unsigned i = 0; i < task->image_count; i++) {
+        program_put(task->images[i].program);
+        free(task->images[i].at_end);
+    }
+    for (size_t i = 0; i < task->module_count; i++)
+        mapping_put(task->modules[i]);
+    free(task->images);
+    free(task->modules);
+    for (unsigned i = 0; i < task->snapshot_count; i++)
+        free(task->snapshots[i].values);
+    free(task->values);
+    buffer_release(&task->backlog);
+    free(task);
+}
+
+/* A file that was begun ends as the task stands. */
+static void drop_task(struct task *task)
+{
+    if (task->result) {
+        struct result_task nothing = {.pid = task->pid, .tid = task->tid};
+        result_finish(task->result, &nothing, NULL);
+    }
+    free_task(task);
+}
+
+void tasks_release(struct tasks *tasks)
+{
+    while (tasks->live) {
+        struct task *task = tasks->live;
+        struct process *process = task->process;
+        tasks_unlink(tasks, task);
+        if (process->leader == task)
+            process->leader = NULL;
+        tasks_discard(tasks, task);
+    }
+    for (size_t i = 0; i < TASKS_TABLE; i++)
+        while (tasks->by_pid[i]) {
+            struct process *process = tasks->by_pid[i];
+            tasks->by_pid[i] = process->next;
+            if (process->leader)
+                tasks_discard(tasks, process->leader);
+            process_free(process);
+        }
+    while (tasks->waiting) {
+        struct waiting *waiting = tasks->waiting;
+        tasks->waiting = waiting->next;
+        attach_free(waiting->arrival->events);
+        arrival_free(waiting->arrival);
+        free(waiting);
+    }
+    tasks_bury(tasks);
+    if (tasks->tree_fd >= 0)
+        close(tasks->tree_fd);
+    kernelmap_release(&tasks->kernel);
+    unseen_release(&tasks->unseen);
+}
+
+struct task *tasks_find(const struct tasks *tasks, pid_t tid)
+{
+    struct task *task = tasks->by_tid[(uint32_t)tid % TASKS_TABLE];
+    while (task && task->tid != tid)
+        task = task->next;
+    return task;
+}
+
+struct process *tasks_find_process(const struct tasks *tasks, pid_t pid)
+{
+    struct process *process = tasks->by_pid[(uint32_t)pid % TASKS_TABLE];
+    while (process && process->pid != pid)
+        process = process->next;
+    return process;
+}
+
+struct process *tasks_add_process(struct tasks *tasks, pid_t pid, pid_t ppid, uint64_t start_ns)
+{
+    struct process *process = process_new(pid, ppid, start_ns);
+    if (!process)
+        return NULL;
+    struct process **bucket = &tasks->by_pid[(uint32_t)pid % TASKS_TABLE];
+    process->next = *bucket;
+    *bucket = process;
+    return process;
+}
+
+void tasks_remove_process(struct tasks *tasks, struct process *process)
+{
+    struct process **at = &tasks->by_pid[(uint32_t)process->pid % TASKS_TABLE];
+    while (*at && *at != process)
+        at = &(*at)->next;
+    if (*at)
+        *at = process->next;
+    if (tasks->root_process == process)
+        tasks->root_process = NULL;
+    process_free(process);
+}
+
+static void watch(struct tasks *tasks, struct task *task)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = task};
+    int fd = task->events->ring ? task->events->fds[0] : task->events->end_fd;
+    task->ring_fd = fd >= 0 && epoll_ctl(tasks->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? fd : -1;
+}
+
+void tasks_link(struct tasks *tasks, struct task *task, struct process *process)
+{
+    struct task **bucket = &tasks->by_tid[(uint32_t)task->tid % TASKS_TABLE];
+    task->next = *bucket;
+    *bucket = task;
+    task->live_prev = NULL;
+    task->live_next = tasks->live;
+    if (tasks->live)
+        tasks->live->live_prev = task;
+    tasks->live = task;
+    task->live = true;
+    task->process = process;
+    task->process_next = process->tasks;
+    process->tasks = task;
+    process->live++;
+    if (++tasks->live_count > tasks->active_max)
+        tasks->active_max = tasks->live_count;
+    watch(tasks, task);
+}
+
+static void leave_process(struct process *process, struct task *task)
+{
+    struct task **at = &process->tasks;
+    while (*at && *at != task)
+        at = &(*at)->process_next;
+    if (*at)
+        *at = task->process_next;
+    process->live--;
+    if (process->main == task)
+        process->main = NULL;
+}
+
+void tasks_unlink(struct tasks *tasks, struct task *task)
+{
+    struct task **at = &tasks->by_tid[(uint32_t)task->tid % TASKS_TABLE];
+    while (*at && *at != task)
+        at = &(*at)->next;
+    if (*at)
+        *at = task->next;
+    task->next = NULL;
+    *(task->live_prev ? &task->live_prev->live_next : &tasks->live) = task->live_next;
+    if (task->live_next)
+        task->live_next->live_prev = task->live_prev;
+    task->live_prev = task->live_next = NULL;
+    tasks->live_count--;
+    task->live = false;
+    leave_process(task->process, task);
+    if (task->ring_fd >= 0)
+        epoll_ctl(tasks->epoll, EPOLL_CTL_DEL, task->ring_fd, NULL);
+    task->ring_fd = -1;
+    attach_retire(tasks->session, task->events);
+    attach_free(task->events);
+    task->events = NULL;
+}
+
+void tasks_discard(struct tasks *tasks, struct task *task)
+{
+    task->next = tasks->graveyard;
+    tasks->graveyard = task;
+}
+
+void tasks_bury(struct tasks *tasks)
+{
+    while (tasks->graveyard) {
+        struct task *task = tasks->graveyard;
+        tasks->graveyard = task->next;
+        drop_task(task);
+    }
+}
+
+void tasks_count(struct tasks *tasks, struct task *task)
+{
+    task->counted = true;
+    tasks->seen++;
+    if (task->kind == PINJECT_THREAD)
+        tasks->threads++;
+    else
+        tasks->processes++;
+}
+
+struct records_stamp tasks_stamp(const struct tasks *tasks, const struct task *task, uint64_t time_ns)
+{
+    (void)tasks;
+    return (struct records_stamp){.pid = task->pid, .tid = task->tid, .time_ns = time_ns, .id = task->ids[0], .event = 0};
+}
+
+uint64_t tasks_clock(const struct tasks *tasks, const struct attach_value *values)
+{
+    /* Without the clock: events of a task are enabled exactly while it runs. */
+    if (tasks->clock >= 0 && values[tasks->clock].enabled_ns)
+        return values[tasks->clock].value;
+    for (unsigned i = 0; i < tasks->plan->count; i++)
+        if (values[i].enabled_ns)
+            return values[i].enabled_ns;
+    return 0;
+}

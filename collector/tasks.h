@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tasks and processes of a session: from the arrival of each to its result file. Context: the event loop's thread.
+ *
+ * tasks.c has the tables and the life of the structures, admit.c takes arrivals, drain.c reads rings, images.c knows which program
+ * runs when, finish.c makes result files of tasks and ends processes.
+ */
+#ifndef COLLECTOR_TASKS_H
+#define COLLECTOR_TASKS_H
+
+#include <pinject/format.h>
+#include <pinject/ring.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "collector/attach.h"
+#include "collector/kernelmap.h"
+#include "collector/process.h"
+#include "collector/records.h"
+#include "collector/result.h"
+#include "collector/session.h"
+#include "collector/space.h"
+#include "collector/unseen.h"
+#include "common/buffer.h"
+
+enum { TASKS_TABLE = 16384, TASKS_IMAGES = 1024, TASKS_SNAPSHOTS = 4 };
+
+/* One program that a task ran. */
+struct image {
+    uint64_t start_ns;
+    char comm[16];
+    bool named;                    /* PROGRAM was told by the object, not guessed from the ring or read in /proc */
+    bool looked;                   /* /proc was asked already */
+    struct program *program;       /* NULL: unknown */
+    struct attach_value *at_end;   /* counts when it ended, plan.count entries; NULL: unknown */
+};
+
+/* Counts just before an exec that may come. */
+struct snapshot {
+    uint64_t time_ns;
+    struct attach_value *values;
+};
+
+struct task {
+    struct task *next;             /* hash chain; later the list of what is to be freed */
+    struct task *live_prev, *live_next;
+    struct task *process_next;
+    struct process *process;       /* NULL once unlinked */
+    struct attached *events;       /* NULL once ended */
+    struct pinject_ring ring;
+    int ring_fd;                   /* in epoll; -1: none */
+    pid_t pid, tid, ppid, parent_tid;
+    uint32_t kind;                 /* enum pinject_kind */
+    char comm[16];
+    bool live;                     /* in the table */
+    bool ended;                    /* it has ended itself; else we stopped following, or the session ended */
+    bool left;                     /* an exec led to where we do not follow: later records are not ours */
+    bool armed;                    /* has no image yet: nothing of it exists until exec */
+    bool counted;                  /* in the totals of tasks */
+    bool counted_only;
+    bool kernel_mapped, modules_mapped;
+    bool on_disk;
+    bool broken;                   /* its ring was given up */
+    uint64_t start_ns, end_ns, startup_ns;
+    uint64_t samples, first_sample_ns, last_sample_ns;
+    uint64_t lost_records;         /* as LOST records tell */
+    uint64_t flushed_ns;
+    uint64_t ids[PLAN_EVENTS];
+    int ring_error;
+    struct result *result;         /* NULL: not begun, or out of memory */
+    struct buffer backlog;         /* records until the result's name is known (--exec-split-results) */
+    bool name_known;
+    struct image *images;
+    unsigned image_count;
+    unsigned image_first;          /* the first one of the file that is being written (--exec-split-results) */
+    unsigned images_more;          /* beyond TASKS_IMAGES */
+    struct mapping **modules;      /* distinct objects, for the file */
+    size_t module_count, module_capacity;
+    struct snapshot snapshots[TASKS_SNAPSHOTS]; /* oldest first */
+    unsigned snapshot_count;
+    struct attach_value *values;   /* final; NULL while it lives */
+    uint64_t split_samples;        /* as samples, lost_records: when the current file began */
+    uint64_t split_lost;
+};
+
+/* An arrival that came before the one that it refers to. */
+struct waiting {
+    struct waiting *next;
+    struct arrival *arrival;
+    uint64_t deadline_ns;
+};
+
+struct tasks {
+    struct session *session;
+    const struct plan *plan;
+    struct results *results;
+    int epoll;
+    pid_t root;                    /* pid of the first process; 0: not known yet */
+    struct records_layout layout;
+    struct kernelmap kernel;
+    struct unseen unseen;
+    int clock;                     /* index of task-clock in the plan; -1: none */
+    struct task *by_tid[TASKS_TABLE];
+    struct process *by_pid[TASKS_TABLE];
+    struct waiting *waiting;       /* oldest first */
+    struct task *live;
+    uint64_t live_count;
+    struct process *held, **held_end;
+    struct process *root_process;  /* held until the very end */
+    struct task *graveyard;        /* freed at the end of a round: events of the same round may point there */
+    int tree_fd;                   /* bare mode: inherited task-clock of the first process; -1: none */
+    uint64_t tree_startup_ns;
+    uint64_t now_ns;               /* of this round */
+    bool closing;                  /* nothing is held back any more */
+    bool root_ended;               /* what ends now was not waited for by the tree */
+    /* Totals. */
+    uint64_t arrivals;
+    uint64_t seen, processes, threads, active_max, alive;
+    uint64_t samples, lost, counted_only, without_sample;
+    uint64_t attributed_ns;
+    uint64_t exit_ns;              /* of it, costs of exit */
+    uint64_t orphans_ns;           /* of it, in processes that are in nobody's rusage */
+    uint64_t unwaited_ns;          /* of it, in further processes whose wait was not seen */
+    uint64_t broken_rings;
+    _Alignas(8) unsigned char scratch[PINJECT_RING_RECORD_MAX];
+};
+
+uint64_t tasks_now_ns(void);
+/* EPOLL: ring descriptors are added to it, with the task as data. 0 or -errno. */
+int tasks_init(struct tasks *tasks, struct session *session, struct results *results, int epoll);
+/* Frees everything, written or not. */
+void tasks_release(struct tasks *tasks);
+struct task *tasks_find(const struct tasks *tasks, pid_t tid);
+struct process *tasks_find_process(const struct tasks *tasks, pid_t pid);
+/* A process of its own: added to the table. NULL: out of memory. */
+struct process *tasks_add_process(struct tasks *tasks, pid_t pid, pid_t ppid, uint64_t start_ns);
+void tasks_remove_process(struct tasks *tasks, struct process *process);
+/* Adds TASK to the table, to its process and to epoll. */
+void tasks_link(struct tasks *tasks, struct task *task, struct process *process);
+/* The opposite; closes its events. The task stays. */
+void tasks_unlink(struct tasks *tasks, struct task *task);
+/* Freed at the next tasks_bury(). */
+void tasks_discard(struct tasks *tasks, struct task *task);
+void tasks_bury(struct tasks *tasks);
+/* It exists: an image of it runs. */
+void tasks_count(struct tasks *tasks, struct task *task);
+/* Of the ring's owner, for made records. */
+struct records_stamp tasks_stamp(const struct tasks *tasks, const struct task *task, uint64_t time_ns);
+/* CPU time that the events of TASK counted in VALUES. */
+uint64_t tasks_clock(const struct tasks *tasks, const struct attach_value *values);
+
+/*
+ * admit.c: takes over and frees ARRIVALS, a list. Doors answer before they tell, so that a child may be told of before its parent, and
+ * the wait for a process before the process: what refers to somebody unknown waits a moment.
+ */
+void tasks_arrive(struct tasks *tasks, struct arrival *arrivals);
+
+/* drain.c */
+void tasks_drain(struct tasks *tasks, struct task *task);
+void tasks_drain_process(struct tasks *tasks, struct process *process);
+/* Names, mappings of its address space: what stands at the start of a file. */
+void tasks_introduce(struct tasks *tasks, struct task *task, uint64_t time_ns);
+/* Adds MAPPING to what the task's file knows. */
+void tasks_add_module(struct task *task, struct mapping *mapping);
+/* One record to the file of the task. */
+void tasks_put_record(struct tasks *tasks, struct task *task, const void *record, size_t size);
+
+/* images.c */
+struct image *tasks_add_image(struct task *task, uint64_t start_ns, const char *comm, struct program *program);
+/* The exec record of TIME_NS was read. False: the task is not followed any further. */
+bool tasks_exec(struct tasks *tasks, struct task *task, uint64_t time_ns, const struct records_comm *comm);
+/* The first thing that is mapped after an exec is the executable. */
+void tasks_guess_program(struct tasks *tasks, struct task *task, const struct mapping *mapping);
+/* IMAGE arrivals, after draining. */
+void tasks_image_arrived(struct tasks *tasks, struct task *task, const struct arrival *arrival);
+/* SNAPSHOT arrivals. The exec may be in the ring already: no draining before. */
+void tasks_snapshot_arrived(struct tasks *tasks, struct task *task, struct arrival *arrival);
+/* Asks /proc for the programs of images that the object told nothing about. */
+void tasks_look_for_programs(struct tasks *tasks, struct task *task);
+/* Starts the file for the task's current image. */
+void tasks_begin_file(struct tasks *tasks, struct task *task);
+
+/* finish.c */
+/* The task's end was seen: drains, counts, writes (its process' first thread: later). */
+void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended);
+/* Ends the file of image IMAGE_FIRST because the next one begins (--exec-split-results). */
+void tasks_split_file(struct tasks *tasks, struct task *task, uint64_t end_ns);
+void tasks_flush(struct tasks *tasks, struct task *task);
+/* Writes and frees a process without live tasks; the root's file waits for tasks_finish_root(). */
+void tasks_finish_process(struct tasks *tasks, struct process *process);
+/* Rings, growing files, held processes, unseen children; about ten times a second. */
+void tasks_sweep(struct tasks *tasks);
+/* The end of the session: everything that still lives is written as it stands. The root's file is last: tasks_finish_root(). */
+void tasks_close(struct tasks *tasks);
+void tasks_finish_root(struct tasks *tasks, const struct result_coverage *coverage);
+
+#endif

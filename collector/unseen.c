@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/unseen.h"
+
+#include <errno.h>
+#include <pinject/wire.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/buffer.h"
+
+/* Announced children that are remembered one by one; an older one is settled for each beyond that. */
+enum { CHILDREN_MAX = 65536 };
+/* A child may exec after its name was looked up, so that it is done some more times. */
+enum { LOOKS_MAX = 3 };
+
+static const char reason_more[] = "further reasons";
+static const char reason_process[] = "child never asked to be profiled (static, setuid, or ended before its program began)";
+static const char reason_thread[] = "thread that was not created by pthread_create";
+static const char reason_policy[] = "child not followed (--follow-all follows it)";
+
+int unseen_init(struct unseen *unseen)
+{
+    *unseen = (struct unseen){0};
+    /* Pages of zeros cost nothing until a bit is set. */
+    unseen->arrived = mmap(NULL, PINJECT_TASKS / 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (unseen->arrived == MAP_FAILED) {
+        unseen->arrived = NULL;
+        return -errno;
+    }
+    return 0;
+}
+
+void unseen_release(struct unseen *unseen)
+{
+    for (unsigned i = 0; i < unseen->count; i++) {
+        free((char *)unseen->lines[i].reason);
+        free((char *)unseen->lines[i].comm);
+    }
+    free(unseen->lines);
+    for (size_t i = 0; i < UNSEEN_TABLE; i++)
+        while (unseen->table[i]) {
+            struct unseen_child *child = unseen->table[i];
+            unseen->table[i] = child->next;
+            free(child);
+        }
+    if (unseen->arrived)
+        munmap(unseen->arrived, PINJECT_TASKS / 8);
+    *unseen = (struct unseen){0};
+}
+
+static struct result_unseen *find_line(struct unseen *unseen, const char *reason, const char *comm)
+{
+    for (unsigned i = 0; i < unseen->count; i++)
+        if (strcmp(unseen->lines[i].reason, reason) == 0 && strcmp(unseen->lines[i].comm, comm) == 0)
+            return &unseen->lines[i];
+    if (unseen->count >= UNSEEN_LINES) /* its last line is that of reason_more */
+        return strcmp(reason, reason_more) ? find_line(unseen, reason_more, "") : &unseen->lines[unseen->count - 1];
+    if (unseen->count == UNSEEN_LINES - 1)
+        reason = reason_more, comm = "";
+    struct result_unseen *lines = realloc(unseen->lines, (unseen->count + 1) * sizeof(*lines));
+    if (!lines)
+        return NULL;
+    unseen->lines = lines;
+    char *reason_copy = strdup(reason), *comm_copy = strdup(comm);
+    if (!reason_copy || !comm_copy) {
+        free(reason_copy);
+        free(comm_copy);
+        return NULL;
+    }
+    lines[unseen->count] = (struct result_unseen){.reason = reason_copy, .comm = comm_copy};
+    return &lines[unseen->count++];
+}
+
+void unseen_add(struct unseen *unseen, const char *reason, const char *comm, uint64_t count, uint64_t cpu_ns)
+{
+    struct result_unseen *line = count ? find_line(unseen, reason, comm) : NULL;
+    if (line) {
+        line->count += count;
+        line->cpu_ns += cpu_ns;
+    }
+}
+
+struct result_unseen *unseen_take(struct unseen *unseen, unsigned *ret_count)
+{
+    struct result_unseen *lines = unseen->lines;
+    *ret_count = unseen->count;
+    unseen->lines = NULL;
+    unseen->count = 0;
+    return lines;
+}
+
+static struct unseen_child **find_child(const struct unseen *unseen, pid_t tid)
+{
+    struct unseen_child **at = (struct unseen_child **)&unseen->table[(unsigned)tid % UNSEEN_TABLE];
+    while (*at && (*at)->tid != tid)
+        at = &(*at)->next;
+    return at;
+}
+
+struct unseen_child *unseen_find(const struct unseen *unseen, pid_t tid)
+{
+    return *find_child(unseen, tid);
+}
+
+static void settle(struct unseen *unseen, struct unseen_child **at)
+{
+    struct unseen_child *child = *at;
+    const char *reason = !child->followed ? reason_policy : child->pid == child->tid ? reason_process : reason_thread;
+    unseen_add(unseen, reason, child->comm, 1, child->cpu_ns);
+    *at = child->next;
+    unseen->children--;
+    free(child);
+}
+
+static bool take_bit(const struct unseen *unseen, pid_t tid)
+{
+    uint64_t *word = &unseen->arrived[tid / 64], bit = 1ull << (tid % 64);
+    bool set = *word & bit;
+    *word &= ~bit;
+    return set;
+}
+
+void unseen_announced(struct unseen *unseen, pid_t pid, pid_t tid, uint64_t time_ns, bool followed)
+{
+    if (tid <= 0 || tid >= PINJECT_TASKS || take_bit(unseen, tid))
+        return;
+    struct unseen_child **at = find_child(unseen, tid);
+    if (*at) /* the number was used before: that one never came */
+        settle(unseen, at);
+    else if (unseen->children >= CHILDREN_MAX && unseen->table[(unsigned)tid % UNSEEN_TABLE])
+        settle(unseen, &unseen->table[(unsigned)tid % UNSEEN_TABLE]);
+    struct unseen_child *child = calloc(1, sizeof(*child));
+    if (!child)
+        return;
+    *child = (struct unseen_child){
+        .next = unseen->table[(unsigned)tid % UNSEEN_TABLE], .pid = pid, .tid = tid, .followed = followed, .time_ns = time_ns};
+    unseen->table[(unsigned)tid % UNSEEN_TABLE] = child;
+    unseen->children++;
+}
+
+void unseen_arrived(struct unseen *unseen, pid_t tid)
+{
+    if (tid <= 0 || tid >= PINJECT_TASKS)
+        return;
+    struct unseen_child **at = find_child(unseen, tid), *child = *at;
+    if (!child) {
+        unseen->arrived[tid / 64] |= 1ull << (tid % 64);
+        return;
+    }
+    *at = child->next;
+    unseen->children--;
+    free(child);
+}
+
+static void read_comm(struct unseen_child *child)
+{
+    char path[64];
+    struct buffer text = BUFFER_INIT;
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)child->pid, (int)child->tid);
+    if (!buffer_read_file(&text, path, 64) && text.size) {
+        size_t size = strcspn((const char *)text.data, "\n");
+        size = size < sizeof(child->comm) ? size : sizeof(child->comm) - 1;
+        memcpy(child->comm, text.data, size);
+        child->comm[size] = '\0';
+    }
+    buffer_release(&text);
+}
+
+void unseen_look(struct unseen *unseen, uint64_t before_ns)
+{
+    if (!unseen->children)
+        return;
+    for (size_t i = 0; i < UNSEEN_TABLE; i++)
+        for (struct unseen_child *child = unseen->table[i]; child; child = child->next)
+            if (!child->ended && child->looks < LOOKS_MAX && child->time_ns < before_ns) {
+                child->looks++;
+                read_comm(child);
+            }
+}
+
+void unseen_settle(struct unseen *unseen, uint64_t before_ns)
+{
+    for (size_t i = 0; i < UNSEEN_TABLE; i++)
+        for (struct unseen_child **at = &unseen->table[i]; *at;) {
+            if ((*at)->time_ns < before_ns)
+                settle(unseen, at);
+            else
+                at = &(*at)->next;
+        }
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ledger of what could not be seen: reasons with the names of commands and how often. Also which children the kernel
+ * announced (FORK records) that nobody asked events for.
+ */
+#ifndef COLLECTOR_UNSEEN_H
+#define COLLECTOR_UNSEEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "collector/result.h"
+
+/* Distinct lines; further ones are counted in a last line. */
+enum { UNSEEN_LINES = 256, UNSEEN_TABLE = 1024 };
+
+/* A task that the kernel announced and that did not ask. */
+struct unseen_child {
+    struct unseen_child *next;
+    pid_t pid, tid;
+    bool followed;               /* by the policy */
+    bool ended;                  /* its parent waited for it */
+    unsigned char looks;         /* how often its name was looked up */
+    uint64_t time_ns;            /* of the announcement */
+    uint64_t cpu_ns;
+    char comm[16];               /* "": not known */
+};
+
+struct unseen {
+    struct result_unseen *lines; /* strings owned */
+    unsigned count;
+    struct unseen_child *table[UNSEEN_TABLE];
+    size_t children;
+    uint64_t *arrived;           /* a bit per tid: asked before its announcement was read */
+};
+
+int unseen_init(struct unseen *unseen);
+void unseen_release(struct unseen *unseen);
+/* CPU_NS: 0 when unknown. Out of memory: not counted. */
+void unseen_add(struct unseen *unseen, const char *reason, const char *comm, uint64_t count, uint64_t cpu_ns);
+/* Hands the lines over; they are the caller's afterwards. */
+struct result_unseen *unseen_take(struct unseen *unseen, unsigned *ret_count);
+
+/* A FORK record: TID of process PID came to life. */
+void unseen_announced(struct unseen *unseen, pid_t pid, pid_t tid, uint64_t time_ns, bool followed);
+/* A request came for TID. */
+void unseen_arrived(struct unseen *unseen, pid_t tid);
+/* The announced child PID that did not ask, or NULL. */
+struct unseen_child *unseen_find(const struct unseen *unseen, pid_t tid);
+/* Looks up the names, while they still live, of those that did not ask and were announced before BEFORE_NS. */
+void unseen_look(struct unseen *unseen, uint64_t before_ns);
+/* Puts those that never came into the ledger: all announced before BEFORE_NS. */
+void unseen_settle(struct unseen *unseen, uint64_t before_ns);
+
+#endif
