@@ -13,15 +13,23 @@
 #include "analyze/view/memory.h"
 #include "common/report.h"
 
-/* Whether NAME is BASE.PID.TID or BASE.PID.TID.EXEC; BASE NULL: any. */
+/* Where the digits start that end before END. */
+static size_t before_digits(const char *name, size_t end)
+{
+    while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9')
+        end--;
+    return end;
+}
+
+/* Whether NAME is BASE.PID.TID or BASE.PID.TID.EXEC, perhaps with ~1 behind it; BASE NULL: any. */
 static bool is_result(const char *name, const char *base)
 {
     int numbers = 0;
-    size_t end = strlen(name);
+    size_t end = strlen(name), again = before_digits(name, end);
+    if (again < end && again > 0 && name[again - 1] == '~')
+        end = again - 1;
     while (numbers < 3) {
-        size_t digits = end;
-        while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9')
-            digits--;
+        size_t digits = before_digits(name, end);
         if (digits == end || digits < 2 || name[digits - 1] != '.')
             break;
         end = digits - 1;
