@@ -116,7 +116,7 @@ uint32_t store_event(struct store *store, const struct profile_event *wanted)
         event->exclude_kernel |= wanted->exclude_kernel;
         return i;
     }
-    return list_add(&store->events, 0, wanted, sizeof(*wanted));
+    return list_add(&store->events, lookup_mix((uintptr_t)wanted->name, wanted->config), wanted, sizeof(*wanted));
 }
 
 int store_sample(struct store *store, const struct profile_entry *sample)

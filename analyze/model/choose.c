@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "analyze/model/loader.h"
+#include "common/report.h"
+
+#define ID_TEXT 33
+#define SHORT_BYTES 4 /* of an id, in messages */
+
+void choose_text(const uint8_t *id, size_t bytes, char *ret)
+{
+    for (size_t i = 0; i < bytes; i++)
+        snprintf(ret + 2 * i, 3, "%02x", id[i]);
+}
+
+/* "1a2b3c4d of 2026-11-21 10:51:07" */
+static void describe(const struct session_seen *session, char *ret, size_t size)
+{
+    char id[ID_TEXT], when[32] = "an unknown time";
+    time_t seconds = (time_t)(session->start_realtime_ns / 1000000000u);
+    struct tm tm;
+    if (session->start_realtime_ns && localtime_r(&seconds, &tm))
+        strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+    choose_text(session->id, SHORT_BYTES, id);
+    snprintf(ret, size, "%s of %s", id, when);
+}
+
+static void list_sessions(const struct loader *loader, uint32_t without, char *ret, size_t size)
+{
+    size_t used = 0;
+    uint32_t listed = 0;
+    ret[0] = '\0';
+    for (uint32_t i = 0; i < loader->session_count && used < size; i++) {
+        char text[80];
+        if (i == without || loader->sessions[i].files == 0)
+            continue;
+        if (listed++ == 4) {
+            snprintf(ret + used, size - used, ", ...");
+            return;
+        }
+        describe(&loader->sessions[i], text, sizeof(text));
+        used += (size_t)snprintf(ret + used, size - used, "%s%s", listed > 1 ? ", " : "", text);
+    }
+}
+
+static int choose_named(const struct loader *loader, const char *wanted, uint32_t *ret)
+{
+    size_t length = strlen(wanted);
+    uint32_t found = LOOKUP_NONE, matches = 0;
+    char list[400];
+    list_sessions(loader, LOOKUP_NONE, list, sizeof(list));
+    if (length == 0 || length >= ID_TEXT || wanted[strspn(wanted, "0123456789abcdefABCDEF")]) {
+        report_error("'%s' is no session; give the beginning of an id, one of: %s (sessions are never mixed)", wanted, list);
+        return -EINVAL;
+    }
+    for (uint32_t i = 0; i < loader->session_count; i++) {
+        char id[ID_TEXT];
+        choose_text(loader->sessions[i].id, sizeof(loader->sessions[i].id), id);
+        if (strncasecmp(id, wanted, length) == 0) {
+            found = i;
+            matches++;
+        }
+    }
+    if (matches != 1) {
+        report_error("%s session of these files begins with '%s'; there are: %s", matches ? "more than one" : "no", wanted, list);
+        return -EINVAL;
+    }
+    *ret = found;
+    return 0;
+}
+
+/*
+ * The newest of pinject's own. perf's files, and ours that lost what tells their session (a copy that was cut off), come after them:
+ * the time of a copy must not hide the profile that was asked for.
+ */
+static uint32_t newest(const struct loader *loader)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 1; i < loader->session_count; i++) {
+        const struct session_seen *best = &loader->sessions[found], *one = &loader->sessions[i];
+        if (one->ours != best->ours ? one->ours : one->start_realtime_ns > best->start_realtime_ns)
+            found = i;
+    }
+    return found;
+}
+
+int choose_session(struct loader *loader, const char *wanted, uint32_t *ret_session)
+{
+    uint32_t chosen = newest(loader), others = 0, files = 0;
+    int status = wanted ? choose_named(loader, wanted, &chosen) : 0;
+    if (status < 0)
+        return status;
+    for (uint32_t i = 0; i < loader->session_count; i++) {
+        if (i == chosen)
+            continue;
+        others++;
+        files += loader->sessions[i].files;
+    }
+    loader->profile.files_other_session = files;
+    *ret_session = chosen;
+    if (others > 0 && !wanted) {
+        char list[400], shown[80];
+        list_sessions(loader, chosen, list, sizeof(list));
+        describe(&loader->sessions[chosen], shown, sizeof(shown));
+        report_note("%u file%s of %u other session%s left out (%s); shown is the newest, %s; --session chooses", files,
+                    files == 1 ? "" : "s", others, others == 1 ? " is" : "s are", list, shown);
+    }
+    return 0;
+}

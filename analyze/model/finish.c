@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* From what the loader gathered to what struct profile shows. */
+#include <errno.h>
+#include <string.h>
+
+#include "analyze/model/loader.h"
+
+struct order_of_task {
+    const struct profile_task *shown;
+    uint32_t made;
+};
+
+static int compare_tasks(const void *left, const void *right)
+{
+    const struct order_of_task *a = left, *b = right;
+    if (a->shown->start_ns != b->shown->start_ns)
+        return a->shown->start_ns < b->shown->start_ns ? -1 : 1;
+    if (a->shown->pid != b->shown->pid)
+        return a->shown->pid < b->shown->pid ? -1 : 1;
+    if (a->shown->tid != b->shown->tid)
+        return a->shown->tid < b->shown->tid ? -1 : 1;
+    return a->made < b->made ? -1 : a->made > b->made;
+}
+
+/* What an event would have counted if it had run all the time. */
+static uint64_t scale(uint64_t value, uint64_t enabled, uint64_t running)
+{
+    if (running == 0 || running >= enabled)
+        return value;
+    unsigned __int128 scaled = (unsigned __int128)value * enabled / running;
+    return scaled > UINT64_MAX ? UINT64_MAX : (uint64_t)scaled;
+}
+
+/* The READ records of an event on several CPUs are one count. Such events run less than they are enabled, because their task was on
+   another CPU: the time running is all the time there was. */
+static int add_readings(struct task *task)
+{
+    for (uint32_t i = 0; i < task->reading_count; i++) {
+        const struct task_reading *reading = &task->readings[i];
+        struct profile_count *count = NULL;
+        for (uint32_t j = 0; j < task->count_count && !count; j++)
+            if (task->counts[j].event == reading->event)
+                count = &task->counts[j];
+        if (!count) {
+            if (arena_room(&task->counts, &task->count_capacity, task->count_count, sizeof(*count)) < 0)
+                return -ENOMEM;
+            count = &task->counts[task->count_count++];
+            *count = (struct profile_count){.event = reading->event, .image = UINT32_MAX};
+        }
+        count->value += reading->value;
+        count->running_ns += reading->running_ns;
+        count->enabled_ns = count->running_ns;
+    }
+    return 0;
+}
+
+/* A row for the whole task where there are only rows of its images. */
+static int add_sums(struct task *task)
+{
+    uint32_t rows = task->count_count;
+    for (uint32_t i = 0; i < rows; i++) {
+        struct profile_count sum = {.event = task->counts[i].event, .image = UINT32_MAX};
+        bool first = true, whole = false;
+        for (uint32_t j = 0; j < rows; j++) {
+            const struct profile_count *row = &task->counts[j];
+            if (row->event != sum.event)
+                continue;
+            first &= j >= i;
+            whole |= row->image == UINT32_MAX;
+            sum.value += row->value;
+            sum.enabled_ns += row->enabled_ns;
+            sum.running_ns += row->running_ns;
+        }
+        if (!first || whole)
+            continue;
+        if (arena_room(&task->counts, &task->count_capacity, task->count_count, sizeof(sum)) < 0)
+            return -ENOMEM;
+        task->counts[task->count_count++] = sum;
+    }
+    return 0;
+}
+
+static int finish_counts(struct task *task)
+{
+    int status = add_readings(task);
+    if (status == 0)
+        status = add_sums(task);
+    for (uint32_t i = 0; status == 0 && i < task->count_count; i++) {
+        struct profile_count *count = &task->counts[i];
+        /* Events of the net are one per CPU as well. */
+        if (task->shown.source == PROFILE_SOURCE_NET)
+            count->enabled_ns = count->running_ns;
+        count->scaled = scale(count->value, count->enabled_ns, count->running_ns);
+        if (count->image != UINT32_MAX && !task_image_at(task, count->image))
+            status = -ENOMEM;
+    }
+    return status;
+}
+
+static void number_images(struct task *task)
+{
+    for (uint32_t i = 0; i < task->count_count; i++) {
+        struct profile_count *count = &task->counts[i];
+        for (uint32_t at = 0; at < task->image_count; at++) {
+            if (count->image != UINT32_MAX && task->images[at].number == count->image) {
+                count->image = at;
+                break;
+            }
+        }
+    }
+}
+
+static int finish_task(struct loader *loader, struct task *task)
+{
+    struct profile_task *shown = &task->shown;
+    int status = finish_counts(task);
+    if (status < 0)
+        return status;
+    number_images(task);
+    struct profile_image *images = arena_take(&loader->store.arena, task->image_count * sizeof(*images));
+    if (!images)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < task->image_count; i++)
+        images[i] = task->images[i].shown;
+    shown->images = images;
+    shown->image_count = task->image_count;
+    shown->counts = task->counts;
+    shown->count_count = task->count_count;
+    if (task->image_count > 0) {
+        const struct profile_image *last = &images[task->image_count - 1];
+        shown->comm = last->comm;
+        shown->exec = last->exec;
+        shown->cmdline = last->cmdline;
+        shown->cmdline_count = last->cmdline_count;
+    }
+    return 0;
+}
+
+/* A thread has the command line of its process: of the leader that began last before it. */
+static void fill_threads(struct profile *profile, struct lookup *leaders)
+{
+    for (uint32_t i = 0; i < profile->task_count; i++) {
+        struct profile_task *task = &profile->tasks[i];
+        if (task->pid == task->tid || (task->cmdline_count > 0 && task->exec[0]))
+            continue;
+        const struct profile_task *leader = NULL;
+        struct lookup_walk walk = lookup_start(leaders, lookup_mix(7, (uint32_t)task->pid));
+        for (uint32_t at; (at = lookup_next(&walk)) != LOOKUP_NONE;) {
+            const struct profile_task *one = &profile->tasks[at];
+            if (one->pid == task->pid && (!leader || one->start_ns <= task->start_ns || task->start_ns == 0))
+                leader = one;
+        }
+        if (!leader)
+            continue;
+        if (task->cmdline_count == 0) {
+            task->cmdline = leader->cmdline;
+            task->cmdline_count = leader->cmdline_count;
+        }
+        if (!task->exec[0])
+            task->exec = leader->exec;
+        if (task->ppid < 0)
+            task->ppid = leader->ppid;
+    }
+}
+
+static int inherit_from_leaders(struct profile *profile)
+{
+    struct lookup leaders = {0};
+    int status = 0;
+    for (uint32_t i = 0; status == 0 && i < profile->task_count; i++)
+        if (profile->tasks[i].pid == profile->tasks[i].tid)
+            status = lookup_add(&leaders, lookup_mix(7, (uint32_t)profile->tasks[i].pid), i);
+    if (status == 0)
+        fill_threads(profile, &leaders);
+    lookup_release(&leaders);
+    return status;
+}
+
+/* Puts the tasks into the order of their start and renumbers the entries. */
+static int finish_tasks(struct loader *loader)
+{
+    struct profile *profile = &loader->profile;
+    uint32_t count = loader->task_count;
+    struct order_of_task *order = calloc((size_t)count + 1, sizeof(*order));
+    profile->tasks = calloc((size_t)count + 1, sizeof(*profile->tasks));
+    loader->place_of_task = calloc((size_t)count + 1, sizeof(*loader->place_of_task));
+    int status = order && profile->tasks && loader->place_of_task ? 0 : -ENOMEM;
+    for (uint32_t i = 0; status == 0 && i < count; i++) {
+        status = finish_task(loader, loader->tasks[i]);
+        order[i] = (struct order_of_task){&loader->tasks[i]->shown, i};
+    }
+    if (status == 0) {
+        qsort(order, count, sizeof(*order), compare_tasks);
+        for (uint32_t i = 0; i < count; i++) {
+            profile->tasks[i] = *order[i].shown;
+            profile->tasks[i].index = i;
+            loader->place_of_task[order[i].made] = i;
+        }
+        profile->task_count = count;
+        status = inherit_from_leaders(profile);
+    }
+    free(order);
+    return status;
+}
+
+static void finish_entries(struct loader *loader)
+{
+    struct profile *profile = &loader->profile;
+    struct profile_entry *entries = loader->store.entries.items;
+    for (uint32_t i = 0; i < loader->store.entries.count; i++) {
+        struct profile_entry *entry = &entries[i];
+        entry->task = loader->place_of_task[entry->task];
+        profile->tasks[entry->task].samples += entry->samples;
+        struct profile_event *event = store_event_at(&loader->store, entry->event);
+        event->samples += entry->samples;
+        event->weight += entry->weight;
+    }
+    profile->entries = entries;
+    profile->entry_count = loader->store.entries.count;
+}
+
+static int finish_files(struct loader *loader)
+{
+    for (uint32_t i = 0; i < loader->input_count; i++) {
+        const struct input *input = &loader->inputs[i];
+        for (uint32_t j = 0; j < input->task_count; j++) {
+            struct profile_task *task = &loader->profile.tasks[loader->place_of_task[input->tasks[j]]];
+            if (!task->file)
+                task->file = input->path;
+        }
+    }
+    return 0;
+}
+
+static void finish_session(struct loader *loader)
+{
+    struct profile_session *session = &loader->profile.session;
+    const char **texts[] = {&session->version, &session->event_reason, &session->hostname, &session->osrelease, &session->arch,
+                            &session->cpudesc};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (!*texts[i])
+            *texts[i] = "";
+    if (!session->clock)
+        session->clock = "unknown";
+    session->unseen = loader->unseen;
+    session->unseen_count = loader->unseen_count;
+    session->notes = loader->notes;
+    session->note_count = loader->note_count;
+    for (uint32_t i = 0; !session->ours && i < loader->profile.task_count; i++) {
+        struct profile_task *task = &loader->profile.tasks[i];
+        task->root = session->root > 0 && task->pid == session->root && task->tid == task->pid;
+    }
+}
+
+int finish_profile(struct loader *loader)
+{
+    struct profile *profile = &loader->profile;
+    int status = finish_tasks(loader);
+    if (status < 0)
+        return status;
+    finish_entries(loader);
+    finish_files(loader);
+    finish_session(loader);
+    loader_show(loader);
+    return 0;
+}
+
+void loader_show(struct loader *loader)
+{
+    struct profile *profile = &loader->profile;
+    profile->modules = (const struct profile_module *const *)loader->store.modules.items;
+    profile->module_count = loader->store.modules.count;
+    profile->frames = loader->store.frames.items;
+    profile->frame_count = loader->store.frames.count;
+    profile->stacks = loader->store.stacks.items;
+    profile->stack_count = loader->store.stacks.count;
+    profile->events = loader->store.events.items;
+    profile->event_count = loader->store.events.count;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/model/loader.h"
+#include "common/report.h"
+
+struct loader *loader_new(void)
+{
+    struct loader *loader = calloc(1, sizeof(*loader));
+    if (!loader)
+        return NULL;
+    loader->profile.loader = loader;
+    if (chain_init(&loader->chain, &loader->store) < 0) {
+        loader_free(loader);
+        return NULL;
+    }
+    return loader;
+}
+
+void loader_free(struct loader *loader)
+{
+    if (!loader)
+        return;
+    for (uint32_t i = 0; i < loader->task_count; i++)
+        task_free(loader->tasks[i]);
+    for (uint32_t i = 0; i < loader->input_count; i++)
+        free(loader->inputs[i].tasks);
+    chain_release(&loader->chain);
+    store_release(&loader->store);
+    lookup_release(&loader->task_lookup);
+    free(loader->profile.tasks);
+    free(loader->tasks);
+    free(loader->inputs);
+    free(loader->sessions);
+    free(loader->place_of_task);
+    free(loader->unseen);
+    free(loader->notes);
+    free(loader);
+}
+
+void profile_free(struct profile *profile)
+{
+    loader_free(profile ? profile->loader : NULL);
+}
+
+int loader_open(const struct input *input, struct file *file, struct problem *problem)
+{
+    return input->bytes ? file_open_memory(file, input->bytes, input->size, problem) : file_open(file, input->path, problem);
+}
+
+static int find_session(struct loader *loader, const struct session_seen *seen, uint32_t *ret)
+{
+    for (uint32_t i = 0; i < loader->session_count; i++) {
+        if (memcmp(loader->sessions[i].id, seen->id, sizeof(seen->id)) == 0) {
+            *ret = i;
+            return 0;
+        }
+    }
+    if (arena_room(&loader->sessions, &loader->session_capacity, loader->session_count, sizeof(*seen)) < 0)
+        return -ENOMEM;
+    loader->sessions[loader->session_count] = *seen;
+    *ret = loader->session_count++;
+    return 0;
+}
+
+int loader_look(struct loader *loader, struct input *input, struct problem *problem)
+{
+    struct file file;
+    input->session = LOOKUP_NONE;
+    int status = loader_open(input, &file, problem);
+    if (status < 0)
+        return status;
+    struct session_seen seen;
+    struct pinject_item_task task;
+    bool ours;
+    session_of_file(&file, &seen, &ours);
+    input->own = ours && ours_task(&file, &task);
+    if (input->own) {
+        input->pid = task.pid;
+        input->tid = task.tid;
+        input->image = ours_first_image(&file);
+    }
+    input->device = file.source.device;
+    input->inode = file.source.inode;
+    input->limit = UINT64_MAX;
+    status = find_session(loader, &seen, &input->session);
+    if (status == 0)
+        loader->sessions[input->session].files++;
+    file_release(&file);
+    return status < 0 ? problem_set(problem, status, "out of memory") : 0;
+}
+
+void loader_describe(const struct file *file, struct problem *ret)
+{
+    ret->text[0] = '\0';
+    if (file->missing)
+        problem_set(ret, 0, "is cut off: %" PRIu64 " bytes are missing at its end, and with them the names of what was recorded; the rest is read",
+                    file->missing);
+    else if (file->problem.text[0])
+        problem_set(ret, 0, "%s", file->problem.text);
+    else if (file->unfinished)
+        problem_set(ret, 0, "was never finished (its recorder was killed); what is there is read");
+    else if (file->features_lost)
+        problem_set(ret, 0, "has a damaged table of features; the rest is read");
+    else if (file->unread && !file->pipe)
+        problem_set(ret, 0, "ends in the middle of a record: the last %" PRIu64 " bytes are not read", file->unread);
+    else if (file->unread)
+        problem_set(ret, 0, "is cut off in the middle of a record; the rest is read");
+    else if (file->broken)
+        problem_set(ret, 0, "has %" PRIu64 " damaged records, which are left out", file->broken);
+    else if (file->unknown_event)
+        problem_set(ret, 0, "has %" PRIu64 " samples of events that it does not describe, which are left out", file->unknown_event);
+}
+
+int loader_take(struct loader *loader, struct input *input, struct file *file, bool talk)
+{
+    struct problem problem;
+    int status = replay_file(loader, input, file, NULL, NULL);
+    if (status < 0)
+        return status;
+    input->limit = file->data_size;
+    loader_describe(file, &problem);
+    if (problem.text[0] && talk)
+        report_warning("%s: %s", input->path, problem.text);
+    loader->profile.files_read++;
+    return session_take(loader, file, input->own || loader->sessions[input->session].ours);
+}
+
+/* The files of one task in the order of its images. */
+static int compare_inputs(const void *left, const void *right)
+{
+    const struct input *a = left, *b = right;
+    if (a->pid != b->pid)
+        return a->pid < b->pid ? -1 : 1;
+    if (a->tid != b->tid)
+        return a->tid < b->tid ? -1 : 1;
+    if (a->image != b->image)
+        return a->image < b->image ? -1 : 1;
+    return strcmp(a->path, b->path);
+}
+
+static bool known_already(const struct loader *loader, const struct lookup *lookup, uint64_t hash, const struct input *input)
+{
+    struct lookup_walk walk = lookup_start(lookup, hash);
+    for (uint32_t i; (i = lookup_next(&walk)) != LOOKUP_NONE;)
+        if (loader->inputs[i].device == input->device && loader->inputs[i].inode == input->inode)
+            return true;
+    return false;
+}
+
+/* A file that is named twice ("out.* out.1.1") counts once. */
+static int look_at_all(struct loader *loader)
+{
+    struct lookup lookup = {0};
+    int status = 0;
+    for (uint32_t i = 0; status == 0 && i < loader->input_count; i++) {
+        struct input *input = &loader->inputs[i];
+        struct problem problem = {""};
+        status = loader_look(loader, input, &problem);
+        if (status < 0 && status != -ENOMEM) {
+            report_error("%s: %s", input->path, problem.text);
+            loader->profile.files_bad++;
+            status = 0;
+            continue;
+        }
+        uint64_t hash = lookup_mix(lookup_mix(6, input->device), input->inode);
+        if (status == 0 && !input->bytes && known_already(loader, &lookup, hash, input)) {
+            loader->sessions[input->session].files--;
+            input->session = LOOKUP_NONE;
+        } else if (status == 0) {
+            status = lookup_add(&lookup, hash, i);
+        }
+    }
+    lookup_release(&lookup);
+    return status;
+}
+
+static int take_all(struct loader *loader, uint32_t session)
+{
+    int status = 0;
+    for (uint32_t i = 0; status == 0 && i < loader->input_count; i++) {
+        struct input *input = &loader->inputs[i];
+        struct problem problem = {""};
+        struct file file;
+        if (input->session != session)
+            continue;
+        status = loader_open(input, &file, &problem);
+        if (status < 0 && status != -ENOMEM) {
+            report_error("%s: %s", input->path, problem.text);
+            loader->profile.files_bad++;
+            input->session = LOOKUP_NONE;
+            status = 0;
+            continue;
+        }
+        if (status == 0) {
+            status = loader_take(loader, input, &file, true);
+            file_release(&file);
+        }
+    }
+    return status;
+}
+
+static int load(struct loader *loader, const struct profile_options *options)
+{
+    uint32_t session;
+    int status = look_at_all(loader);
+    if (status < 0)
+        return status;
+    if (loader->session_count == 0)
+        return -ENOENT;
+    status = choose_session(loader, options ? options->session : NULL, &session);
+    if (status < 0)
+        return status;
+    qsort(loader->inputs, loader->input_count, sizeof(*loader->inputs), compare_inputs);
+    loader->counts_only = options && options->counts_only;
+    loader->profile.session.ours = loader->sessions[session].ours;
+    status = take_all(loader, session);
+    if (status < 0)
+        return status;
+    if (loader->profile.files_read == 0)
+        return -ENOENT;
+    status = finish_profile(loader);
+    return status < 0 ? status : profile_select_event(&loader->profile, options ? options->event : NULL);
+}
+
+static int load_inputs(const struct input *inputs, size_t count, const struct profile_options *options, struct profile **ret)
+{
+    struct loader *loader = loader_new();
+    int status = loader && count < LOOKUP_NONE ? 0 : -ENOMEM;
+    if (status == 0) {
+        loader->inputs = calloc(count ? count : 1, sizeof(*inputs));
+        status = loader->inputs ? 0 : -ENOMEM;
+    }
+    if (status == 0) {
+        memcpy(loader->inputs, inputs, count * sizeof(*inputs));
+        loader->input_count = (uint32_t)count;
+        for (uint32_t i = 0; status == 0 && i < loader->input_count; i++) {
+            loader->inputs[i].path = store_string(&loader->store, inputs[i].path);
+            status = loader->inputs[i].path ? 0 : -ENOMEM;
+        }
+    }
+    if (status == 0)
+        status = load(loader, options);
+    if (status == -ENOMEM)
+        report_error("out of memory");
+    if (status < 0)
+        loader_free(loader);
+    else
+        *ret = &loader->profile;
+    return status;
+}
+
+int profile_load(const char *const *paths, size_t count, const struct profile_options *options, struct profile **ret)
+{
+    struct input *inputs = calloc(count ? count : 1, sizeof(*inputs));
+    if (!inputs) {
+        report_error("out of memory");
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++)
+        inputs[i].path = paths[i];
+    int status = load_inputs(inputs, count, options, ret);
+    free(inputs);
+    return status;
+}
+
+int profile_load_memory(const void *bytes, size_t size, const struct profile_options *options, struct profile **ret)
+{
+    const struct input input = {.path = "memory", .bytes = bytes ? bytes : "", .size = size};
+    return load_inputs(&input, 1, options, ret);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+
+#include "analyze/model/replay.h"
+
+#define KERNEL "[kernel.kallsyms]"
+#define OTHER_PID 0xffffffffu /* of the kernel's mappings */
+
+struct named_mapping {
+    uint32_t pid, tid;
+    struct mapping place;
+    const unsigned char *build_id;
+    size_t build_id_size;
+    const char *path;
+    size_t path_size;
+};
+
+int maps_start(struct replay *replay)
+{
+    const struct features *features = &replay->file->features;
+    replay->build_id_paths = calloc(features->build_id_count + 1, sizeof(char *));
+    if (!replay->build_id_paths)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < features->build_id_count; i++) {
+        const char *path = store_string(&replay->loader->store, features->build_ids[i].path);
+        if (!path || lookup_add(&replay->build_id_lookup, lookup_mix(5, (uintptr_t)path), i) < 0)
+            return -ENOMEM;
+        replay->build_id_paths[i] = path;
+    }
+    replay->build_id_count = features->build_id_count;
+    return 0;
+}
+
+static bool parse(const struct record *record, struct named_mapping *ret)
+{
+    struct cursor payload = record_cursor(record);
+    *ret = (struct named_mapping){.pid = cursor_u32(&payload)};
+    ret->tid = cursor_u32(&payload);
+    ret->place.start = cursor_u64(&payload);
+    uint64_t size = cursor_u64(&payload);
+    ret->place.pgoff = cursor_u64(&payload);
+    /* An end beyond the last address is the last address. */
+    ret->place.end = size <= UINT64_MAX - ret->place.start ? ret->place.start + size : UINT64_MAX;
+    if (record->type == PERF_RECORD_MMAP2) {
+        const unsigned char *identity = cursor_bytes(&payload, 24);
+        cursor_u64(&payload); /* prot, flags */
+        if (identity && (record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
+            ret->build_id_size = identity[0] <= FEATURE_ID_SIZE ? identity[0] : FEATURE_ID_SIZE;
+            ret->build_id = identity + 4;
+        }
+    }
+    ret->path = (const char *)payload.at;
+    ret->path_size = strnlen(ret->path, cursor_left(&payload));
+    return !payload.failed && ret->path_size > 0;
+}
+
+static bool starts(const char *text, size_t size, const char *with)
+{
+    return size >= strlen(with) && memcmp(text, with, strlen(with)) == 0;
+}
+
+static void find_build_id(const struct replay *replay, struct profile_module *module)
+{
+    struct lookup_walk walk = lookup_start(&replay->build_id_lookup, lookup_mix(5, (uintptr_t)module->path));
+    for (uint32_t i; (i = lookup_next(&walk)) != LOOKUP_NONE;) {
+        const struct feature_build_id *item = &replay->file->features.build_ids[i];
+        if (i < replay->build_id_count && replay->build_id_paths[i] == module->path && item->kernel == module->kernel) {
+            module->build_id = item->id;
+            module->build_id_size = item->size;
+        }
+    }
+}
+
+/* Memory without a file, whose code is of this process alone. [vdso] and the like are the same everywhere. */
+static bool is_generated(const char *path, size_t size)
+{
+    return starts(path, size, "//anon") || starts(path, size, "/anon_hugepage") || starts(path, size, "/dev/zero") ||
+           starts(path, size, "[heap]") || starts(path, size, "[stack") || starts(path, size, "/SYSV") ||
+           starts(path, size, "/memfd:") || starts(path, size, "anon_inode:");
+}
+
+static int map_user(struct replay *replay, struct named_mapping *named)
+{
+    uint32_t index = replay->own != LOOKUP_NONE ? replay->threads[replay->own].process : threads_process(replay, (int32_t)named->pid);
+    struct profile_module module = {.path = store_text(&replay->loader->store, named->path, named->path_size),
+                                    .build_id = named->build_id, .build_id_size = named->build_id_size};
+    if (index == LOOKUP_NONE || !module.path)
+        return -ENOMEM;
+    struct process *process = &replay->processes[index];
+    if (is_generated(named->path, named->path_size))
+        module.pid = process->pid;
+    else if (module.build_id_size == 0)
+        find_build_id(replay, &module);
+    named->place.module = store_module(&replay->loader->store, &module);
+    if (named->place.module == LOOKUP_NONE)
+        return -ENOMEM;
+    if (process->exec_wanted && named->path[0] == '/' && named->path[1] != '/') {
+        process->exec_wanted = false;
+        process->exec = module.path;
+        uint32_t leader = threads_get(replay, process->pid, process->pid);
+        struct task *task = leader == LOOKUP_NONE ? NULL : threads_task(replay, &replay->threads[leader]);
+        if (task && task->image_count > 0 && !task->images[task->image_count - 1].shown.exec[0])
+            task->images[task->image_count - 1].shown.exec = module.path;
+    }
+    int status = space_map(&process->space, &replay->limits, &named->place);
+    replay->mappings_refused |= status == -ENOSPC;
+    return status == -ENOSPC ? 0 : status;
+}
+
+/* "[kernel.kallsyms]_text" is the kernel's own text; its pgoff is the address of _text where it was recorded. */
+static int take_reference(struct replay *replay, const struct named_mapping *named)
+{
+    struct profile_session *session = &replay->loader->profile.session;
+    size_t prefix = strlen(KERNEL);
+    if (replay->each || session->kernel_reference || named->path_size <= prefix)
+        return 0;
+    session->kernel_reference = store_text(&replay->loader->store, named->path + prefix, named->path_size - prefix);
+    session->kernel_reference_address = named->place.pgoff;
+    return session->kernel_reference ? 0 : -ENOMEM;
+}
+
+/* "/lib/modules/6.1.0/kernel/fs/ext4/ext4.ko.xz" is what the kernel's own list of symbols calls "[ext4]". */
+static const char *module_name(struct store *store, const char *path, size_t size)
+{
+    const char *slash = memrchr(path, '/', size);
+    if (!slash)
+        return store_text(store, path, size);
+    const char *name = slash + 1;
+    size_t length = size - (size_t)(name - path);
+    const char *suffix = memmem(name, length, ".ko", 3);
+    if (suffix)
+        length = (size_t)(suffix - name);
+    char text[256];
+    if (length > sizeof(text) - 3)
+        return store_text(store, path, size);
+    text[0] = '[';
+    for (size_t i = 0; i < length; i++)
+        text[i + 1] = name[i] == '-' ? '_' : name[i];
+    text[length + 1] = ']';
+    return store_text(store, text, length + 2);
+}
+
+static int map_kernel(struct replay *replay, struct named_mapping *named)
+{
+    bool core = starts(named->path, named->path_size, KERNEL);
+    named->place.module = replay->loader->chain.kernel_module;
+    if (core && take_reference(replay, named) < 0)
+        return -ENOMEM;
+    if (!core) {
+        struct profile_module module = {.path = module_name(&replay->loader->store, named->path, named->path_size), .kernel = true,
+                                        .build_id = named->build_id, .build_id_size = named->build_id_size};
+        if (!module.path)
+            return -ENOMEM;
+        if (module.build_id_size == 0)
+            find_build_id(replay, &module);
+        named->place.module = store_module(&replay->loader->store, &module);
+    }
+    if (named->place.module == LOOKUP_NONE)
+        return -ENOMEM;
+    int status = space_map(&replay->kernel, &replay->limits, &named->place);
+    replay->mappings_refused |= status == -ENOSPC;
+    return status == -ENOSPC ? 0 : status;
+}
+
+int maps_take(struct replay *replay, const struct record *record)
+{
+    struct named_mapping named;
+    /* What is mapped as data only holds no code. */
+    if ((record->misc & PERF_RECORD_MISC_MMAP_DATA) || !parse(record, &named))
+        return 0;
+    switch (record->misc & PERF_RECORD_MISC_CPUMODE_MASK) {
+    case PERF_RECORD_MISC_KERNEL: return map_kernel(replay, &named);
+    case PERF_RECORD_MISC_GUEST_KERNEL:
+    case PERF_RECORD_MISC_GUEST_USER: return 0;
+    default: return named.pid == OTHER_PID ? 0 : map_user(replay, &named);
+    }
+}

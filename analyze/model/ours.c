@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "analyze/model/loader.h"
+
+static struct cursor section_of(const struct file *file)
+{
+    struct cursor cursor = cursor_of(file->features.pinject, file->features.pinject_size);
+    cursor.swap = file->swap;
+    return cursor;
+}
+
+/* The first item of TYPE. */
+static bool find_item(const struct file *file, uint32_t type, struct item *ret)
+{
+    struct cursor section = section_of(file);
+    while (item_next(&section, ret))
+        if (ret->type == type)
+            return true;
+    return false;
+}
+
+bool ours_session(const struct file *file, struct pinject_item_session *ret)
+{
+    struct item item;
+    return find_item(file, PINJECT_ITEM_SESSION, &item) && item_session(&item, ret);
+}
+
+bool ours_task(const struct file *file, struct pinject_item_task *ret)
+{
+    struct item item;
+    return find_item(file, PINJECT_ITEM_TASK, &item) && item_task(&item, ret);
+}
+
+uint32_t ours_first_image(const struct file *file)
+{
+    struct item item;
+    struct pinject_item_image image;
+    return find_item(file, PINJECT_ITEM_IMAGE, &item) && item_image(&item, &image) ? image.number : 0;
+}
+
+const char *ours_first_comm(const struct file *file)
+{
+    struct item item;
+    struct pinject_item_image image;
+    return find_item(file, PINJECT_ITEM_IMAGE, &item) && item_image(&item, &image) ? item_string(&item) : "";
+}
+
+static int shell_status(int status)
+{
+    if (WIFEXITED(status))
+        return WEXITSTATUS(status);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : -1;
+}
+
+static uint64_t key_of(const struct pinject_item_task *item)
+{
+    return lookup_mix(lookup_mix((uint32_t)item->pid, (uint32_t)item->tid), item->start_ns);
+}
+
+/* The files of one task (--exec-split-results) are one task. */
+static struct task *find_or_make(struct loader *loader, const struct pinject_item_task *item, uint32_t *ret_index)
+{
+    uint64_t key = key_of(item);
+    struct lookup_walk walk = lookup_start(&loader->task_lookup, key);
+    for (uint32_t i; (item->flags & PINJECT_TASK_SPLIT) && (i = lookup_next(&walk)) != LOOKUP_NONE;) {
+        const struct profile_task *task = &loader->tasks[i]->shown;
+        if (task->pid == item->pid && task->tid == item->tid && task->start_ns == item->start_ns) {
+            *ret_index = i;
+            return loader->tasks[i];
+        }
+    }
+    struct task *task = task_new(loader, ret_index);
+    return task && lookup_add(&loader->task_lookup, key, *ret_index) == 0 ? task : NULL;
+}
+
+static void fill_task(struct profile_task *task, const struct pinject_item_task *item)
+{
+    bool news = item->end_ns >= task->end_ns;
+    task->pid = item->pid;
+    task->tid = item->tid;
+    task->ppid = item->ppid > 0 || (item->ppid == 0 && item->pid == 1) ? item->ppid : -1;
+    task->parent_tid = item->parent_tid > 0 ? item->parent_tid : 0;
+    task->start_ns = item->start_ns;
+    task->lost += item->lost;
+    task->root |= !!(item->flags & PINJECT_TASK_ROOT);
+    task->counted_only |= !!(item->flags & PINJECT_TASK_COUNTED_ONLY);
+    if (!news)
+        return;
+    task->end_ns = item->end_ns;
+    task->ended = item->flags & PINJECT_TASK_ENDED;
+    task->exit = item->flags & PINJECT_TASK_STATUS ? shell_status(item->status) : -1;
+    task->source = item->source <= PINJECT_SOURCE_ACCOUNTING ? (enum profile_task_source)item->source : PROFILE_SOURCE_UNKNOWN;
+    task->startup_ns = item->startup_ns;
+    task->exit_cost = item->flags & PINJECT_TASK_EXIT_COST;
+    task->exit_ns = task->exit_cost ? item->exit_ns : 0;
+}
+
+static const char **take_strings(struct store *store, struct item *item, uint32_t *count)
+{
+    /* A string needs its NUL at least. */
+    size_t most = cursor_left(&item->body);
+    *count = *count < most ? *count : (uint32_t)most;
+    const char **strings = arena_take(&store->arena, *count * sizeof(char *));
+    for (uint32_t i = 0; strings && i < *count; i++)
+        if (!(strings[i] = store_string(store, item_string(item))))
+            return NULL;
+    return strings;
+}
+
+static int take_image(struct loader *loader, struct task *task, struct item *item)
+{
+    struct pinject_item_image fixed;
+    if (!item_image(item, &fixed))
+        return 0;
+    struct task_image *image = task_image_at(task, fixed.number);
+    if (!image)
+        return -ENOMEM;
+    image->shown.start_ns = fixed.start_ns;
+    image->shown.comm = store_string(&loader->store, item_string(item));
+    image->shown.exec = store_string(&loader->store, item_string(item));
+    image->shown.cmdline_count = fixed.arguments;
+    image->shown.cmdline = take_strings(&loader->store, item, &image->shown.cmdline_count);
+    return image->shown.comm && image->shown.exec && image->shown.cmdline ? 0 : -ENOMEM;
+}
+
+static int take_count(struct loader *loader, const struct file *file, struct task *task, struct item *item)
+{
+    struct pinject_item_count fixed;
+    if (!item_count(item, &fixed))
+        return 0;
+    uint32_t event = event_of_count(&loader->store, file, &fixed, item_string(item));
+    if (event == LOOKUP_NONE)
+        return -ENOMEM;
+    task->own_counts = true;
+    const struct profile_count count = {.event = event, .image = fixed.image, .value = fixed.value,
+                                        .enabled_ns = fixed.enabled_ns, .running_ns = fixed.running_ns};
+    return task_add_count(task, &count);
+}
+
+/* The item of the task tells how many samples are lost, not of which event: the first one that is sampled. */
+static int take_lost(struct loader *loader, const struct file *file, uint64_t lost)
+{
+    for (uint32_t i = 0; i < file->attrs.count; i++) {
+        uint32_t event = event_of_attr(&loader->store, &file->attrs.items[i]);
+        if (event == LOOKUP_NONE)
+            return -ENOMEM;
+        if (store_event_at(&loader->store, event)->sampled) {
+            store_event_at(&loader->store, event)->lost += lost;
+            break;
+        }
+    }
+    loader->profile.lost += lost;
+    return 0;
+}
+
+int ours_take(struct loader *loader, const struct file *file, uint32_t *ret_task)
+{
+    struct pinject_item_task fixed;
+    *ret_task = LOOKUP_NONE;
+    if (!ours_task(file, &fixed))
+        return 0;
+    struct task *task = find_or_make(loader, &fixed, ret_task);
+    if (!task)
+        return -ENOMEM;
+    fill_task(&task->shown, &fixed);
+    struct cursor section = section_of(file);
+    struct item item;
+    int status = take_lost(loader, file, fixed.lost);
+    while (status == 0 && item_next(&section, &item)) {
+        if (item.type == PINJECT_ITEM_IMAGE)
+            status = take_image(loader, task, &item);
+        else if (item.type == PINJECT_ITEM_COUNT)
+            status = take_count(loader, file, task, &item);
+    }
+    return status;
+}
+
+static int take_unseen(struct loader *loader, struct item *item)
+{
+    struct pinject_item_unseen fixed;
+    if (!item_unseen(item, &fixed))
+        return 0;
+    struct profile_unseen unseen = {.count = fixed.count, .cpu_ns = fixed.cpu_ns};
+    unseen.reason = store_string(&loader->store, item_string(item));
+    unseen.comm = store_string(&loader->store, item_string(item));
+    if (!unseen.reason || !unseen.comm ||
+        arena_room(&loader->unseen, &loader->unseen_capacity, loader->unseen_count, sizeof(unseen)) < 0)
+        return -ENOMEM;
+    loader->unseen[loader->unseen_count++] = unseen;
+    return 0;
+}
+
+static int take_note(struct loader *loader, struct item *item)
+{
+    const char *note = store_string(&loader->store, item_string(item));
+    if (!note)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < loader->note_count; i++)
+        if (loader->notes[i] == note)
+            return 0;
+    if (arena_room(&loader->notes, &loader->note_capacity, loader->note_count, sizeof(note)) < 0)
+        return -ENOMEM;
+    loader->notes[loader->note_count++] = note;
+    return 0;
+}
+
+/* Of several files with coverage (the root's images) the one that knows the most is taken, with its list of the unseen. */
+static bool take_coverage(struct loader *loader, struct item *item)
+{
+    struct profile_session *session = &loader->profile.session;
+    struct pinject_item_coverage fixed;
+    if (!item_coverage(item, &fixed))
+        return false;
+    if (session->coverage_known && (session->coverage_complete > !!fixed.complete || session->cpu_ns > fixed.cpu_ns))
+        return false;
+    session->coverage_known = true;
+    session->coverage_complete = fixed.complete;
+    session->cpu_ns = fixed.cpu_ns;
+    session->attributed_ns = fixed.attributed_ns;
+    session->collector_ns = fixed.collector_ns;
+    session->recorded_tasks = fixed.tasks;
+    session->recorded_files = fixed.files;
+    loader->unseen_count = 0;
+    return true;
+}
+
+static int take_session(struct loader *loader, struct item *item)
+{
+    struct profile_session *session = &loader->profile.session;
+    struct pinject_item_session fixed;
+    if (session->version || !item_session(item, &fixed))
+        return 0;
+    memcpy(session->id, fixed.id, sizeof(session->id));
+    session->ours = true;
+    session->start_ns = fixed.start_ns;
+    session->start_realtime_ns = fixed.start_realtime_ns;
+    session->flags = fixed.flags;
+    session->root = fixed.root;
+    session->bare = fixed.bare;
+    session->exclude_kernel = fixed.exclude_kernel;
+    session->version = store_string(&loader->store, item_string(item));
+    item_string(item); /* name of the default event: the attributes have it */
+    session->event_reason = store_string(&loader->store, item_string(item));
+    session->argument_count = fixed.arguments;
+    session->arguments = take_strings(&loader->store, item, &session->argument_count);
+    return session->version && session->event_reason && session->arguments ? 0 : -ENOMEM;
+}
+
+int ours_take_session(struct loader *loader, const struct file *file)
+{
+    struct cursor section = section_of(file);
+    struct item item;
+    bool unseen = false;
+    int status = 0;
+    while (status == 0 && item_next(&section, &item)) {
+        switch (item.type) {
+        case PINJECT_ITEM_SESSION: status = take_session(loader, &item); break;
+        case PINJECT_ITEM_COVERAGE: unseen = take_coverage(loader, &item); break;
+        case PINJECT_ITEM_UNSEEN: status = unseen ? take_unseen(loader, &item) : 0; break;
+        case PINJECT_ITEM_NOTE: status = take_note(loader, &item); break;
+        }
+    }
+    return status;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/model/replay.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "analyze/read/bytes.h"
+
+#define MOST_MAPPINGS (4u << 20) /* of all address spaces of one file: 128 MiB */
+
+/* A pipe tells its events among its records. */
+static int know_events(struct replay *replay)
+{
+    const struct attr_list *attrs = &replay->file->attrs;
+    if (replay->attr_count == attrs->count)
+        return 0;
+    uint32_t *events = reallocarray(replay->events, attrs->count, sizeof(*events));
+    if (!events)
+        return -ENOMEM;
+    replay->events = events;
+    uint64_t *lost = calloc(2 * (size_t)attrs->count, sizeof(*lost));
+    if (!lost)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < replay->attr_count; i++) {
+        lost[2 * i] = replay->lost[2 * i];
+        lost[2 * i + 1] = replay->lost[2 * i + 1];
+    }
+    free(replay->lost);
+    replay->lost = lost;
+    for (uint32_t i = replay->attr_count; i < attrs->count; i++)
+        events[i] = LOOKUP_NONE;
+    replay->attr_count = attrs->count;
+    return 0;
+}
+
+/* The store's event of ATTR; looked up when it is needed first, since a pipe gives names after the attributes. */
+static uint32_t event_of(struct replay *replay, const struct attr *attr)
+{
+    if (know_events(replay) < 0)
+        return LOOKUP_NONE;
+    uint32_t *event = &replay->events[attr->index];
+    if (*event == LOOKUP_NONE)
+        *event = event_of_attr(&replay->loader->store, attr);
+    return *event;
+}
+
+/* Those that never happened belong to the profile, too. */
+static int know_all_events(struct replay *replay)
+{
+    for (uint32_t i = 0; i < replay->file->attrs.count && !replay->each; i++)
+        if (event_of(replay, &replay->file->attrs.items[i]) == LOOKUP_NONE)
+            return -ENOMEM;
+    return 0;
+}
+
+static void seen(struct replay *replay, const struct thread *thread, uint64_t time)
+{
+    struct task *task = replay->own == LOOKUP_NONE ? threads_task(replay, thread) : NULL;
+    if (task && !task->shown.ended && time > task->shown.end_ns)
+        task->shown.end_ns = time;
+}
+
+static int take_sample(struct replay *replay, const struct record *sample)
+{
+    bool known = sample->has & PERF_SAMPLE_TID;
+    uint32_t index = threads_get(replay, known ? (int32_t)sample->pid : -1, known ? (int32_t)sample->tid : -1);
+    uint32_t event = event_of(replay, sample->attr);
+    if (index == LOOKUP_NONE || event == LOOKUP_NONE)
+        return -ENOMEM;
+    const struct thread *thread = &replay->threads[index];
+    struct loader *loader = replay->loader;
+    const struct chain_place place = {&replay->processes[thread->process].space, &replay->kernel, replay->machine};
+    if (replay->each) {
+        if (thread->task == LOOKUP_NONE)
+            return 0;
+        int status = chain_resolve(&loader->chain, &place, sample);
+        return status < 0 ? status : replay->each(replay->context, thread->task, event, thread->comm, sample);
+    }
+    struct profile_entry entry = {.task = thread->task, .event = event, .comm = thread->comm, .samples = 1, .weight = sample->period};
+    entry.stack = loader->counts_only ? loader->chain.none : chain_stack(&loader->chain, &place, sample);
+    if (entry.stack == LOOKUP_NONE)
+        return -ENOMEM;
+    seen(replay, thread, sample->time);
+    return store_sample(&loader->store, &entry);
+}
+
+static int take_lost(struct replay *replay, const struct record *record)
+{
+    struct cursor payload = record_cursor(record);
+    const struct attr *attr = record->attr;
+    bool samples = record->type == PERF_RECORD_LOST_SAMPLES;
+    if (!samples)
+        attr = attr_of_id(&replay->file->attrs, cursor_u64(&payload));
+    uint64_t lost = cursor_u64(&payload);
+    /* Our own files have the number in the task's item. With MISC_LOST_SAMPLES_BPF a filter did what it should. */
+    if (payload.failed || !attr || replay->own != LOOKUP_NONE || (samples && (record->misc & 1u << 15)))
+        return 0;
+    if (know_events(replay) < 0)
+        return -ENOMEM;
+    replay->lost[2 * attr->index + samples] += lost;
+    return 0;
+}
+
+static int take_reading(struct replay *replay, const struct record *record)
+{
+    struct cursor payload = record_cursor(record);
+    if (!record->attr || replay->each)
+        return 0;
+    uint64_t format = record->attr->perf.read_format;
+    int32_t pid = (int32_t)cursor_u32(&payload), tid = (int32_t)cursor_u32(&payload);
+    uint64_t count = format & PERF_FORMAT_GROUP ? cursor_u64(&payload) : 1;
+    struct task_reading reading = {.id = record->id};
+    uint64_t value = format & PERF_FORMAT_GROUP ? 0 : cursor_u64(&payload);
+    reading.enabled_ns = format & PERF_FORMAT_TOTAL_TIME_ENABLED ? cursor_u64(&payload) : 0;
+    reading.running_ns = format & PERF_FORMAT_TOTAL_TIME_RUNNING ? cursor_u64(&payload) : 0;
+    uint32_t index = payload.failed ? LOOKUP_NONE : threads_get(replay, pid, tid);
+    struct task *task = index == LOOKUP_NONE ? NULL : threads_task(replay, &replay->threads[index]);
+    if (!task || task->own_counts)
+        return 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const struct attr *attr = record->attr;
+        reading.value = format & PERF_FORMAT_GROUP ? cursor_u64(&payload) : value;
+        if (format & PERF_FORMAT_ID) {
+            reading.id = cursor_u64(&payload);
+            attr = attr_of_id(&replay->file->attrs, reading.id);
+        }
+        if (format & 1u << 4) /* PERF_FORMAT_LOST */
+            cursor_u64(&payload);
+        if (payload.failed)
+            break;
+        reading.event = attr ? event_of(replay, attr) : LOOKUP_NONE;
+        if (attr && (reading.event == LOOKUP_NONE || task_add_reading(task, &reading) < 0))
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int take_record(void *context, const struct record *record)
+{
+    struct replay *replay = context;
+    switch (record->type) {
+    case PERF_RECORD_SAMPLE: return take_sample(replay, record);
+    case PERF_RECORD_MMAP:
+    case PERF_RECORD_MMAP2: return replay->loader->counts_only && !replay->each && replay->own != LOOKUP_NONE ? 0 : maps_take(replay, record);
+    case PERF_RECORD_COMM: return threads_comm(replay, record);
+    case PERF_RECORD_FORK: return threads_fork(replay, record_cursor(record));
+    case PERF_RECORD_EXIT: return threads_exit(replay, record_cursor(record));
+    case PERF_RECORD_LOST:
+    case PERF_RECORD_LOST_SAMPLES: return take_lost(replay, record);
+    case PERF_RECORD_READ: return take_reading(replay, record);
+    default: return 0;
+    }
+}
+
+/* Newer versions of perf write LOST_SAMPLES with what the event itself counted, beside the LOST records of the ring: one loss, told twice. */
+static int count_lost(struct replay *replay)
+{
+    for (uint32_t i = 0; i < replay->attr_count && !replay->each; i++) {
+        uint64_t lost = replay->lost[2 * i] > replay->lost[2 * i + 1] ? replay->lost[2 * i] : replay->lost[2 * i + 1];
+        uint32_t event = lost ? event_of(replay, &replay->file->attrs.items[i]) : LOOKUP_NONE;
+        if (lost && event == LOOKUP_NONE)
+            return -ENOMEM;
+        if (lost)
+            store_event_at(&replay->loader->store, event)->lost += lost;
+        replay->loader->profile.lost += lost;
+    }
+    return 0;
+}
+
+static enum chain_machine machine_of(const char *arch)
+{
+    if (strcmp(arch, "aarch64") == 0 || strcmp(arch, "arm64") == 0)
+        return CHAIN_ARM64;
+    if (strcmp(arch, "x86_64") == 0 || (arch[0] == 'i' && strcmp(arch + 1, "86") > 0))
+        return CHAIN_X86;
+#if defined(__x86_64__)
+    return arch[0] ? CHAIN_OTHER : CHAIN_X86;
+#elif defined(__aarch64__)
+    return arch[0] ? CHAIN_OTHER : CHAIN_ARM64;
+#else
+    return CHAIN_OTHER;
+#endif
+}
+
+static int find_own(struct replay *replay)
+{
+    struct input *input = replay->input;
+    uint32_t task;
+    if (replay->each) {
+        if (!input->own || input->task_count == 0)
+            return 0;
+        return threads_own(replay, replay->loader->place_of_task[input->tasks[0]]);
+    }
+    int status = ours_take(replay->loader, replay->file, &task);
+    if (status < 0 || task == LOOKUP_NONE)
+        return status;
+    if (arena_room(&input->tasks, &input->task_capacity, input->task_count, sizeof(task)) < 0)
+        return -ENOMEM;
+    input->tasks[input->task_count++] = task;
+    return threads_own(replay, task);
+}
+
+static void release(struct replay *replay)
+{
+    for (uint32_t i = 0; i < replay->process_count; i++)
+        space_release(&replay->processes[i].space);
+    space_release(&replay->kernel);
+    free(replay->processes);
+    free(replay->threads);
+    free(replay->events);
+    free(replay->lost);
+    free(replay->build_id_paths);
+    lookup_release(&replay->process_lookup);
+    lookup_release(&replay->thread_lookup);
+    lookup_release(&replay->build_id_lookup);
+}
+
+int replay_file(struct loader *loader, struct input *input, struct file *file, replay_each *each, void *context)
+{
+    struct replay replay = {.loader = loader, .input = input, .file = file, .each = each, .context = context, .own = LOOKUP_NONE,
+                            .last_thread = LOOKUP_NONE, .machine = machine_of(file->features.arch),
+                            .limits = {&loader->states, MOST_MAPPINGS}};
+    int status = maps_start(&replay);
+    if (status == 0)
+        status = find_own(&replay);
+    if (status == 0)
+        status = know_events(&replay);
+    if (status == 0)
+        status = know_all_events(&replay);
+    if (status == 0)
+        status = file_records(file, input->limit, take_record, &replay);
+    if (status == 0)
+        status = know_all_events(&replay);
+    if (status == 0)
+        status = count_lost(&replay);
+    release(&replay);
+    return status;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* The second pass: one sample after the other. */
+#include <errno.h>
+
+#include "analyze/model/loader.h"
+#include "common/report.h"
+
+struct pass {
+    struct loader *loader;
+    profile_each *each;
+    void *context;
+};
+
+static int give_sample(void *context, uint32_t task, uint32_t event, const char *comm, const struct record *sample)
+{
+    struct pass *pass = context;
+    struct loader *loader = pass->loader;
+    /* A file that grew or changed meanwhile may have brought new frames. */
+    loader_show(loader);
+    const struct profile_sample shown = {
+        .task = &loader->profile.tasks[task],
+        .event = event,
+        .time_ns = sample->time,
+        .cpu = sample->cpu,
+        .ip = sample->ip,
+        .period = sample->period,
+        .comm = comm,
+        .frames = loader->chain.frames,
+        .ips = loader->chain.ips,
+        .depth = loader->chain.count,
+    };
+    return pass->each(pass->context, &shown);
+}
+
+int profile_samples(struct profile *profile, profile_each *each, void *context)
+{
+    struct loader *loader = profile->loader;
+    struct pass pass = {loader, each, context};
+    int status = 0;
+    for (uint32_t i = 0; status == 0 && i < loader->input_count; i++) {
+        struct input *input = &loader->inputs[i];
+        struct problem problem = {""};
+        struct file file;
+        if (input->task_count == 0)
+            continue;
+        status = loader_open(input, &file, &problem);
+        if (status == -ENOMEM)
+            break;
+        if (status < 0) {
+            report_error("%s: %s", input->path, problem.text);
+            status = 0;
+            continue;
+        }
+        /* Another file of that name is not what was loaded. */
+        if (file.source.device == input->device && file.source.inode == input->inode)
+            status = replay_file(loader, input, &file, give_sample, &pass);
+        file_release(&file);
+    }
+    return status;
+}

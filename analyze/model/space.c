@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/model/space.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/read/arena.h"
+
+#define MOST_OF_ONE 65536 /* vm.max_map_count is 65530, and only what is executable is recorded */
+
+struct mappings {
+    struct mapping *items; /* by start, never overlapping */
+    uint32_t count, capacity;
+    uint32_t references;
+};
+
+static void drop(struct mappings *mappings)
+{
+    if (mappings && --mappings->references == 0) {
+        free(mappings->items);
+        free(mappings);
+    }
+}
+
+void space_release(struct space *space)
+{
+    drop(space->mappings);
+    *space = (struct space){0};
+}
+
+void space_reset(struct space *space, struct space_limits *limits)
+{
+    drop(space->mappings);
+    *space = (struct space){.state = ++*limits->states};
+}
+
+void space_share(struct space *child, const struct space *parent)
+{
+    if (parent->mappings)
+        parent->mappings->references++;
+    drop(child->mappings);
+    *child = *parent;
+}
+
+/* The mappings of SPACE to write to, with room for two more (a new one, and the end of one that it splits). */
+static int make_own(struct space *space, struct space_limits *limits)
+{
+    struct mappings *old = space->mappings;
+    if (old && old->count >= MOST_OF_ONE)
+        return -ENOSPC;
+    bool shared = old && old->references > 1;
+    uint64_t wanted = 2 + (shared ? old->count : 0);
+    if (wanted > limits->mappings)
+        return -ENOSPC;
+    if (old && !shared)
+        return 0;
+    struct mappings *fresh = calloc(1, sizeof(*fresh));
+    if (!fresh)
+        return -ENOMEM;
+    fresh->references = 1;
+    fresh->capacity = old ? old->count + 8 : 8;
+    fresh->items = reallocarray(NULL, fresh->capacity, sizeof(*fresh->items));
+    if (!fresh->items) {
+        free(fresh);
+        return -ENOMEM;
+    }
+    if (old) {
+        memcpy(fresh->items, old->items, old->count * sizeof(*old->items));
+        fresh->count = old->count;
+        limits->mappings -= old->count;
+    }
+    drop(old);
+    space->mappings = fresh;
+    return 0;
+}
+
+/* Index of the first mapping that ends behind ADDRESS. */
+static uint32_t first_behind(const struct mappings *mappings, uint64_t address)
+{
+    uint32_t low = 0, high = mappings->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (mappings->items[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int room_for_two(struct mappings *mappings)
+{
+    int status = arena_room(&mappings->items, &mappings->capacity, mappings->count, sizeof(*mappings->items));
+    return status < 0 ? status : arena_room(&mappings->items, &mappings->capacity, mappings->count + 1, sizeof(*mappings->items));
+}
+
+/* Puts COUNT new items in the place of REMOVED ones at AT. */
+static void replace(struct mappings *mappings, uint32_t at, uint32_t removed, const struct mapping *fresh, uint32_t count)
+{
+    struct mapping *items = mappings->items;
+    memmove(items + at + count, items + at + removed, (mappings->count - at - removed) * sizeof(*items));
+    memcpy(items + at, fresh, count * sizeof(*items));
+    mappings->count = mappings->count - removed + count;
+}
+
+int space_map(struct space *space, struct space_limits *limits, const struct mapping *mapping)
+{
+    if (mapping->end <= mapping->start)
+        return 0;
+    int status = make_own(space, limits);
+    if (status < 0)
+        return status;
+    struct mappings *mappings = space->mappings;
+    if (room_for_two(mappings) < 0)
+        return -ENOMEM;
+    struct mapping fresh[3];
+    uint32_t count = 0, at = first_behind(mappings, mapping->start), last = at, before = mappings->count;
+    while (last < mappings->count && mappings->items[last].start < mapping->end)
+        last++;
+    if (last > at && mappings->items[at].start < mapping->start) {
+        fresh[count] = mappings->items[at];
+        fresh[count++].end = mapping->start;
+    }
+    fresh[count++] = *mapping;
+    if (last > at && mappings->items[last - 1].end > mapping->end) {
+        struct mapping rest = mappings->items[last - 1];
+        rest.pgoff += mapping->end - rest.start;
+        rest.start = mapping->end;
+        fresh[count++] = rest;
+    }
+    replace(mappings, at, last - at, fresh, count);
+    if (mappings->count > before)
+        limits->mappings -= mappings->count - before;
+    space->state = ++*limits->states;
+    return 0;
+}
+
+const struct mapping *space_find(const struct space *space, uint64_t address)
+{
+    const struct mappings *mappings = space->mappings;
+    if (!mappings)
+        return NULL;
+    uint32_t at = first_behind(mappings, address);
+    return at < mappings->count && mappings->items[at].start <= address ? &mappings->items[at] : NULL;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+
+#include "analyze/model/loader.h"
+
+#define MOST_READINGS 4096 /* events times CPUs of one task */
+
+struct task *task_new(struct loader *loader, uint32_t *ret_index)
+{
+    struct task *task = calloc(1, sizeof(*task));
+    if (!task || arena_room(&loader->tasks, &loader->task_capacity, loader->task_count, sizeof(task)) < 0) {
+        free(task);
+        return NULL;
+    }
+    task->shown.ppid = -1;
+    task->shown.exit = -1;
+    task->shown.comm = task->shown.exec = "";
+    *ret_index = loader->task_count;
+    loader->tasks[loader->task_count++] = task;
+    return task;
+}
+
+void task_free(struct task *task)
+{
+    if (!task)
+        return;
+    free(task->images);
+    free(task->counts);
+    free(task->readings);
+    free(task);
+}
+
+struct task_image *task_image_at(struct task *task, uint32_t number)
+{
+    uint32_t at = task->image_count;
+    while (at > 0 && task->images[at - 1].number >= number)
+        if (task->images[--at].number == number)
+            return &task->images[at];
+    if (arena_room(&task->images, &task->image_capacity, task->image_count, sizeof(*task->images)) < 0)
+        return NULL;
+    memmove(task->images + at + 1, task->images + at, (task->image_count - at) * sizeof(*task->images));
+    task->images[at] = (struct task_image){.number = number, .shown = {.comm = "", .exec = ""}};
+    task->image_count++;
+    return &task->images[at];
+}
+
+int task_add_count(struct task *task, const struct profile_count *count)
+{
+    /* The files of one task (--exec-split-results) may each tell of the whole task: the latest knows the most. */
+    for (uint32_t i = 0; i < task->count_count; i++) {
+        struct profile_count *known = &task->counts[i];
+        if (known->event != count->event || known->image != count->image)
+            continue;
+        if (count->value >= known->value)
+            *known = *count;
+        return 0;
+    }
+    if (arena_room(&task->counts, &task->count_capacity, task->count_count, sizeof(*count)) < 0)
+        return -ENOMEM;
+    task->counts[task->count_count++] = *count;
+    return 0;
+}
+
+int task_add_reading(struct task *task, const struct task_reading *reading)
+{
+    for (uint32_t i = 0; i < task->reading_count; i++) {
+        if (task->readings[i].event == reading->event && task->readings[i].id == reading->id) {
+            task->readings[i] = *reading;
+            return 0;
+        }
+    }
+    if (task->reading_count >= MOST_READINGS)
+        return 0;
+    if (arena_room(&task->readings, &task->reading_capacity, task->reading_count, sizeof(*reading)) < 0)
+        return -ENOMEM;
+    task->readings[task->reading_count++] = *reading;
+    return 0;
+}

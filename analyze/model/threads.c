@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/model/replay.h"
+
+#define UNKNOWN_COMM ":"
+
+struct task *threads_task(struct replay *replay, const struct thread *thread)
+{
+    return replay->each || thread->task == LOOKUP_NONE ? NULL : replay->loader->tasks[thread->task];
+}
+
+uint32_t threads_process(struct replay *replay, int32_t pid)
+{
+    uint64_t hash = lookup_mix(3, (uint32_t)pid);
+    struct lookup_walk walk = lookup_start(&replay->process_lookup, hash);
+    for (uint32_t i; (i = lookup_next(&walk)) != LOOKUP_NONE;)
+        if (replay->processes[i].pid == pid)
+            return i;
+    if (arena_room(&replay->processes, &replay->process_capacity, replay->process_count, sizeof(*replay->processes)) < 0 ||
+        lookup_add(&replay->process_lookup, hash, replay->process_count) < 0)
+        return LOOKUP_NONE;
+    replay->processes[replay->process_count] = (struct process){.pid = pid, .exec_wanted = true, .exec = ""};
+    return replay->process_count++;
+}
+
+/* The task behind a new thread: made in the first pass, found by the order of making in the second. */
+static int give_task(struct replay *replay, struct thread *thread)
+{
+    struct input *input = replay->input;
+    uint32_t ordinal = replay->tasks_made++;
+    if (replay->each) {
+        bool known = ordinal < input->task_count;
+        thread->task = known ? replay->loader->place_of_task[input->tasks[ordinal]] : LOOKUP_NONE;
+        return 0;
+    }
+    struct task *task = task_new(replay->loader, &thread->task);
+    if (!task || arena_room(&input->tasks, &input->task_capacity, input->task_count, sizeof(*input->tasks)) < 0)
+        return -ENOMEM;
+    input->tasks[input->task_count++] = thread->task;
+    task->shown.pid = thread->pid;
+    task->shown.tid = thread->tid;
+    task->shown.source = PROFILE_SOURCE_PERF;
+    struct task_image *image = task_image_at(task, 0);
+    if (!image)
+        return -ENOMEM;
+    image->shown.comm = thread->comm;
+    image->shown.exec = replay->processes[thread->process].exec;
+    return 0;
+}
+
+static uint32_t find_thread(const struct replay *replay, int32_t tid)
+{
+    uint32_t found = LOOKUP_NONE;
+    struct lookup_walk walk = lookup_start(&replay->thread_lookup, lookup_mix(4, (uint32_t)tid));
+    for (uint32_t i; (i = lookup_next(&walk)) != LOOKUP_NONE;)
+        if (replay->threads[i].tid == tid)
+            found = i;
+    return found;
+}
+
+/* TID anew: an earlier thread of that number, if any, is over. It keeps its place in the table, so that the table holds one per number. */
+static uint32_t make_thread(struct replay *replay, int32_t pid, int32_t tid, const char *comm)
+{
+    struct thread fresh = {.pid = pid, .tid = tid, .comm = comm, .process = threads_process(replay, pid)};
+    if (fresh.process == LOOKUP_NONE || !comm || give_task(replay, &fresh) < 0)
+        return LOOKUP_NONE;
+    uint32_t index = find_thread(replay, tid);
+    if (index == LOOKUP_NONE) {
+        index = replay->thread_count;
+        if (arena_room(&replay->threads, &replay->thread_capacity, index, sizeof(fresh)) < 0 ||
+            lookup_add(&replay->thread_lookup, lookup_mix(4, (uint32_t)tid), index) < 0)
+            return LOOKUP_NONE;
+        replay->thread_count++;
+    }
+    replay->threads[index] = fresh;
+    return index;
+}
+
+static const char *first_comm(struct replay *replay, int32_t tid)
+{
+    char text[16];
+    if (tid == 0)
+        return store_string(&replay->loader->store, "swapper");
+    /* As perf names a thread that it knows nothing of. */
+    snprintf(text, sizeof(text), UNKNOWN_COMM "%d", tid);
+    return store_string(&replay->loader->store, text);
+}
+
+uint32_t threads_get(struct replay *replay, int32_t pid, int32_t tid)
+{
+    if (replay->own != LOOKUP_NONE)
+        return replay->own;
+    if (replay->last_thread < replay->thread_count) {
+        const struct thread *last = &replay->threads[replay->last_thread];
+        if (last->tid == tid && (last->pid == pid || pid < 0))
+            return replay->last_thread;
+    }
+    uint32_t index = find_thread(replay, tid);
+    /* -1 instead of the process: the kernel has begun to take the task apart. */
+    if (index == LOOKUP_NONE || (replay->threads[index].pid != pid && pid >= 0)) {
+        uint32_t leader = pid >= 0 && pid != tid ? find_thread(replay, pid) : LOOKUP_NONE;
+        index = make_thread(replay, pid, tid, leader == LOOKUP_NONE ? first_comm(replay, tid) : replay->threads[leader].comm);
+    }
+    replay->last_thread = index;
+    return index;
+}
+
+static void fill_parents(struct profile_task *task, const struct task *leader, int32_t ppid, int32_t parent_tid)
+{
+    bool thread = task->pid == ppid;
+    task->ppid = !thread ? ppid : leader ? leader->shown.ppid : -1;
+    task->parent_tid = parent_tid > 0 ? parent_tid : 0;
+}
+
+int threads_fork(struct replay *replay, struct cursor payload)
+{
+    int32_t pid = (int32_t)cursor_u32(&payload), ppid = (int32_t)cursor_u32(&payload);
+    int32_t tid = (int32_t)cursor_u32(&payload), parent_tid = (int32_t)cursor_u32(&payload);
+    uint64_t time = cursor_u64(&payload);
+    if (payload.failed || replay->own != LOOKUP_NONE || tid < 0)
+        return 0;
+    uint32_t parent = find_thread(replay, parent_tid), known = find_thread(replay, tid);
+    /* perf tells of the threads that run already in no particular order; one that was seen keeps what is known of it. */
+    if (known != LOOKUP_NONE && time == 0)
+        return 0;
+    const char *comm = parent == LOOKUP_NONE ? first_comm(replay, tid) : replay->threads[parent].comm;
+    uint32_t index = make_thread(replay, pid, tid, comm);
+    if (index == LOOKUP_NONE)
+        return -ENOMEM;
+    uint32_t from = threads_process(replay, ppid), to = replay->threads[index].process;
+    if (from == LOOKUP_NONE)
+        return -ENOMEM;
+    struct process *process = &replay->processes[to];
+    if (pid != ppid && time != 0) {
+        space_share(&process->space, &replay->processes[from].space);
+        process->exec = replay->processes[from].exec;
+        process->exec_wanted = false;
+    }
+    struct task *task = threads_task(replay, &replay->threads[index]);
+    if (task) {
+        uint32_t leader = find_thread(replay, pid);
+        fill_parents(&task->shown, leader == LOOKUP_NONE ? NULL : threads_task(replay, &replay->threads[leader]), ppid, parent_tid);
+        task->shown.start_ns = task->images[0].shown.start_ns = time;
+        task->images[0].shown.exec = process->exec;
+    }
+    return 0;
+}
+
+int threads_exit(struct replay *replay, struct cursor payload)
+{
+    int32_t pid = (int32_t)cursor_u32(&payload);
+    cursor_u32(&payload); /* parent */
+    int32_t tid = (int32_t)cursor_u32(&payload);
+    cursor_u32(&payload); /* parent's thread */
+    uint64_t time = cursor_u64(&payload);
+    uint32_t index = payload.failed || replay->own != LOOKUP_NONE ? LOOKUP_NONE : find_thread(replay, tid);
+    if (index == LOOKUP_NONE || replay->threads[index].pid != pid)
+        return 0;
+    struct task *task = threads_task(replay, &replay->threads[index]);
+    replay->threads[index].ended = true;
+    if (task) {
+        task->shown.ended = true;
+        task->shown.end_ns = time;
+    }
+    return 0;
+}
+
+/* A new image of the task, or a new name of the one it has. */
+static int rename_image(struct task *task, const char *comm, bool exec, uint64_t time)
+{
+    bool fresh = exec && !(task->image_count == 1 && task->shown.start_ns == 0);
+    if (fresh && task->image_count == UINT32_MAX)
+        return -ENOMEM;
+    struct task_image *image = task_image_at(task, fresh ? task->image_count : task->image_count - 1);
+    if (!image)
+        return -ENOMEM;
+    image->shown.comm = comm;
+    if (exec) {
+        image->shown.start_ns = time;
+        image->shown.exec = "";
+        if (task->shown.start_ns == 0)
+            task->shown.start_ns = time;
+    }
+    return 0;
+}
+
+int threads_comm(struct replay *replay, const struct record *record)
+{
+    struct cursor payload = record_cursor(record);
+    int32_t pid = (int32_t)cursor_u32(&payload), tid = (int32_t)cursor_u32(&payload);
+    bool exec = record->misc & PERF_RECORD_MISC_COMM_EXEC;
+    if (payload.failed)
+        return 0;
+    const char *comm = store_text(&replay->loader->store, (const char *)payload.at, cursor_left(&payload));
+    uint32_t index = comm ? threads_get(replay, pid, tid) : LOOKUP_NONE;
+    if (index == LOOKUP_NONE)
+        return -ENOMEM;
+    struct thread *thread = &replay->threads[index];
+    thread->comm = comm;
+    if (exec) {
+        struct process *process = &replay->processes[thread->process];
+        space_reset(&process->space, &replay->limits);
+        process->exec_wanted = true;
+        process->exec = "";
+        struct profile_session *session = &replay->loader->profile.session;
+        if (!replay->each && !session->ours && session->root == 0 && pid == tid)
+            session->root = pid;
+    }
+    struct task *task = threads_task(replay, thread);
+    /* Our own files say it in an item of their own, with the command line. */
+    if (!task || (replay->own != LOOKUP_NONE && task->image_count > 0))
+        return 0;
+    if (task->image_count == 0 && !task_image_at(task, 0))
+        return -ENOMEM;
+    return rename_image(task, comm, exec, record->time);
+}
+
+int threads_own(struct replay *replay, uint32_t index)
+{
+    const struct profile_task *shown = replay->each ? &replay->loader->profile.tasks[index] : &replay->loader->tasks[index]->shown;
+    struct thread own = {.pid = shown->pid, .tid = shown->tid, .task = index, .process = threads_process(replay, shown->pid)};
+    if (own.process == LOOKUP_NONE || arena_room(&replay->threads, &replay->thread_capacity, 0, sizeof(own)) < 0)
+        return -ENOMEM;
+    const char *comm = ours_first_comm(replay->file);
+    own.comm = comm[0] ? store_string(&replay->loader->store, comm) : first_comm(replay, own.tid);
+    replay->threads[0] = own;
+    replay->thread_count = 1;
+    replay->own = 0;
+    return own.comm ? 0 : -ENOMEM;
+}
