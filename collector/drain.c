@@ -60,17 +60,13 @@ void tasks_introduce(struct tasks *tasks, struct task *task, uint64_t time_ns)
     put_made(tasks, task, &buffer);
 }
 
-static void map_kernel(struct tasks *tasks, struct task *task, const struct perf_event_header *sample)
+/* Modules are many: only where one of them was met. The kernel itself is in every file. */
+static void map_modules(struct tasks *tasks, struct task *task)
 {
     struct buffer buffer = BUFFER_INIT;
     struct records_stamp stamp = tasks_stamp(tasks, task, task->start_ns);
-    if (!task->kernel_mapped)
-        kernelmap_make(&tasks->kernel, &tasks->layout, &stamp, &buffer);
-    task->kernel_mapped = true;
-    if (!task->modules_mapped && kernelmap_in_modules(&tasks->kernel, sample)) {
-        kernelmap_make_modules(&tasks->kernel, &tasks->layout, &stamp, &buffer);
-        task->modules_mapped = true;
-    }
+    kernelmap_make_modules(&tasks->kernel, &tasks->layout, &stamp, &buffer);
+    task->modules_mapped = true;
     put_made(tasks, task, &buffer);
 }
 
@@ -78,8 +74,9 @@ static void take_sample(struct tasks *tasks, struct task *task, const struct per
 {
     unsigned event = records_event(&tasks->layout, task->ids, record);
     uint64_t time_ns = records_time(&tasks->layout, event, record);
-    if ((record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL && (!task->kernel_mapped || !task->modules_mapped))
-        map_kernel(tasks, task, record);
+    if ((record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL && !task->modules_mapped &&
+        kernelmap_in_modules(&tasks->kernel, record))
+        map_modules(tasks, task);
     task->samples++;
     if (!task->first_sample_ns || time_ns < task->first_sample_ns)
         task->first_sample_ns = time_ns;

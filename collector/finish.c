@@ -206,7 +206,7 @@ void tasks_split_file(struct tasks *tasks, struct task *task, uint64_t end_ns)
     task->result = NULL;
     task->end_ns = 0;
     task->first_sample_ns = task->last_sample_ns = 0;
-    task->kernel_mapped = task->modules_mapped = false;
+    task->modules_mapped = false;
     for (size_t i = 0; i < task->module_count; i++)
         mapping_put(task->modules[i]);
     task->module_count = 0;

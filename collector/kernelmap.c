@@ -70,14 +70,19 @@ static void read_modules(struct kernelmap *map)
         fclose(file);
 }
 
+static void read_once(struct kernelmap *map)
+{
+    if (map->read)
+        return;
+    map->read = true;
+    map->text = find_text();
+    if (map->text)
+        read_modules(map);
+}
+
 void kernelmap_make(struct kernelmap *map, const struct records_layout *layout, const struct records_stamp *stamp, struct buffer *buffer)
 {
-    if (!map->read) {
-        map->read = true;
-        map->text = find_text();
-        if (map->text)
-            read_modules(map);
-    }
+    read_once(map);
     if (map->text)
         records_make_kernel(layout, stamp, map->text, UINT64_MAX - map->text, map->text, "[kernel.kallsyms]_text", buffer);
 }
@@ -89,7 +94,8 @@ void kernelmap_make_modules(struct kernelmap *map, const struct records_layout *
         records_make_kernel(layout, stamp, map->modules[i].start, map->modules[i].size, 0, map->modules[i].name, buffer);
 }
 
-bool kernelmap_in_modules(const struct kernelmap *map, const struct perf_event_header *sample)
+bool kernelmap_in_modules(struct kernelmap *map, const struct perf_event_header *sample)
 {
+    read_once(map);
     return map->count && records_mentions(sample, map->start, map->end);
 }

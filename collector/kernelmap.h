@@ -24,11 +24,11 @@ struct kernelmap {
 
 void kernelmap_init(struct kernelmap *map);
 void kernelmap_release(struct kernelmap *map);
-/* Appends the mappings as records. Both may append nothing. */
+/* Appends the mappings as records: of the kernel itself (every file has it, see features.c), of its modules. Both may append nothing. */
 void kernelmap_make(struct kernelmap *map, const struct records_layout *layout, const struct records_stamp *stamp, struct buffer *buffer);
 void kernelmap_make_modules(struct kernelmap *map, const struct records_layout *layout, const struct records_stamp *stamp,
                             struct buffer *buffer);
-/* Does a sample of the kernel mention a module? After kernelmap_make(). */
-bool kernelmap_in_modules(const struct kernelmap *map, const struct perf_event_header *sample);
+/* Does a sample of the kernel mention a module? */
+bool kernelmap_in_modules(struct kernelmap *map, const struct perf_event_header *sample);
 
 #endif

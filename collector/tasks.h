@@ -59,7 +59,7 @@ struct task {
     bool armed;                    /* has no image yet: nothing of it exists until exec */
     bool counted;                  /* in the totals of tasks */
     bool counted_only;
-    bool kernel_mapped, modules_mapped;
+    bool modules_mapped;
     bool on_disk;
     bool broken;                   /* its ring was given up */
     uint64_t start_ns, end_ns, startup_ns;
