@@ -87,8 +87,9 @@ UNUSED static struct pinject_slot *fake_claim(struct pinject_segment *segment, u
     assert_int_equal(PINJECT_STATE_PHASE(state), PINJECT_FREE);
     uint32_t claimed = PINJECT_STATE(PINJECT_STATE_GENERATION(state) + 1, PINJECT_CLAIMED);
     assert_true(__atomic_compare_exchange_n(&slot->state, &state, claimed, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
-    memset(&slot->owner, 0, offsetof(struct pinject_slot, text) - offsetof(struct pinject_slot, owner));
-    slot->owner = slot->tid = fake_tid();
+    __atomic_store_n(&slot->owner, fake_tid(), __ATOMIC_RELAXED);
+    memset(&slot->kind, 0, offsetof(struct pinject_slot, text) - offsetof(struct pinject_slot, kind));
+    slot->tid = fake_tid();
     slot->pid = getpid();
     slot->ppid = getppid();
     slot->kind = kind;

@@ -168,6 +168,7 @@ static void a_thread_that_execs_becomes_the_process(void **state)
     int to[2], from[2];
     pid_t tid;
     struct attached *leader, *thread, *again;
+    static int fds[2]; /* the thread's, whose starter waits for it */
     fake_open(&fake);
     assert_int_equal(pipe(to), 0);
     assert_int_equal(pipe(from), 0);
@@ -176,7 +177,9 @@ static void a_thread_that_execs_becomes_the_process(void **state)
         pthread_t id;
         close(to[1]);
         close(from[0]);
-        MUST(pthread_create(&id, NULL, exec_from_a_thread, (int[]){to[0], from[1]}) == 0);
+        fds[0] = to[0];
+        fds[1] = from[1];
+        MUST(pthread_create(&id, NULL, exec_from_a_thread, fds) == 0);
         pthread_join(id, NULL);
         _exit(9);
     }

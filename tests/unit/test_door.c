@@ -272,7 +272,7 @@ static void slots_of_the_dead_are_freed(void **state)
     open_all();
     struct pinject_slot *alive = fake_claim(fake.session.segment, 10, PINJECT_FORK);
     for (unsigned i = 0; i < 4; i++) {
-        fake_claim(fake.session.segment, i, PINJECT_FORK)->owner = dead;
+        __atomic_store_n(&fake_claim(fake.session.segment, i, PINJECT_FORK)->owner, dead, __ATOMIC_RELAXED);
         fake_set_phase(&fake.session.segment->slots[i], phases[i]);
     }
     for (unsigned i = 0; i < 4; i++)
