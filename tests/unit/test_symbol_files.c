@@ -16,14 +16,27 @@ static const char cxx_source[] =
     "  m[std::to_string(c)] = 1; std::sort(v.begin(), v.end(), outer::Less()); return (int)b.get(c) + (int)m.size(); "
     "}\n";
 
+/* The line at TEXT alone, as far as it fits: sscanf() would measure all that follows each time. */
+static const char *line_of(const char *text, char line[4096])
+{
+    size_t size = strcspn(text, "\n");
+
+    if (size > 4095)
+        size = 4095;
+    memcpy(line, text, size);
+    line[size] = '\0';
+    return line;
+}
+
 /* The offset in the file of a virtual address, by readelf. */
 static uint64_t offset_of(const char *headers, uint64_t address)
 {
     for (const char *line = headers; (line = strstr(line, " LOAD ")); line++) {
         uint64_t offset, start, physical, size;
+        char copy[4096];
 
-        if (sscanf(line, " LOAD %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64, &offset, &start, &physical, &size) ==
-                4 &&
+        if (sscanf(line_of(line, copy), " LOAD %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64, &offset, &start,
+                   &physical, &size) == 4 &&
             address >= start && address < start + size)
             return address - start + offset;
     }
@@ -41,10 +54,11 @@ static bool next_truth(const char **at, struct truth *ret)
 {
     while (**at) {
         const char *line = *at, *end = strchr(line, '\n');
-        char type;
+        char type, copy[4096];
 
         *at = end ? end + 1 : line + strlen(line);
-        if (sscanf(line, "%" SCNx64 " %" SCNx64 " %c %2047[^\n]", &ret->address, &ret->size, &type, ret->name) == 4 &&
+        if (sscanf(line_of(line, copy), "%" SCNx64 " %" SCNx64 " %c %2047[^\n]", &ret->address, &ret->size, &type,
+                   ret->name) == 4 &&
             strchr("tTwWi", type) && ret->size)
             return true;
     }
@@ -114,11 +128,12 @@ static size_t compare_plt(struct symbols_object *object, const char *path)
     assert_non_null(headers);
     for (const char *line = text; line && *line; line = strchr(line, '\n'), line += line != NULL) {
         uint64_t address;
-        char name[1024], rest[32];
+        char name[1024], rest[32], copy[4096];
         struct symbol symbol;
 
         /* Not "<first@plt-0x10>:", the common stub, nor "<*ABS*+0x1234@plt>:", a function without a name. */
-        if (sscanf(line, "%" SCNx64 " <%1000[^>@*]%31s", &address, name, rest) != 3 || strcmp(rest, "@plt>:"))
+        if (sscanf(line_of(line, copy), "%" SCNx64 " <%1000[^>@*]%31s", &address, name, rest) != 3 ||
+            strcmp(rest, "@plt>:"))
             continue;
         assert_true(symbols_find(object, offset_of(headers, address), &symbol));
         assert_true(symbol.plt && symbol.start == address);

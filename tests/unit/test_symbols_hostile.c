@@ -129,7 +129,7 @@ static void test_mutations(void **state)
         unsigned char *bytes = read_file(names[file], &size), *mutant = malloc(size);
 
         assert_non_null(mutant);
-        for (int round = 0; round < 1500; round++) {
+        for (int round = 0; round < 700; round++) {
             memcpy(mutant, bytes, size);
             damage(mutant, size, &seed);
             write_file(file == 2 ? "mutants/plain.debug" : "mutants/mutant", mutant,
