@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#define _GNU_SOURCE
 #include "analyze/inputs.h"
 
 #include <dirent.h>

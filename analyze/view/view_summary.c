@@ -147,6 +147,10 @@ static void show_functions(struct view *view)
         hits_add(&hits, &view->profile->entries[view->selection->entries[i]]);
     hits_sort(&hits, view->settings->sort);
     rows_choose(&rows, view, &hits, LINES);
+    /* Functions that only called others are no news on one page. */
+    while (rows.count && !rows.list[rows.count - 1]->self_weight)
+        rows.count--;
+    rows.more = 0;
     if (view->settings->markdown) {
         print_functions_markdown(view, &hits, &rows);
     } else {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#define _GNU_SOURCE
 #include "test_view_fake.h"
 
 #include <linux/perf_event.h>
