@@ -2,6 +2,8 @@
 # labels: build
 # run-as: self
 # What `cmake --install` leaves behind: complete, usable by other projects, and movable.
+import shlex
+
 from harness import *
 
 CMAKE = shutil.which("cmake", path=PATH) or shutil.which("cmake")
@@ -66,7 +68,7 @@ def use_everything(prefix):
     pathlib.Path("user/user.c").write_text(PROGRAM)
     pathlib.Path("user/CMakeLists.txt").write_text(PROJECT)
     pkg_config = need("pkg-config", "cc")
-    flags = run([pkg_config, "--cflags", "--libs", "pinject"], env=env).ok().out.split()
+    flags = shlex.split(run([pkg_config, "--cflags", "--libs", "pinject"], env=env).ok().out)
     run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "user/user.c", *flags, "-o", "by-pkg-config"]).ok()
     run([CMAKE, "-S", "user", "-B", "user/build"], env=env).ok()
     run([CMAKE, "--build", "user/build"], env=env).ok()
