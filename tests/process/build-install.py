@@ -72,7 +72,7 @@ def use_everything(prefix):
     run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "user/user.c", *flags, "-o", "by-pkg-config"]).ok()
     run([CMAKE, "-S", "user", "-B", "user/build"], env=env).ok()
     run([CMAKE, "--build", "user/build"], env=env).ok()
-    preload = run([pkg_config, "--variable=preload", "pinject"], env=env).ok().out.strip()
+    preload = shlex.split(run([pkg_config, "--variable=preload", "pinject"], env=env).ok().out)[0]
     check(os.path.samefile(preload, prefix / "lib/libpinject.so"), preload)
     for program in ("./by-pkg-config", "user/build/user"):
         check_equal(run([program]).ok().out, "active 0 of 0.1.0\n")
