@@ -254,7 +254,6 @@ static void finish_session(struct loader *loader)
 
 int finish_profile(struct loader *loader)
 {
-    struct profile *profile = &loader->profile;
     int status = finish_tasks(loader);
     if (status < 0)
         return status;

@@ -72,12 +72,22 @@ static void find_build_id(const struct replay *replay, struct profile_module *mo
     }
 }
 
+/* Some just-in-time compilers map a memfd twice, to write and to execute; a program may be executed from one as well, and is a file. */
+static bool is_code_memory(const char *path, size_t size)
+{
+    static const char *const names[] = {"jit", "JIT", "doublemapper"};
+    for (size_t i = 0; starts(path, size, "/memfd:") && i < sizeof(names) / sizeof(names[0]); i++)
+        if (memmem(path, size, names[i], strlen(names[i])))
+            return true;
+    return false;
+}
+
 /* Memory without a file, whose code is of this process alone. [vdso] and the like are the same everywhere. */
 static bool is_generated(const char *path, size_t size)
 {
     return starts(path, size, "//anon") || starts(path, size, "/anon_hugepage") || starts(path, size, "/dev/zero") ||
            starts(path, size, "[heap]") || starts(path, size, "[stack") || starts(path, size, "/SYSV") ||
-           starts(path, size, "/memfd:") || starts(path, size, "anon_inode:");
+           starts(path, size, "anon_inode:") || is_code_memory(path, size);
 }
 
 static int map_user(struct replay *replay, struct named_mapping *named)

@@ -27,30 +27,32 @@ static int know_events(struct replay *replay)
     }
     free(replay->lost);
     replay->lost = lost;
-    for (uint32_t i = replay->attr_count; i < attrs->count; i++)
-        events[i] = LOOKUP_NONE;
     replay->attr_count = attrs->count;
     return 0;
 }
 
-/* The store's event of ATTR; looked up when it is needed first, since a pipe gives names after the attributes. */
+/*
+ * The store's event of ATTR. All are made known when the first is needed, in the order of the file; not before, since a pipe gives
+ * the names after the attributes.
+ */
 static uint32_t event_of(struct replay *replay, const struct attr *attr)
 {
     if (know_events(replay) < 0)
         return LOOKUP_NONE;
-    uint32_t *event = &replay->events[attr->index];
-    if (*event == LOOKUP_NONE)
-        *event = event_of_attr(&replay->loader->store, attr);
-    return *event;
+    for (uint32_t i = replay->events_known; i < replay->attr_count && i <= attr->index; i++) {
+        replay->events[i] = event_of_attr(&replay->loader->store, &replay->file->attrs.items[i]);
+        if (replay->events[i] == LOOKUP_NONE)
+            return LOOKUP_NONE;
+        replay->events_known = i + 1;
+    }
+    return replay->events[attr->index];
 }
 
 /* Those that never happened belong to the profile, too. */
 static int know_all_events(struct replay *replay)
 {
-    for (uint32_t i = 0; i < replay->file->attrs.count && !replay->each; i++)
-        if (event_of(replay, &replay->file->attrs.items[i]) == LOOKUP_NONE)
-            return -ENOMEM;
-    return 0;
+    uint32_t count = replay->each ? 0 : replay->file->attrs.count;
+    return count > 0 && event_of(replay, &replay->file->attrs.items[count - 1]) == LOOKUP_NONE ? -ENOMEM : 0;
 }
 
 static void seen(struct replay *replay, const struct thread *thread, uint64_t time)
@@ -67,7 +69,8 @@ static int take_sample(struct replay *replay, const struct record *sample)
     uint32_t event = event_of(replay, sample->attr);
     if (index == LOOKUP_NONE || event == LOOKUP_NONE)
         return -ENOMEM;
-    const struct thread *thread = &replay->threads[index];
+    struct thread *thread = &replay->threads[index];
+    thread->described = false;
     struct loader *loader = replay->loader;
     const struct chain_place place = {&replay->processes[thread->process].space, &replay->kernel, replay->machine};
     if (replay->each) {

@@ -11,6 +11,7 @@ struct thread {
     uint32_t process;
     const char *comm;
     bool ended;
+    bool described;         /* by perf, from /proc, and nothing happened to it since */
 };
 
 struct process {
@@ -38,7 +39,8 @@ struct replay {
     struct space_limits limits;
     enum chain_machine machine;
     uint32_t tasks_made;
-    uint32_t *events;              /* by attr: of the store */
+    uint32_t *events;              /* by attr: of the store; so many of them: */
+    uint32_t events_known;
     uint64_t *lost;                /* by attr: LOST, and behind them LOST_SAMPLES */
     uint32_t attr_count;
     const char **build_id_paths;   /* interned, parallel to features.build_ids */

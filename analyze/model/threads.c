@@ -22,7 +22,7 @@ uint32_t threads_process(struct replay *replay, int32_t pid)
     if (arena_room(&replay->processes, &replay->process_capacity, replay->process_count, sizeof(*replay->processes)) < 0 ||
         lookup_add(&replay->process_lookup, hash, replay->process_count) < 0)
         return LOOKUP_NONE;
-    replay->processes[replay->process_count] = (struct process){.pid = pid, .exec_wanted = true, .exec = ""};
+    replay->processes[replay->process_count] = (struct process){.pid = pid, .exec = ""};
     return replay->process_count++;
 }
 
@@ -115,6 +115,33 @@ static void fill_parents(struct profile_task *task, const struct task *leader, i
     task->parent_tid = parent_tid > 0 ? parent_tid : 0;
 }
 
+/* A new process begins with what its parent has mapped. */
+static int share_space(struct replay *replay, int32_t pid, int32_t ppid)
+{
+    uint32_t from = threads_process(replay, ppid), to = threads_process(replay, pid);
+    if (from == LOOKUP_NONE || to == LOOKUP_NONE)
+        return -ENOMEM;
+    struct process *child = &replay->processes[to];
+    if (from != to) {
+        space_share(&child->space, &replay->processes[from].space);
+        child->exec = replay->processes[from].exec;
+        child->exec_wanted = false;
+    }
+    return 0;
+}
+
+static void fill_birth(struct replay *replay, const struct thread *thread, int32_t ppid, int32_t parent_tid, uint64_t time)
+{
+    struct task *task = threads_task(replay, thread);
+    if (!task)
+        return;
+    uint32_t leader = find_thread(replay, thread->pid);
+    fill_parents(&task->shown, leader == LOOKUP_NONE ? NULL : threads_task(replay, &replay->threads[leader]), ppid, parent_tid);
+    task->shown.start_ns = task->images[0].shown.start_ns = time;
+    if (!task->images[0].shown.exec[0])
+        task->images[0].shown.exec = replay->processes[thread->process].exec;
+}
+
 int threads_fork(struct replay *replay, struct cursor payload)
 {
     int32_t pid = (int32_t)cursor_u32(&payload), ppid = (int32_t)cursor_u32(&payload);
@@ -123,29 +150,18 @@ int threads_fork(struct replay *replay, struct cursor payload)
     if (payload.failed || replay->own != LOOKUP_NONE || tid < 0)
         return 0;
     uint32_t parent = find_thread(replay, parent_tid), known = find_thread(replay, tid);
-    /* perf tells of the threads that run already in no particular order; one that was seen keeps what is known of it. */
+    /* perf looks at /proc after the events began: it may describe a thread before the record of its birth is read, or after. */
+    bool described = known != LOOKUP_NONE && replay->threads[known].pid == pid && replay->threads[known].described;
     if (known != LOOKUP_NONE && time == 0)
         return 0;
     const char *comm = parent == LOOKUP_NONE ? first_comm(replay, tid) : replay->threads[parent].comm;
-    uint32_t index = make_thread(replay, pid, tid, comm);
+    uint32_t index = described ? known : make_thread(replay, pid, tid, comm);
     if (index == LOOKUP_NONE)
         return -ENOMEM;
-    uint32_t from = threads_process(replay, ppid), to = replay->threads[index].process;
-    if (from == LOOKUP_NONE)
+    replay->threads[index].described = time == 0;
+    if (!described && time != 0 && share_space(replay, pid, ppid) < 0)
         return -ENOMEM;
-    struct process *process = &replay->processes[to];
-    if (pid != ppid && time != 0) {
-        space_share(&process->space, &replay->processes[from].space);
-        process->exec = replay->processes[from].exec;
-        process->exec_wanted = false;
-    }
-    struct task *task = threads_task(replay, &replay->threads[index]);
-    if (task) {
-        uint32_t leader = find_thread(replay, pid);
-        fill_parents(&task->shown, leader == LOOKUP_NONE ? NULL : threads_task(replay, &replay->threads[leader]), ppid, parent_tid);
-        task->shown.start_ns = task->images[0].shown.start_ns = time;
-        task->images[0].shown.exec = process->exec;
-    }
+    fill_birth(replay, &replay->threads[index], ppid, parent_tid, time);
     return 0;
 }
 
@@ -187,6 +203,18 @@ static int rename_image(struct task *task, const char *comm, bool exec, uint64_t
     return 0;
 }
 
+/* `perf record COMMAND` begins when the command is executed. */
+static void find_root(struct replay *replay, const struct record *record, int32_t pid, int32_t tid)
+{
+    struct profile_session *session = &replay->loader->profile.session;
+    const struct attr_list *attrs = &replay->file->attrs;
+    bool command = false;
+    for (uint32_t i = 0; i < attrs->count && !command; i++)
+        command = attrs->items[i].perf.enable_on_exec;
+    if (command && !replay->each && !session->ours && session->root == 0 && pid == tid && record->time != 0)
+        session->root = pid;
+}
+
 int threads_comm(struct replay *replay, const struct record *record)
 {
     struct cursor payload = record_cursor(record);
@@ -199,15 +227,15 @@ int threads_comm(struct replay *replay, const struct record *record)
     if (index == LOOKUP_NONE)
         return -ENOMEM;
     struct thread *thread = &replay->threads[index];
+    struct process *process = &replay->processes[thread->process];
     thread->comm = comm;
+    thread->described &= record->time == 0;
+    process->exec_wanted |= record->time == 0 && pid == tid && !process->exec[0];
     if (exec) {
-        struct process *process = &replay->processes[thread->process];
         space_reset(&process->space, &replay->limits);
         process->exec_wanted = true;
         process->exec = "";
-        struct profile_session *session = &replay->loader->profile.session;
-        if (!replay->each && !session->ours && session->root == 0 && pid == tid)
-            session->root = pid;
+        find_root(replay, record, pid, tid);
     }
     struct task *task = threads_task(replay, thread);
     /* Our own files say it in an item of their own, with the command line. */
