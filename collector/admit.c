@@ -116,9 +116,17 @@ static void refused(struct tasks *tasks, const struct arrival *arrival)
 {
     char reason[160];
     const char *what = arrival->kind == PINJECT_THREAD ? "thread" : "process";
-    snprintf(reason, sizeof(reason), "%s refused by the kernel: %s", what, strerror(arrival->result < 0 ? -arrival->result : EIO));
-    unseen_add(&tasks->unseen, reason, arrival->comm, 1, 0);
     struct process *process = tasks_find_process(tasks, arrival->pid);
+    if (arrival->result == -ESRCH && arrival->kind == PINJECT_PROCESS && process && process->leader) {
+        /* The first message of an image that ended before it was read: its events were there all the time. */
+        tasks_image_arrived(tasks, process->leader, arrival);
+        return;
+    }
+    if (arrival->result == -ESRCH)
+        snprintf(reason, sizeof(reason), "%s that ended before its events were open", what);
+    else
+        snprintf(reason, sizeof(reason), "%s refused by the kernel: %s", what, strerror(arrival->result < 0 ? -arrival->result : EIO));
+    unseen_add(&tasks->unseen, reason, arrival->comm, 1, 0);
     if (process)
         process->incomplete = true;
 }
@@ -179,10 +187,12 @@ static void waited_for_unknown(struct tasks *tasks, struct process *parent, cons
     }
 }
 
+/* pid is the child, tid the thread that waited for it. */
 static void waited(struct tasks *tasks, const struct arrival *arrival)
 {
     struct process *process = tasks_find_process(tasks, arrival->pid);
-    struct process *parent = tasks_find_process(tasks, arrival->ppid);
+    struct task *waiter = tasks_find(tasks, arrival->tid);
+    struct process *parent = waiter ? waiter->process : tasks_find_process(tasks, arrival->tid);
     uint64_t used = arrival->utime_ns + arrival->stime_ns;
     if (!parent && process)
         parent = tasks_find_process(tasks, process->ppid);
