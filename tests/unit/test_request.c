@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/* The object's side of the slots, against a collector that is a thread of this test. */
+#include "check.h"
+
+#include "preload/request.h"
+#include "preload/sys.h"
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer) && !defined(__SANITIZE_THREAD__)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+enum { LONG_US = 20000000, SHORT_US = 20000, SENDERS = 8, ROUNDS = 2000 };
+
+static struct pinject_segment *segment;
+static uint32_t stop;
+
+static int set_up(void **state)
+{
+    (void)state;
+    segment = mmap(NULL, sizeof(*segment), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    stop = 0;
+    return segment == MAP_FAILED;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return munmap(segment, sizeof(*segment));
+}
+
+static struct pinject_channel channel(uint32_t wait_us)
+{
+    return (struct pinject_channel){segment, 1, wait_us};
+}
+
+static uint32_t phase(uint32_t index)
+{
+    return PINJECT_STATE_PHASE(__atomic_load_n(&segment->slots[index].state, __ATOMIC_ACQUIRE));
+}
+
+static unsigned slots_in(uint32_t wanted)
+{
+    unsigned count = 0;
+    for (uint32_t i = 0; i < PINJECT_SLOTS; i++)
+        count += phase(i) == wanted;
+    return count;
+}
+
+static bool move(struct pinject_slot *slot, uint32_t from, uint32_t to)
+{
+    uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
+    uint32_t generation = PINJECT_STATE_GENERATION(state);
+    return PINJECT_STATE_PHASE(state) == from &&
+           __atomic_compare_exchange_n(&slot->state, &state, PINJECT_STATE(generation, to), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+/* As wire.h has it: take, act (the result is the negative pid), answer or free; what was abandoned is freed. */
+static void serve(uint32_t index)
+{
+    struct pinject_slot *slot = &segment->slots[index];
+    if (move(slot, PINJECT_ABANDONED, PINJECT_FREE) || !move(slot, PINJECT_POSTED, PINJECT_TAKEN))
+        return;
+    bool reply = !(slot->flags & PINJECT_REQUEST_NO_REPLY);
+    slot->result = -slot->pid;
+    if (!move(slot, PINJECT_TAKEN, reply ? PINJECT_ANSWERED : PINJECT_FREE))
+        move(slot, PINJECT_ABANDONED, PINJECT_FREE);
+    else if (reply)
+        sys_futex_wake(&slot->state, 1);
+}
+
+static void *door(void *data)
+{
+    struct pinject_bell *bell = &segment->bells[0];
+    (void)data;
+    while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
+        uint32_t count = __atomic_load_n(&bell->count, __ATOMIC_SEQ_CST);
+        bool any = false;
+        __atomic_store_n(&bell->sleeping, 1, __ATOMIC_SEQ_CST);
+        for (unsigned word = 0; word < PINJECT_SLOTS / 64; word++) {
+            uint64_t bits = __atomic_exchange_n(&bell->pending[word], 0, __ATOMIC_ACQUIRE);
+            for (; bits; bits &= bits - 1, any = true)
+                serve(word * 64 + (uint32_t)__builtin_ctzll(bits));
+        }
+        /* No time limit: a bell that did not ring makes the test hang, and fail. */
+        if (!any)
+            SYS_4(SYS_futex, &bell->count, FUTEX_WAIT, count, 0);
+        __atomic_store_n(&bell->sleeping, 0, __ATOMIC_SEQ_CST);
+    }
+    return NULL;
+}
+
+static pthread_t open_door(void)
+{
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, door, NULL), 0);
+    return thread;
+}
+
+static void close_door(pthread_t thread)
+{
+    __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&segment->bells[0].count, 1, __ATOMIC_SEQ_CST);
+    sys_futex_wake(&segment->bells[0].count, 1);
+    pthread_join(thread, NULL);
+}
+
+static int ask(const struct pinject_channel *to, int32_t pid, uint32_t flags)
+{
+    struct pinject_claim claim = pinject_request_claim(to, 77);
+    assert_non_null(claim.slot);
+    assert_int_equal(claim.slot->owner, 77);
+    assert_int_equal(claim.slot->flags, 0);
+    claim.slot->kind = PINJECT_PROCESS;
+    claim.slot->pid = pid;
+    claim.slot->flags = flags;
+    return pinject_request_send(to, claim);
+}
+
+static void test_answer(void **state)
+{
+    struct pinject_channel to = channel(LONG_US);
+    (void)state;
+    pthread_t thread = open_door();
+    assert_int_equal(ask(&to, 5, 0), -5);
+    assert_int_equal(ask(&to, 6, PINJECT_REQUEST_NO_REPLY), 0);
+    assert_int_equal(ask(&to, 7, 0), -7);
+    close_door(thread);
+    assert_int_equal(slots_in(PINJECT_FREE), PINJECT_SLOTS);
+    assert_int_equal(segment->unanswered + segment->dropped + segment->stalled, 0);
+}
+
+static void test_no_collector(void **state)
+{
+    struct pinject_channel to = channel(SHORT_US);
+    (void)state;
+    assert_int_equal(ask(&to, 5, 0), -ETIMEDOUT);
+    assert_int_equal(segment->stalled, 1);
+    assert_int_equal(segment->unanswered, 1);
+    assert_int_equal(slots_in(PINJECT_ABANDONED), 1);
+    /* The next one does not wait: with this limit it would take longer than the test may. */
+    to.wait_us = UINT32_MAX;
+    struct pinject_claim claim = pinject_request_claim(&to, 77);
+    claim.slot->pid = 6;
+    assert_int_equal(pinject_request_send(&to, claim), -EAGAIN);
+    assert_int_equal(claim.slot->flags, PINJECT_REQUEST_NO_REPLY | PINJECT_REQUEST_NO_WAIT);
+    assert_int_equal(segment->unanswered, 2);
+    /* A collector that comes back frees both. */
+    pthread_t thread = open_door();
+    while (slots_in(PINJECT_FREE) < PINJECT_SLOTS)
+        sched_yield();
+    segment->stalled = 0;
+    assert_int_equal(ask(&to, 8, 0), -8);
+    close_door(thread);
+}
+
+static void test_all_slots_taken(void **state)
+{
+    struct pinject_channel to = channel(SHORT_US);
+    (void)state;
+    for (int i = 0; i < PINJECT_SLOTS; i++)
+        assert_non_null(pinject_request_claim(&to, 77).slot);
+    assert_null(pinject_request_claim(&to, 77).slot);
+    assert_int_equal(segment->dropped, 1);
+    /* Given back by somebody, one is found wherever it is. */
+    assert_true(move(&segment->slots[123], PINJECT_CLAIMED, PINJECT_FREE));
+    struct pinject_claim claim = pinject_request_claim(&to, 77);
+    assert_int_equal(claim.index, 123);
+    assert_int_equal(claim.generation, 2);
+}
+
+static void test_generation_wraps(void **state)
+{
+    struct pinject_channel to = channel(LONG_US);
+    (void)state;
+    for (uint32_t i = 0; i < PINJECT_SLOTS; i++)
+        segment->slots[i].state = PINJECT_STATE(0xffffff, PINJECT_FREE);
+    pthread_t thread = open_door();
+    assert_int_equal(ask(&to, 5, 0), -5);
+    close_door(thread);
+    assert_int_equal(slots_in(PINJECT_FREE), PINJECT_SLOTS);
+}
+
+static uint32_t interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    __atomic_fetch_add(&interrupted, 1, __ATOMIC_SEQ_CST);
+}
+
+struct sender {
+    pthread_t thread;
+    int result;
+};
+
+static void *send_one(void *data)
+{
+    struct sender *sender = data;
+    struct pinject_channel to = channel(LONG_US);
+    sender->result = ask(&to, 9, 0);
+    return NULL;
+}
+
+__attribute__((unused)) static void test_signal_while_waiting(void **state)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    struct sender sender = {.result = 0};
+    (void)state;
+    sigaction(SIGUSR1, &action, NULL); /* without SA_RESTART: the wait gets EINTR */
+    pthread_create(&sender.thread, NULL, send_one, &sender);
+    while (slots_in(PINJECT_POSTED) == 0)
+        sched_yield();
+    for (uint32_t i = 1; i <= 20; i++) {
+        pthread_kill(sender.thread, SIGUSR1);
+        while (__atomic_load_n(&interrupted, __ATOMIC_SEQ_CST) < i)
+            sched_yield();
+    }
+    assert_int_equal(slots_in(PINJECT_POSTED), 1);
+    pthread_t thread = open_door();
+    pthread_join(sender.thread, NULL);
+    close_door(thread);
+    assert_int_equal(sender.result, -9);
+}
+
+static void test_slot_stolen_while_waiting(void **state)
+{
+    /* Any follower can write to the segment: a slot that changes hands must not keep us waiting. */
+    struct sender sender = {.result = 0};
+    struct pinject_slot *slot = NULL;
+    (void)state;
+    pthread_create(&sender.thread, NULL, send_one, &sender);
+    while (!slot)
+        for (uint32_t i = 0; i < PINJECT_SLOTS; i++)
+            if (phase(i) == PINJECT_POSTED)
+                slot = &segment->slots[i];
+    __atomic_store_n(&slot->state, PINJECT_STATE(99, PINJECT_POSTED), __ATOMIC_RELEASE);
+    sys_futex_wake(&slot->state, 1);
+    pthread_join(sender.thread, NULL);
+    assert_int_equal(sender.result, -EPROTO);
+}
+
+static void *send_many(void *data)
+{
+    struct pinject_channel to = channel(LONG_US);
+    int32_t base = (int32_t)(intptr_t)data * ROUNDS;
+    intptr_t wrong = 0;
+    for (int32_t i = 1; i <= ROUNDS; i++)
+        wrong += ask(&to, base + i, 0) != -(base + i);
+    return (void *)wrong;
+}
+
+static void test_many_at_once(void **state)
+{
+    pthread_t senders[SENDERS];
+    (void)state;
+    pthread_t thread = open_door();
+    for (intptr_t i = 0; i < SENDERS; i++)
+        pthread_create(&senders[i], NULL, send_many, (void *)i);
+    for (int i = 0; i < SENDERS; i++) {
+        void *wrong;
+        pthread_join(senders[i], &wrong);
+        assert_null(wrong);
+    }
+    close_door(thread);
+    assert_int_equal(slots_in(PINJECT_FREE), PINJECT_SLOTS);
+    assert_int_equal(segment->unanswered + segment->dropped, 0);
+}
+
+static void test_hostile_header(void **state)
+{
+    /* Bells and CPU table are the collector's, but anybody can write them. */
+    struct pinject_channel to = channel(LONG_US);
+    (void)state;
+    memset(segment->bell_of_cpu, 0xff, sizeof(segment->bell_of_cpu));
+    segment->bells_used = 0xffffffff;
+    segment->hint = 0xfffffffe;
+    pthread_t thread = open_door();
+    assert_int_equal(ask(&to, 5, 0), -5);
+    close_door(thread);
+}
+
+static void test_covered(void **state)
+{
+    struct pinject_channel to = channel(SHORT_US);
+    (void)state;
+    segment->covered[70 / 64] = 1ull << (70 % 64);
+    assert_true(pinject_request_covered(&to, 70));
+    assert_false(pinject_request_covered(&to, 71));
+    assert_false(pinject_request_covered(&to, -1));
+    assert_false(pinject_request_covered(&to, PINJECT_TASKS));
+    assert_false(pinject_request_covered(&to, INT32_MAX));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_answer),
+        TEST(test_no_collector),
+        TEST(test_all_slots_taken),
+        TEST(test_generation_wraps),
+        TEST(test_slot_stolen_while_waiting),
+#ifndef __SANITIZE_THREAD__ /* keeps signals back until its own interceptors run, and our wait is a bare system call */
+        TEST(test_signal_while_waiting),
+#endif
+        TEST(test_many_at_once),
+        TEST(test_hostile_header),
+        TEST(test_covered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
