@@ -27,20 +27,24 @@ static void drop(struct mappings *mappings)
 void space_release(struct space *space)
 {
     drop(space->mappings);
+    drop(space->before);
     *space = (struct space){0};
 }
 
 void space_reset(struct space *space, struct space_limits *limits)
 {
-    drop(space->mappings);
-    *space = (struct space){.state = ++*limits->states};
+    drop(space->before);
+    *space = (struct space){.before = space->mappings, .state = ++*limits->states};
 }
 
 void space_share(struct space *child, const struct space *parent)
 {
     if (parent->mappings)
         parent->mappings->references++;
+    if (parent->before)
+        parent->before->references++;
     drop(child->mappings);
+    drop(child->before);
     *child = *parent;
 }
 
@@ -137,11 +141,14 @@ int space_map(struct space *space, struct space_limits *limits, const struct map
     return 0;
 }
 
+static const struct mapping *find(const struct mappings *mappings, uint64_t address)
+{
+    uint32_t at = mappings ? first_behind(mappings, address) : 0;
+    return mappings && at < mappings->count && mappings->items[at].start <= address ? &mappings->items[at] : NULL;
+}
+
 const struct mapping *space_find(const struct space *space, uint64_t address)
 {
-    const struct mappings *mappings = space->mappings;
-    if (!mappings)
-        return NULL;
-    uint32_t at = first_behind(mappings, address);
-    return at < mappings->count && mappings->items[at].start <= address ? &mappings->items[at] : NULL;
+    const struct mapping *mapping = find(space->mappings, address);
+    return mapping ? mapping : find(space->before, address);
 }

@@ -19,6 +19,7 @@ struct mappings;
 
 struct space {
     struct mappings *mappings; /* NULL: none */
+    struct mappings *before;   /* until the last exec: a system call that is not over yet still has the registers of then */
     uint64_t state;            /* another number whenever the content is another one */
 };
 
@@ -29,7 +30,7 @@ struct space_limits {
 };
 
 void space_release(struct space *space);
-/* Nothing is mapped any more. */
+/* An exec: nothing is mapped any more, but what was stays findable where nothing else is. */
 void space_reset(struct space *space, struct space_limits *limits);
 void space_share(struct space *child, const struct space *parent);
 /* 0; -ENOMEM; -ENOSPC when it would be more than the limits allow (it is left out then). An empty mapping is ignored. */
