@@ -31,29 +31,6 @@ static uint64_t scale(uint64_t value, uint64_t enabled, uint64_t running)
     return scaled > UINT64_MAX ? UINT64_MAX : (uint64_t)scaled;
 }
 
-/* The READ records of an event on several CPUs are one count. Such events run less than they are enabled, because their task was on
-   another CPU: the time running is all the time there was. */
-static int add_readings(struct task *task)
-{
-    for (uint32_t i = 0; i < task->reading_count; i++) {
-        const struct task_reading *reading = &task->readings[i];
-        struct profile_count *count = NULL;
-        for (uint32_t j = 0; j < task->count_count && !count; j++)
-            if (task->counts[j].event == reading->event)
-                count = &task->counts[j];
-        if (!count) {
-            if (arena_room(&task->counts, &task->count_capacity, task->count_count, sizeof(*count)) < 0)
-                return -ENOMEM;
-            count = &task->counts[task->count_count++];
-            *count = (struct profile_count){.event = reading->event, .image = UINT32_MAX};
-        }
-        count->value += reading->value;
-        count->running_ns += reading->running_ns;
-        count->enabled_ns = count->running_ns;
-    }
-    return 0;
-}
-
 /* A row for the whole task where there are only rows of its images. */
 static int add_sums(struct task *task)
 {
@@ -82,7 +59,7 @@ static int add_sums(struct task *task)
 
 static int finish_counts(struct task *task)
 {
-    int status = add_readings(task);
+    int status = task_take_readings(task, UINT32_MAX);
     if (status == 0)
         status = add_sums(task);
     for (uint32_t i = 0; status == 0 && i < task->count_count; i++) {

@@ -81,7 +81,7 @@ int loader_look(struct loader *loader, struct input *input, struct problem *prob
     if (input->own) {
         input->pid = task.pid;
         input->tid = task.tid;
-        input->image = ours_first_image(&file);
+        input->start_ns = task.start_ns;
     }
     input->device = file.source.device;
     input->inode = file.source.inode;
@@ -137,8 +137,8 @@ static int compare_inputs(const void *left, const void *right)
         return a->pid < b->pid ? -1 : 1;
     if (a->tid != b->tid)
         return a->tid < b->tid ? -1 : 1;
-    if (a->image != b->image)
-        return a->image < b->image ? -1 : 1;
+    if (a->start_ns != b->start_ns)
+        return a->start_ns < b->start_ns ? -1 : 1;
     return strcmp(a->path, b->path);
 }
 

@@ -26,7 +26,9 @@ struct task {
     uint32_t count_count, count_capacity;
     struct task_reading *readings;
     uint32_t reading_count, reading_capacity;
-    bool own_counts;                /* from our items: READ records say nothing new */
+    bool own_counts;                /* the file that is read has items for them: READ records say nothing new */
+    bool split;                     /* a file per image */
+    uint32_t first_image;           /* of the file that is read */
 };
 
 /* One input file. */
@@ -38,7 +40,7 @@ struct input {
     uint32_t session;               /* of loader->sessions; LOOKUP_NONE: not readable */
     bool own;                       /* one of our own files, with its task */
     int32_t pid, tid;               /* of our own files: the order in which a task's files are read */
-    uint32_t image;
+    uint64_t start_ns;
     uint64_t limit;                 /* bytes of data that profile_load() read */
     uint32_t *tasks;                /* in the order in which its records made them */
     uint32_t task_count, task_capacity;
@@ -78,11 +80,12 @@ void task_free(struct task *task);
 struct task_image *task_image_at(struct task *task, uint32_t number);
 int task_add_count(struct task *task, const struct profile_count *count);
 int task_add_reading(struct task *task, const struct task_reading *reading);
+/* The readings so far become counts of IMAGE (UINT32_MAX: the whole task). */
+int task_take_readings(struct task *task, uint32_t image);
 
 /* ours.c: the items of our own section */
 bool ours_session(const struct file *file, struct pinject_item_session *ret);
 bool ours_task(const struct file *file, struct pinject_item_task *ret);
-uint32_t ours_first_image(const struct file *file);
 const char *ours_first_comm(const struct file *file);
 /* The task of FILE (*ret_task LOOKUP_NONE when it has no item of one), with images and counts; what it says of the session. 0 or -ENOMEM. */
 int ours_take(struct loader *loader, const struct file *file, uint32_t *ret_task);

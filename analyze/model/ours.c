@@ -34,13 +34,6 @@ bool ours_task(const struct file *file, struct pinject_item_task *ret)
     return find_item(file, PINJECT_ITEM_TASK, &item) && item_task(&item, ret);
 }
 
-uint32_t ours_first_image(const struct file *file)
-{
-    struct item item;
-    struct pinject_item_image image;
-    return find_item(file, PINJECT_ITEM_IMAGE, &item) && item_image(&item, &image) ? image.number : 0;
-}
-
 const char *ours_first_comm(const struct file *file)
 {
     struct item item;
@@ -55,45 +48,40 @@ static int shell_status(int status)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : -1;
 }
 
-static uint64_t key_of(const struct pinject_item_task *item)
-{
-    return lookup_mix(lookup_mix((uint32_t)item->pid, (uint32_t)item->tid), item->start_ns);
-}
-
-/* The files of one task (--exec-split-results) are one task. */
+/* The files of one task (--exec-split-results) are one task: an image begins at the moment where the one before ended. */
 static struct task *find_or_make(struct loader *loader, const struct pinject_item_task *item, uint32_t *ret_index)
 {
-    uint64_t key = key_of(item);
+    uint64_t key = lookup_mix((uint32_t)item->pid, (uint32_t)item->tid);
     struct lookup_walk walk = lookup_start(&loader->task_lookup, key);
     for (uint32_t i; (item->flags & PINJECT_TASK_SPLIT) && (i = lookup_next(&walk)) != LOOKUP_NONE;) {
-        const struct profile_task *task = &loader->tasks[i]->shown;
-        if (task->pid == item->pid && task->tid == item->tid && task->start_ns == item->start_ns) {
+        const struct task *task = loader->tasks[i];
+        if (task->split && task->shown.pid == item->pid && task->shown.tid == item->tid && task->shown.end_ns == item->start_ns) {
             *ret_index = i;
             return loader->tasks[i];
         }
     }
     struct task *task = task_new(loader, ret_index);
-    return task && lookup_add(&loader->task_lookup, key, *ret_index) == 0 ? task : NULL;
+    if (!task || lookup_add(&loader->task_lookup, key, *ret_index) < 0)
+        return NULL;
+    task->split = item->flags & PINJECT_TASK_SPLIT;
+    task->shown.start_ns = item->start_ns;
+    return task;
 }
 
 static void fill_task(struct profile_task *task, const struct pinject_item_task *item)
 {
-    bool news = item->end_ns >= task->end_ns;
     task->pid = item->pid;
     task->tid = item->tid;
     task->ppid = item->ppid > 0 || (item->ppid == 0 && item->pid == 1) ? item->ppid : -1;
     task->parent_tid = item->parent_tid > 0 ? item->parent_tid : 0;
-    task->start_ns = item->start_ns;
     task->lost += item->lost;
     task->root |= !!(item->flags & PINJECT_TASK_ROOT);
     task->counted_only |= !!(item->flags & PINJECT_TASK_COUNTED_ONLY);
-    if (!news)
-        return;
     task->end_ns = item->end_ns;
     task->ended = item->flags & PINJECT_TASK_ENDED;
     task->exit = item->flags & PINJECT_TASK_STATUS ? shell_status(item->status) : -1;
     task->source = item->source <= PINJECT_SOURCE_ACCOUNTING ? (enum profile_task_source)item->source : PROFILE_SOURCE_UNKNOWN;
-    task->startup_ns = item->startup_ns;
+    task->startup_ns += item->startup_ns;
     task->exit_cost = item->flags & PINJECT_TASK_EXIT_COST;
     task->exit_ns = task->exit_cost ? item->exit_ns : 0;
 }
@@ -110,12 +98,12 @@ static const char **take_strings(struct store *store, struct item *item, uint32_
     return strings;
 }
 
-static int take_image(struct loader *loader, struct task *task, struct item *item)
+static int take_image(struct loader *loader, struct task *task, uint32_t before, struct item *item)
 {
     struct pinject_item_image fixed;
-    if (!item_image(item, &fixed))
+    if (!item_image(item, &fixed) || fixed.number >= UINT32_MAX - before)
         return 0;
-    struct task_image *image = task_image_at(task, fixed.number);
+    struct task_image *image = task_image_at(task, before + fixed.number);
     if (!image)
         return -ENOMEM;
     image->shown.start_ns = fixed.start_ns;
@@ -126,7 +114,7 @@ static int take_image(struct loader *loader, struct task *task, struct item *ite
     return image->shown.comm && image->shown.exec && image->shown.cmdline ? 0 : -ENOMEM;
 }
 
-static int take_count(struct loader *loader, const struct file *file, struct task *task, struct item *item)
+static int take_count(struct loader *loader, const struct file *file, struct task *task, uint32_t before, struct item *item)
 {
     struct pinject_item_count fixed;
     if (!item_count(item, &fixed))
@@ -135,7 +123,11 @@ static int take_count(struct loader *loader, const struct file *file, struct tas
     if (event == LOOKUP_NONE)
         return -ENOMEM;
     task->own_counts = true;
-    const struct profile_count count = {.event = event, .image = fixed.image, .value = fixed.value,
+    /* A row for the whole task in the file of one image is of that image. */
+    uint32_t image = fixed.image == UINT32_MAX ? (task->split ? before : UINT32_MAX) : before + fixed.image;
+    if (fixed.image != UINT32_MAX && fixed.image >= UINT32_MAX - before)
+        return 0;
+    const struct profile_count count = {.event = event, .image = image, .value = fixed.value,
                                         .enabled_ns = fixed.enabled_ns, .running_ns = fixed.running_ns};
     return task_add_count(task, &count);
 }
@@ -165,15 +157,19 @@ int ours_take(struct loader *loader, const struct file *file, uint32_t *ret_task
     struct task *task = find_or_make(loader, &fixed, ret_task);
     if (!task)
         return -ENOMEM;
+    /* The images of one file are numbered from 0. */
+    uint32_t before = task->image_count ? task->images[task->image_count - 1].number + 1 : 0;
+    task->own_counts = false;
+    task->first_image = before;
     fill_task(&task->shown, &fixed);
     struct cursor section = section_of(file);
     struct item item;
     int status = take_lost(loader, file, fixed.lost);
     while (status == 0 && item_next(&section, &item)) {
         if (item.type == PINJECT_ITEM_IMAGE)
-            status = take_image(loader, task, &item);
+            status = take_image(loader, task, before, &item);
         else if (item.type == PINJECT_ITEM_COUNT)
-            status = take_count(loader, file, task, &item);
+            status = take_count(loader, file, task, before, &item);
     }
     return status;
 }

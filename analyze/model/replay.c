@@ -170,6 +170,13 @@ static int count_lost(struct replay *replay)
     return 0;
 }
 
+/* Counts of a file of ours that has no items for them. */
+static int count_readings(struct replay *replay)
+{
+    struct task *task = replay->own == LOOKUP_NONE ? NULL : threads_task(replay, &replay->threads[replay->own]);
+    return task ? task_take_readings(task, task->split ? task->first_image : UINT32_MAX) : 0;
+}
+
 static enum chain_machine machine_of(const char *arch)
 {
     if (strcmp(arch, "aarch64") == 0 || strcmp(arch, "arm64") == 0)
@@ -236,6 +243,8 @@ int replay_file(struct loader *loader, struct input *input, struct file *file, r
         status = know_all_events(&replay);
     if (status == 0)
         status = count_lost(&replay);
+    if (status == 0)
+        status = count_readings(&replay);
     release(&replay);
     return status;
 }

@@ -77,3 +77,33 @@ int task_add_reading(struct task *task, const struct task_reading *reading)
     task->readings[task->reading_count++] = *reading;
     return 0;
 }
+
+static struct profile_count *find_count(struct task *task, uint32_t event, uint32_t image)
+{
+    for (uint32_t i = 0; i < task->count_count; i++)
+        if (task->counts[i].event == event && task->counts[i].image == image)
+            return &task->counts[i];
+    if (arena_room(&task->counts, &task->count_capacity, task->count_count, sizeof(*task->counts)) < 0)
+        return NULL;
+    task->counts[task->count_count] = (struct profile_count){.event = event, .image = image};
+    return &task->counts[task->count_count++];
+}
+
+/*
+ * The readings of an event on several CPUs are one count. Such events run less than they are enabled, because their task was on
+ * another CPU: the time running is all the time there was.
+ */
+int task_take_readings(struct task *task, uint32_t image)
+{
+    for (uint32_t i = 0; i < task->reading_count; i++) {
+        const struct task_reading *reading = &task->readings[i];
+        struct profile_count *count = find_count(task, reading->event, image);
+        if (!count)
+            return -ENOMEM;
+        count->value += reading->value;
+        count->running_ns += reading->running_ns;
+        count->enabled_ns = count->running_ns;
+    }
+    task->reading_count = 0;
+    return 0;
+}

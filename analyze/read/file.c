@@ -10,6 +10,7 @@
 
 #define OLD_MAGIC "PERFFILE"
 #define ATTEMPTS 5 /* at a header that changes while it is read */
+#define PAUSE_US 2000
 
 static int no_memory(struct problem *problem)
 {
@@ -197,6 +198,14 @@ static bool same_header(const struct file *file, const unsigned char *header, si
     return pread(file->source.fd, now, size, 0) == (ssize_t)size && memcmp(now, header, size) == 0;
 }
 
+/* Our recorder takes the features out of the header while it writes behind the data. */
+static bool between_versions(const struct file *file)
+{
+    static const uint64_t none[FEATURE_BITS / 64];
+    return !file->pipe && !file->unfinished && memcmp(file->features.present, none, sizeof(none)) == 0 &&
+           file->data_offset + file->data_size < file->source.size;
+}
+
 static int open_once(struct file *file, const char *path, bool *ret_changed, struct problem *problem)
 {
     unsigned char header[sizeof(struct perfdata_header)];
@@ -210,7 +219,7 @@ static int open_once(struct file *file, const char *path, bool *ret_changed, str
         memcpy(header, bytes, sizeof(header));
     status = start(file, problem);
     if (bytes)
-        *ret_changed = !same_header(file, header, sizeof(header));
+        *ret_changed = !same_header(file, header, sizeof(header)) || (status == 0 && between_versions(file));
     if (status < 0)
         file_release(file);
     return status;
@@ -226,6 +235,7 @@ int file_open(struct file *file, const char *path, struct problem *problem)
         if (changed && attempt < ATTEMPTS) {
             if (status == 0)
                 file_release(file);
+            usleep(PAUSE_US);
             continue;
         }
         return status < 0 ? problem_set(problem, status, "%s", why.text) : 0;
