@@ -17,7 +17,7 @@
 #include "collector/session.h"
 #include "common/report.h"
 
-enum { STACK = 256 << 10, SWEEP_NS = 1000000000 };
+enum { STACK = 256 << 10, SWEEP_NS = 1000000000, SLICE_NS = 100000, NICER = 5 };
 
 /* What the doors of a session share: nothing in the segment can be trusted to be theirs. */
 struct hall {
@@ -194,9 +194,38 @@ static void sleep_on(struct door *door)
     __atomic_store_n(&bell->sleeping, 0, __ATOMIC_SEQ_CST);
 }
 
+/* As the kernel defines it; libc does not everywhere. */
+struct scheduling {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime_ns, deadline_ns, period_ns;
+};
+
+/*
+ * A door works for microseconds, and a task waits for it. A short time slice lets the scheduler (EEVDF, since Linux 6.12)
+ * prefer it at its wake-up over programs that only compute; so does a lower niceness, where it is allowed. On a machine
+ * with six such programs for two CPUs both together halved the median of an answer, and most of its tail.
+ */
+static void ask_for_quick_wakes(void)
+{
+    struct scheduling scheduling = {.size = sizeof(scheduling)};
+    if (syscall(SYS_sched_getattr, 0, &scheduling, sizeof(scheduling), 0) < 0 || scheduling.policy != SCHED_OTHER)
+        return;
+    scheduling.runtime_ns = SLICE_NS;
+    int32_t nice = scheduling.nice;
+    scheduling.nice = nice - NICER;
+    if (syscall(SYS_sched_setattr, 0, &scheduling, 0) == 0)
+        return;
+    scheduling.nice = nice;
+    syscall(SYS_sched_setattr, 0, &scheduling, 0);
+}
+
 static void *door_main(void *argument)
 {
     struct door *door = argument;
+    ask_for_quick_wakes();
     char name[16];
     snprintf(name, sizeof(name), "pinject-door/%u", door->number % 100);
     pthread_setname_np(pthread_self(), name);

@@ -19,7 +19,7 @@
 #include "common/report.h"
 
 /* How long an object waits at most: long against what an answer takes (50 us), short where the collector stopped. */
-enum { WAIT_US = 10000 };
+enum { WAIT_US = 20000 };
 /* The table of descriptors grows to this at once: with threads each growth waits milliseconds for RCU. */
 enum { TABLE_OF_FDS = 16384 };
 
