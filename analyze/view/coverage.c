@@ -9,48 +9,50 @@
 
 #define MOST_UNSEEN 12
 
-static void print_sampled(struct view *view, uint64_t cpu)
+/* ", in samples 9.40 s (98.74 %)", where samples are times; owned by the caller. */
+static char *sampled_text(const struct profile *profile)
 {
-    const struct profile *profile = view->profile;
     char time[TEXT_AMOUNT], share[TEXT_AMOUNT];
-    if (!profile->event_count || !profile->events[profile->event].nanoseconds || !profile->events[profile->event].sampled)
-        return;
-    uint64_t sampled = profile->events[profile->event].weight;
-    fprintf(view->output->to, ", in samples %s (%s)", text_time(time, sampled), text_percent(share, sampled, cpu));
+    const struct profile_event *event = profile->event_count ? &profile->events[profile->event] : NULL;
+    if (!event || !event->nanoseconds || !event->sampled)
+        return memory_text("");
+    return memory_print(", in samples %s (%s)", text_time(time, event->weight),
+                        text_percent(share, event->weight, profile->session.cpu_ns));
 }
 
-static void print_tasks(struct view *view)
+static char *cpu_text(const struct profile *profile)
+{
+    const struct profile_session *session = &profile->session;
+    char cpu[TEXT_AMOUNT], tasks[TEXT_AMOUNT], share[TEXT_AMOUNT];
+    if (!session->ours)
+        return memory_text("CPU time of the whole run is not recorded in perf's files");
+    if (!session->coverage_known)
+        return memory_text("CPU time of the whole run is not in these files (the first task's file is missing, or the run has "
+                           "not ended)");
+    char *sampled = sampled_text(profile);
+    char *text = memory_print("CPU time %s%s, in tasks %s (%s)%s", text_time(cpu, session->cpu_ns),
+                              session->coverage_complete ? "" : " so far", text_time(tasks, session->attributed_ns),
+                              text_percent(share, session->attributed_ns, session->cpu_ns), sampled);
+    free(sampled);
+    return text;
+}
+
+static void print_cpu(struct view *view)
 {
     const struct profile *profile = view->profile;
     char number[TEXT_AMOUNT], none[TEXT_AMOUNT];
     uint64_t without = 0;
     for (uint32_t i = 0; i < profile->task_count; i++)
         without += profile->tasks[i].samples == 0;
-    fprintf(view->output->to, "; %s", text_plural(number, profile->task_count, "task", "tasks"));
-    if (without && without < profile->task_count)
-        fprintf(view->output->to, ", %s without a sample", text_count(none, without));
-}
-
-static void print_cpu(struct view *view)
-{
-    const struct profile_session *session = &view->profile->session;
-    FILE *to = view->output->to;
-    char cpu[TEXT_AMOUNT], tasks[TEXT_AMOUNT], share[TEXT_AMOUNT];
-    if (session->coverage_known) {
-        fprintf(to, "CPU time %s%s, in tasks %s (%s)", text_time(cpu, session->cpu_ns),
-                session->coverage_complete ? "" : " so far", text_time(tasks, session->attributed_ns),
-                text_percent(share, session->attributed_ns, session->cpu_ns));
-        print_sampled(view, session->cpu_ns);
-    } else if (session->ours) {
-        fputs("CPU time of the whole run is not in these files (the first task's file is missing, or the run has not "
-              "ended)", to);
-    } else {
-        fputs("CPU time of the whole run is not recorded in perf's files", to);
-    }
-    print_tasks(view);
-    fputc('\n', to);
-    if (session->coverage_known && !session->coverage_complete)
-        fputs("The session was still running when these files were written.\n", to);
+    bool some = without && without < profile->task_count;
+    char *cpu = cpu_text(profile);
+    char *line = memory_print("%s; %s%s%s%s", cpu, text_plural(number, profile->task_count, "task", "tasks"), some ? ", " : "",
+                              some ? text_count(none, without) : "", some ? " without a sample" : "");
+    output_wrapped(view->output, 2, line);
+    if (profile->session.coverage_known && !profile->session.coverage_complete)
+        fputs("The session was still running when these files were written.\n", view->output->to);
+    free(line);
+    free(cpu);
 }
 
 static void print_unseen(struct view *view)

@@ -75,7 +75,7 @@ static void shrink(const struct grid *grid, size_t *widths, size_t width)
             bool last = i + 1 == grid->column_count;
             if (!last && (pass != 1 || !grid->columns[i].shrinks))
                 continue;
-            size_t least = last && pass == 0 ? width / 2 : LEAST;
+            size_t least = !last || pass == 1 ? LEAST : pass == 0 ? width / 2 : 1;
             if (widths[i] <= least)
                 continue;
             size_t cut = widths[i] - least < total - width ? widths[i] - least : total - width;

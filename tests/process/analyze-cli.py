@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: MIT
+# labels: analyze
+# timeout: 180
+# sanitize
+"""How panalyze behaves as a program: commands, options, filters, terminal, pager, closed and full outputs."""
+import fcntl
+import pty
+import struct
+import termios
+
+from harness import *
+
+
+def record(base="out", command=None):
+    """Result files of a small tree: sh, which starts spin; (the names of the files)."""
+    need_perf_events()
+    command = command or ["sh", "-c", f"{target('spin')} 60; exit 3"]
+    pinject_run("-q", "--follow-all", "-o", base, "--", *command)
+    files = results(base)
+    check(files, "no result files")
+    return files
+
+
+def on_terminal(*args, env=None, columns=80, command=None):
+    """(status, text) of panalyze with a terminal of COLUMNS as stdout, and only there."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    attributes = termios.tcgetattr(slave)
+    attributes[1] &= ~termios.OPOST
+    termios.tcsetattr(slave, termios.TCSANOW, attributes)
+    env = dict({"TERM": "xterm", "PAGER": "cat"}, **(env or {}))
+    process = start(command or [PANALYZE, *args], env=env, stdout=slave, stderr=subprocess.PIPE)
+    os.close(slave)
+    text = b""
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:  # EIO: the last holder has closed it
+            break
+        if not part:
+            break
+        text += part
+    os.close(master)
+    process.stderr.read()
+    return process.wait(), text.decode("utf-8", "backslashreplace")
+
+
+def test_help_and_manual_name_the_same_options():
+    text = panalyze("--help").ok().out
+    ours = set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", text, re.MULTILINE))
+    manual = set(re.findall(r"--([a-z][a-z-]+)", "\n".join(
+        line for line in (SOURCE / "docs/panalyze.md").read_text().splitlines() if line.startswith("| `-"))))
+    check_equal(ours, manual, "options of --help and of docs/panalyze.md")
+    for command in re.findall(r"^  ([a-z]+) +\S", text.split("Commands:")[1].split("\n\n")[0], re.MULTILINE):
+        check_in(f"| `{command}` |", (SOURCE / "docs/panalyze.md").read_text(), "the manual's commands")
+        if command != "help":
+            check_in(f"Usage: panalyze {command}", panalyze(command, "--help").ok().out)
+            check_equal(panalyze("help", command).ok().out, panalyze(command, "--help").ok().out)
+    check(max(len(line) for line in text.splitlines()) <= 120, "lines of --help are too long")
+
+
+def test_version():
+    check_match(r"^panalyze \d+\.\d+\.\d+$", panalyze("--version").ok().out)
+
+
+def test_commands_find_their_files():
+    files = record()
+    for args in (files, ["report", *files], ["."], ["report", "--aggregate"], ["--aggregate", "report", *files], []):
+        result = panalyze(*args).ok()
+        check_in("task-clock", result.out, args)
+    check_in("taking out.* of this folder", panalyze().err)
+    check_equal(panalyze(*files).err, "")
+    os.rename(files[0], "report")
+    check_in("task-clock", panalyze("./report").ok().out)
+
+
+def test_views_say_what_ran():
+    files = record()
+    tree = panalyze("tree", *files).ok().out
+    root, child = [line for line in tree.splitlines() if re.match(r" *\d+\.\d+ ", line)]
+    check_match(r" 3 +\d+  sh -c", root)
+    check_match(r" 0 +\d+  └─ .*spin 60$", child)
+    counts = panalyze("counts", *files).ok().out
+    check_match(r"^ *[\d.]+ m?s +task-clock", counts)
+    check_match(r"page-faults", counts)
+    check_match(r"^CPU time .*, in tasks ", counts)
+    script = panalyze("script", *files).ok().out
+    check_match(r"^spin \d+/\d+ (\[\d+\] )?\d+\.\d{6}: \d+ task-clock\S*:\n\t +[0-9a-f]+ \S.* \(.*\)$", script)
+    info = panalyze("info", *files).ok().out
+    for name in files:
+        check_match(rf"^{re.escape(name)}$", info)
+    check_match(r"^  records +SAMPLE +\d+", info)
+    check_in("| CPU time | share |", panalyze("summary", "--markdown", *files).ok().out)
+
+
+def test_json_is_one_document():
+    files = record()
+    documents = [panalyze_json(*args, *files) for args in ([], ["--aggregate"], ["tree"], ["counts"])]
+    for document in documents:
+        check_equal(document["schema"], "pinject.report/1")
+        check_equal(document["total"], documents[0]["total"])
+        check_equal(document["functions"], documents[0]["functions"])
+        check_equal(document["coverage"], documents[0]["coverage"])
+        check_equal(sum(task["samples"] for task in document["tasks"]), document["total"]["samples"])
+        check_equal([task["exit"] for task in document["tasks"]], [3, 0])
+        for task in document["tasks"]:
+            check_equal(set("pid tid ppid exec comm cmdline start_ns end_ns exit samples lost source counts".split()) - set(task),
+                        set())
+            clock = next(count for count in task["counts"] if count["event"].startswith("task-clock"))
+            check_equal(clock["value"], clock["counted"] + task["startup_ns"] + task["exit_ns"])
+    check_near(sum(function["self_percent"] for function in documents[0]["functions"]), 100, points=0.1)
+    check_equal(sum(f["self_samples"] for f in documents[0]["functions"]), documents[0]["total"]["samples"])
+
+
+def test_filters():
+    files = record()
+    everything = panalyze_json("--aggregate", *files)
+    spin = next(task for task in everything["tasks"] if task["comm"] == "spin")
+    for option in (f"--pid={spin['pid']}", f"--tid={spin['tid']}", "--comm=spin", "--comm=sp*", f"-p1,{spin['pid']}"):
+        document = panalyze_json("--aggregate", option, *files)
+        check_equal([task["pid"] for task in document["tasks"]], [spin["pid"]], option)
+        check_equal(document["total"]["samples"], spin["samples"], option)
+    first = everything["functions"][0]
+    for option in (f"--symbol={first['symbol']}", f"--object={first['dso']}", f"--object={os.path.basename(first['dso'])}"):
+        document = panalyze_json("--aggregate", option, *files)
+        check_equal(document["functions"][0], first, option)
+        check(all(f["symbol"] == first["symbol"] or f["dso"] == first["dso"] for f in document["functions"]), option)
+    check_equal(len(panalyze_json("--aggregate", "--top=2", *files)["functions"]), 2)
+    few = panalyze_json("--aggregate", "--cum=10", *files)["functions"]
+    check(few and sum(f["self_percent"] for f in few[:-1]) < 10 <= sum(f["self_percent"] for f in few), few)
+    result = panalyze("--comm=nobody-is-called-so", *files)
+    check_equal((result.status, result.out), (1, ""))
+    check_in("no task matches", result.err)
+
+
+def test_by_and_trees():
+    files = record()
+    for by in ("function", "object", "task", "process", "comm", "address"):
+        check_match(r"^ *[\d.]+ % ", panalyze("--aggregate", "--by", by, *files).ok().out, by)
+    text = panalyze("--aggregate", "--callers", "--callees", "--top=3", *files).ok().out
+    check_in("callers:", text)
+    check_in("callees:", text)
+
+
+def test_width_of_the_terminal():
+    files = record(command=["sh", "-c", f"{target('spin')} 30 # " + "x" * 300])
+    for columns in (62, 100):
+        status, text = on_terminal("tree", *files, columns=columns)
+        check_equal(status, 0)
+        plain = re.sub(r"\033\[\d+m", "", text)
+        check(max(map(len, plain.split("\n"))) <= columns, f"{columns} columns:\n{plain}")
+        check_in("...", plain)
+    status, text = on_terminal("tree", *files, columns=62, env={"COLUMNS": "200"})
+    check(max(map(len, text.split("\n"))) > 62, "COLUMNS is not heard")
+    check_in("x" * 300, panalyze("tree", *files, env={"COLUMNS": "60"}).ok().out, "without a terminal nothing is cut")
+
+
+def test_colours():
+    files = record()
+    check_in("\033[", on_terminal(*files)[1])
+    for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        check("\033" not in on_terminal(*files, env=env)[1], env)
+    check("\033" not in on_terminal("--color=never", *files)[1])
+    check("\033" not in panalyze(*files).ok().out)
+    check_in("\033[", panalyze("--color=always", *files).ok().out)
+
+
+def test_ascii_where_the_locale_is_not_utf8():
+    files = record()
+    check_in("└─", panalyze("tree", *files).ok().out)
+    plain = panalyze("tree", *files, env={"LC_ALL": "C"}).ok()
+    check(max(plain.out_bytes) < 0x80, plain.out)
+    check_in("`- ", plain.out)
+
+
+def test_pager_shows_the_output():
+    files = record()
+    status, text = on_terminal(*files, env={"PAGER": "sed s/^/PAGED:/"})
+    check_equal(status, 0)
+    check(all(line.startswith("PAGED:") for line in text.rstrip("\n").split("\n")), text)
+    status, text = on_terminal(*files, env={"PAGER": "sed 's/^/PAGED:/' | cat"})
+    check_in("PAGED:", text, "a pager for the shell")
+    check("PAGED:" not in on_terminal("--no-pager", *files, env={"PAGER": "sed s/^/PAGED:/"})[1])
+    check("PAGED:" not in panalyze(*files, env={"PAGER": "sed s/^/PAGED:/"}).ok().out, "paged without a terminal")
+
+
+def test_output_survives_its_pager():
+    """A pager that is missing or dies at once: the whole output appears, the status is that without a pager."""
+    files = record()
+    expected = on_terminal("script", *files)
+    check_equal(expected[0], 0)
+    check(len(expected[1]) > 1000, expected)
+    with open("broken", "w") as to:
+        to.write("#!/no/such/interpreter\n")
+    os.chmod("broken", 0o755)
+    killed = "sh -c 'kill -9 $$'"
+    for pager in ("no-such-pager-anywhere", "/", "./broken", "no-such-pager | cat", "exit 127; cat", "false", "true", "exit 1;", killed):
+        check_equal(on_terminal("script", *files, env={"PAGER": pager}), expected, f"PAGER={pager}")
+    check_equal(on_terminal("script", *files, env={"PAGER": ""}), expected, "empty PAGER")
+
+
+def test_pager_that_is_quit_early():
+    """The user has seen enough: no message, no signal, whatever is left to write."""
+    files = record()
+    status, text = on_terminal("script", *files, env={"PAGER": "head -n 1"})
+    check_equal(status, 0)
+    check_equal(len(text.rstrip("\n").split("\n")), 1)
+
+
+def test_sigpipe_inherited_either_way():
+    files = record()
+    for action in ("", "trap '' PIPE; "):
+        command = ["sh", "-c", f'{action}exec "$0" "$@"', PANALYZE, "script", *files]
+        process = start(command, stdout=subprocess.PIPE)
+        process.stdout.close()
+        check_equal((process.wait(), process.stderr.read()), (141, b""), f"closed pipe, {action!r}")
+        command = ["sh", "-c", f'{action}exec "$0" "$@"', PANALYZE, *files]
+        check_equal(on_terminal(command=command, env={"PAGER": "false"})[0], 0)
+
+
+def test_full_disk_and_closed_stdout():
+    files = record()
+    for args in (["--version"], ["--help"], files, ["tree", *files], ["script", *files], ["--json", *files], ["info", *files]):
+        with open("/dev/full", "wb") as full:
+            result = run([PANALYZE, *args], stdout=full)
+        check_equal(result.status, 1, f"/dev/full, {args}")
+        check_match(r"^panalyze: the output could not be written: No space left on device$", result.err)
+        result = run(["sh", "-c", 'exec "$0" "$@" >&-', PANALYZE, *args])
+        check_equal(result.status, 1, f"closed stdout, {args}")
+        check_in("could not be written", result.err)
+
+
+if __name__ == "__main__":
+    main()

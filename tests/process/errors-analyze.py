@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+# labels: analyze
+# timeout: 180
+# sanitize
+"""What panalyze says when something is wrong: one clear line, a status, never a crash."""
+import random
+
+from harness import *
+
+
+def fails(status, pattern, *args, **kw):
+    """Checks that panalyze ARGS says one line like PATTERN, prints nothing else, and ends with STATUS."""
+    result = panalyze(*args, **kw)
+    check_equal(result.status, status, result)
+    check_equal(result.out, "", result)
+    check_match(rf"^panalyze: .*{pattern}", result.err, " ".join(map(str, args)))
+    check_equal(len(result.err.splitlines()), 1, result)
+
+
+def record():
+    need_perf_events()
+    pinject_run("-q", "--follow-all", "--", target("spin"), "60")
+    files = results()
+    check(files, "no result files")
+    return files
+
+
+def test_usage():
+    fails(2, "unknown option '--agregate'; did you mean '--aggregate'", "--agregate", "x")
+    fails(2, "unknown command 'repotr', did you mean 'report'", "repotr")
+    fails(2, "unknown command 'repotr', did you mean 'report'", "help", "repotr")
+    fails(2, "unknown option '-Z'", "-Z")
+    fails(2, "option '--callers' does not belong to 'tree'", "tree", "--callers")
+    fails(2, "option '--markdown' does not belong to 'report'", "--markdown")
+    fails(2, "option '--by' needs a value", "--by")
+    fails(2, "option '--by' knows function|object", "--by=functions")
+    fails(2, "option '--color' knows auto|always|never", "--color=blue")
+    fails(2, "option '--top' needs a whole number", "--top=0")
+    fails(2, "option '--top' needs a whole number", "--top=99999999999999999999")
+    fails(2, "option '--pid' needs numbers", "--pid=1,,2")
+    fails(2, "option '--pid' needs numbers", "--pid=99999999999")
+    fails(2, "option '--tid' needs numbers", "--tid=-1")
+    fails(2, "option '--comm' needs a value", "--comm=")
+    fails(2, "option '--json' takes no value", "--json=1")
+    for value in ("0", "101", "x", "nan", "inf", "-5", ""):
+        fails(2, "option '--cum' needs a percentage", f"--cum={value}")
+
+
+def test_nothing_to_read():
+    fails(1, "no file named, and no result files .*pinject-run --follow-all -- COMMAND")
+    os.mkdir("empty")
+    fails(1, "the folder 'empty' has no result files", "empty")
+    fails(1, r"no file matches 'out\.\*'", "out.*")
+    fails(1, "'nothing-here'|nothing-here", "nothing-here")
+    fails(1, "nothing-here", "tree", "./nothing-here")
+    if not IS_ROOT:
+        os.mkdir("closed", 0)
+        fails(1, "the folder 'closed' cannot be read: Permission denied", "closed")
+
+
+def test_foreign_files():
+    for name, content in (("empty", b""), ("text", b"hello, world\n" * 100), ("zeros", bytes(4096)), ("magic", b"PERFILE2"),
+                          ("short", b"PERFILE2" + bytes(50)), ("elf", b"\x7fELF" + bytes(200))):
+        with open(name, "wb") as to:
+            to.write(content)
+        for command in ([], ["tree"], ["counts"], ["script"], ["summary"], ["--json"], ["info"]):
+            result = panalyze(*command, name)
+            check_equal(result.status, 1, result)
+            check_match(rf"^panalyze: .*{name}", result.err)
+            check_equal(result.out, "", result)
+    os.mkfifo("fifo")
+    result = panalyze("fifo", timeout=20)
+    check_equal(result.status, 1, result)
+    result = panalyze("/dev/null")
+    check_equal(result.status, 1, result)
+
+
+def test_unreadable_file():
+    if IS_ROOT:
+        skip("root reads every file")
+    with open("secret", "wb") as to:
+        to.write(b"PERFILE2")
+    os.chmod("secret", 0)
+    fails(1, "secret.*Permission denied", "secret")
+
+
+def test_bad_file_among_good_ones():
+    files = record()
+    with open("bad", "wb") as to:
+        to.write(b"this is no result file")
+    good = panalyze("--aggregate", *files).ok()
+    result = panalyze("--aggregate", files[0], "bad", *files[1:])
+    check_equal(result.status, 1)
+    check_equal(result.out, good.out)
+    check_match(r"^panalyze: .*bad", result.err)
+
+
+def test_wrong_choices_within_files():
+    files = record()
+    for option in ("--event=no-such-event", "--session=zzz"):
+        result = panalyze(option, *files)
+        check(result.status in (1, 2), result)
+        check_equal(result.out, "", result)
+        check_match(r"^panalyze: ", result.err)
+
+
+def test_truncated_files():
+    """Cut anywhere: what is there is shown, or the reason why nothing is; no crash."""
+    data = open(record()[0], "rb").read()
+    random.seed(7)
+    for size in sorted(random.sample(range(len(data)), 20)):
+        with open("cut", "wb") as to:
+            to.write(data[:size])
+        for command in ("report", "info"):
+            result = panalyze(command, "cut")
+            check(result.status in (0, 1), f"cut at {size}: {result}")
+            if result.status:
+                check_match(r"^panalyze: ", result.err)
+
+
+def test_damaged_files():
+    data = open(record()[0], "rb").read()
+    random.seed(11)
+    for round in range(30):
+        damaged = bytearray(data)
+        for _ in range(1 + round % 8):
+            damaged[random.randrange(len(damaged) if round % 2 else min(len(damaged), 400))] = random.randrange(256)
+        with open("damaged", "wb") as to:
+            to.write(damaged)
+        for command in ("report", "tree", "counts", "script", "info", "summary"):
+            result = panalyze(command, "damaged", timeout=60)
+            check(result.status in (0, 1), f"round {round}: {result}")
+
+
+def test_hostile_names_do_not_reach_the_terminal():
+    name = "\033[2J\nout.1.1"
+    with open(name, "w") as to:
+        to.write("nothing")
+    result = panalyze(name)
+    check_equal(result.status, 1)
+    check("\033" not in result.err and len(result.err.splitlines()) == 1, repr(result.err))
+    need_perf_events()
+    script = "\033]0;owned\007.sh"
+    with open(script, "w") as to:
+        to.write(f"#!/bin/sh\n{target('spin')} 30\n")
+    os.chmod(script, 0o755)
+    pinject_run("-q", "--follow-all", "--", f"./{script}", "a\nb\033[31m")
+    for command in ("report", "tree", "counts", "script", "info", "summary"):
+        result = panalyze(command, *results()).ok()
+        check("\033" not in result.out and "\007" not in result.out, f"{command}: {result.out!r}")
+    commands = [task["cmdline"] for task in panalyze_json("tree", *results())["tasks"]]
+    check(any("a\nb\033[31m" in words for words in commands), f"JSON has the words as they were: {commands}")
+
+
+if __name__ == "__main__":
+    main()
