@@ -17,6 +17,25 @@
 
 extern char **environ;
 
+/* Ignored by us; the dispositions that we were started with are kept for the command: they are the process' and set once. */
+static struct {
+    int number;
+    struct sigaction old;
+} write_signals[] = {{.number = SIGPIPE}, {.number = SIGXFSZ}};
+
+void launch_ignore_write_signals(void)
+{
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
+    for (size_t i = 0; i < sizeof write_signals / sizeof write_signals[0]; i++)
+        sigaction(write_signals[i].number, &ignore, &write_signals[i].old);
+}
+
+static void restore_write_signals(void)
+{
+    for (size_t i = 0; i < sizeof write_signals / sizeof write_signals[0]; i++)
+        sigaction(write_signals[i].number, &write_signals[i].old, NULL);
+}
+
 /* What the child says: first this, then, only when exec failed, an int with the errno. */
 struct launch_news {
     uint64_t startup_ns;
@@ -71,6 +90,7 @@ static _Noreturn void run_child(const struct launch *launch, const struct sessio
     struct launch_news first = {(uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec};
     if (!error && buffer_write(news, &first, sizeof first))
         _exit(125);
+    restore_write_signals();
     sigprocmask(SIG_SETMASK, mask, NULL);
     if (!error) {
         execvp(command[0], command);

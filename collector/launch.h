@@ -20,6 +20,11 @@ struct launch {
     uint64_t startup_ns; /* CPU time of the child before exec */
 };
 
+/*
+ * A reader of our stderr that went away, or the user's limit of the file size, must cost us a message or a file, not the run. The
+ * command gets what was set before. First call of main().
+ */
+void launch_ignore_write_signals(void);
 /* MASK: the signal mask that the command gets. 0 or -errno after report_error(). */
 int launch_start(struct launch *launch, const struct session *session, char *const *command, const sigset_t *mask);
 /*

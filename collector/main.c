@@ -56,16 +56,6 @@ static int open_signals(struct run *run)
     return fd;
 }
 
-/*
- * Only once the command has its own copies of the dispositions: a reader of our stderr that went away, or the user's limit of the file
- * size, must cost us a message or a file, not the run.
- */
-static void ignore_write_signals(void)
-{
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
-}
-
 static int make_outfile_absolute(struct run *run)
 {
     struct settings *settings = &run->line.settings;
@@ -142,7 +132,6 @@ static int run_command(struct run *run)
         }
         return error == ENOENT ? STATUS_NOT_FOUND : error == ECHILD ? STATUS_OWN : STATUS_NOT_RUN;
     }
-    ignore_write_signals();
     run->args.root_startup_ns = run->launch.startup_ns;
     error = collect_run(&run->args, &run->outcome);
     session_close_doors(&run->session);
@@ -206,7 +195,6 @@ static int collect_session(struct run *run)
         report_error("--collect is how libpinject.so starts its collector: there is nothing at descriptor %d", fd);
         return STATUS_OWN;
     }
-    ignore_write_signals();
     int error = strlen(preload) < sizeof run->preload ? 0 : -ENAMETOOLONG;
     if (!error)
         strcpy(run->preload, preload);
@@ -249,6 +237,7 @@ int main(int argc, char **argv)
 {
     static struct run run; /* large; the only state of the program, passed down */
     report_program("pinject-run");
+    launch_ignore_write_signals();
     if (settings_parse(&run.line, argc, argv))
         return STATUS_OWN;
     report_quiet(run.line.settings.quiet);

@@ -43,6 +43,10 @@ static int check_header(struct pinject_segment *segment)
     object->ours = (struct pinject_ours){object->session, object->preload};
     object->channel = (struct pinject_channel){segment, segment->bells_used, segment->wait_us};
     object->flags = segment->flags;
+    /* The threads of the first process are followed whatever the session follows; it has no root yet when we are the first. */
+    int32_t root = __atomic_load_n(&segment->root, __ATOMIC_RELAXED);
+    if (root == 0 || root == sys_getpid())
+        object->flags |= PINJECT_SESSION_PTHREAD;
     /* A path with a blank or a colon cannot stand in LD_PRELOAD: new images would complain, so none is followed. */
     if (strchr(object->preload, ':') || strchr(object->preload, ' '))
         object->flags &= ~(uint32_t)(PINJECT_SESSION_VFORK | PINJECT_SESSION_EXEC);
@@ -247,6 +251,8 @@ void pinject_object_forked(void)
     forking_tid = 0;
     object->pid = sys_getpid();
     pinject_thread_pool_reset();
+    object->flags = (object->flags & ~(uint32_t)PINJECT_SESSION_PTHREAD) |
+                    (object->channel.segment->flags & PINJECT_SESSION_PTHREAD);
     /* A parent outside our namespace has no pid here: the first child after unshare(CLONE_NEWPID). */
     bool foreign = sys_getppid() == 0;
     if (foreign)

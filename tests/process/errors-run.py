@@ -31,7 +31,7 @@ def test_unknown_event():
 def test_values():
     for option in ("-F", "-c"):
         for value in ("0", "-1", "abc", "1.5", "", "99999999999999999999999"):
-            refused(option, value, "true", says=value or "value")
+            refused(option, value, "true", says=value or "needs")
     refused("-g", "dwar", "true", says=["dwar", "fp"])
     refused("-o", "", "true", says="outfile")
 
