@@ -67,10 +67,20 @@ static void set_root(struct tasks *tasks, struct process *process, const struct 
     }
 }
 
+/* Who made it: by the thread that did, since getppid() is 1 once the parent has ended. */
+static struct process *find_parent(const struct tasks *tasks, const struct arrival *arrival)
+{
+    const struct task *creator = arrival->parent_tid ? tasks_find(tasks, arrival->parent_tid) : NULL;
+    struct process *parent = creator ? creator->process : NULL;
+    if (!parent && arrival->parent_tid)
+        parent = tasks_find_process(tasks, arrival->parent_tid);
+    return parent ? parent : tasks_find_process(tasks, arrival->ppid);
+}
+
 /* A fork runs on a copy of what its parent was at that moment. */
 static int copy_parent(struct tasks *tasks, struct process *process, const struct arrival *arrival)
 {
-    struct process *parent = tasks_find_process(tasks, arrival->ppid);
+    struct process *parent = find_parent(tasks, arrival);
     if (!parent)
         return 0;
     tasks_drain_process(tasks, parent);
@@ -82,6 +92,9 @@ static int copy_parent(struct tasks *tasks, struct process *process, const struc
 static struct process *new_process(struct tasks *tasks, struct arrival *arrival)
 {
     struct process *old = tasks_find_process(tasks, arrival->pid);
+    const struct process *parent = find_parent(tasks, arrival);
+    if (parent && parent->pid != arrival->pid)
+        arrival->ppid = parent->pid;
     if (old && old->leader && !old->leader->live)
         tasks_finish_process(tasks, old); /* the number is used again */
     struct process *process = tasks_add_process(tasks, arrival->pid, arrival->ppid, arrival->time_ns);
@@ -106,7 +119,7 @@ static struct process *new_process(struct tasks *tasks, struct arrival *arrival)
 static void set_comm(struct tasks *tasks, struct task *task, const struct arrival *arrival)
 {
     const struct task *creator = arrival->comm[0] ? NULL : tasks_find(tasks, arrival->parent_tid);
-    const struct process *parent = tasks_find_process(tasks, arrival->kind == PINJECT_THREAD ? arrival->pid : arrival->ppid);
+    const struct process *parent = arrival->kind == PINJECT_THREAD ? tasks_find_process(tasks, arrival->pid) : find_parent(tasks, arrival);
     if (!arrival->comm[0] && !creator && parent)
         creator = parent->leader;
     snprintf(task->comm, sizeof(task->comm), "%.15s", creator ? creator->comm : arrival->comm);
@@ -163,8 +176,10 @@ static void admit(struct tasks *tasks, struct arrival *arrival)
     }
     set_comm(tasks, task, arrival);
     tasks_link(tasks, task, process);
-    if (first)
+    if (first) {
         process->leader = process->main = task;
+        task->root = process->root;
+    }
     if (task->armed)
         return;
     tasks_count(tasks, task);
@@ -229,7 +244,7 @@ static bool is_ready(const struct tasks *tasks, const struct arrival *arrival)
 {
     switch (arrival->kind) {
     case PINJECT_FORK:
-        return tasks_find_process(tasks, arrival->ppid);
+        return find_parent(tasks, arrival);
     case PINJECT_THREAD:
     case PINJECT_IMAGE:
     case PINJECT_SNAPSHOT:

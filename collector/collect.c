@@ -17,6 +17,8 @@
 
 enum {
     EVENTS = 256,
+    WRITE_SLICE = 8,               /* files between two looks for news; one while there are news */
+    WRITE_QUEUE = 8192,            /* complete tasks in memory, at most */
     SWEEP_NS = 100 * 1000 * 1000,
     GRACE_NS = 500 * 1000 * 1000,  /* for tasks that are ending when the root has ended */
     LINGER_NS = 300 * 1000 * 1000, /* bare: without any task; a child of posix_spawn may be on its way */
@@ -158,7 +160,8 @@ static int run_round(struct collect *collect, int timeout_ms)
     tasks->now_ns = tasks_now_ns();
     /* Before the ends of this round: who has ended may have told something first. */
     struct arrival *arrivals = arrivals_take(&collect->args->session->arrivals);
-    if (arrivals || tasks->waiting)
+    bool arrivals_came = arrivals != NULL;
+    if (arrivals_came || tasks->waiting)
         tasks_arrive(tasks, arrivals);
     bool root = false;
     for (int i = 0; i < count; i++) {
@@ -176,13 +179,16 @@ static int run_round(struct collect *collect, int timeout_ms)
     }
     if (root)
         check_root(collect);
+    tasks_write(tasks, tasks->done_count > WRITE_QUEUE ? tasks->done_count - WRITE_QUEUE : count || arrivals_came ? 1 : WRITE_SLICE);
     tasks_bury(tasks);
-    return count + (arrivals != NULL);
+    return count + arrivals_came;
 }
 
 static int timeout_ms(const struct collect *collect)
 {
     uint64_t now = tasks_now_ns(), next = collect->swept_ns + SWEEP_NS;
+    if (collect->tasks.done)
+        return 0;
     if (collect->tasks.waiting)
         return 2;
     return next > now ? (int)((next - now) / 1000000u) + 1 : 0;

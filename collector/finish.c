@@ -136,10 +136,9 @@ static void view_values(const struct tasks *tasks, const struct task *task, stru
 }
 
 /* END: one more than the last image that is shown. NOW: the counts, plan.count of them. */
-static void view_init(const struct tasks *tasks, const struct task *task, const struct process *process, unsigned end,
-                      const struct attach_value *now, struct view *view)
+static void view_init(const struct tasks *tasks, const struct task *task, unsigned end, const struct attach_value *now, struct view *view)
 {
-    bool last = end == task->image_count, leader = process && process->leader == task;
+    bool last = end == task->image_count;
     *view = (struct view){.task = {.pid = task->pid,
                                    .tid = task->tid,
                                    .ppid = task->ppid,
@@ -157,17 +156,17 @@ static void view_init(const struct tasks *tasks, const struct task *task, const 
         view->task.end_ns = task->images[end].start_ns;
     if (!last || task->ended)
         view->task.flags |= PINJECT_TASK_ENDED;
-    if (last && leader && process->status_known) {
+    if (last && task->status_known) {
         view->task.flags |= PINJECT_TASK_STATUS;
-        view->task.status = process->status;
+        view->task.status = task->status;
     }
-    if (last && leader && process->exit_known) {
+    if (last && task->exit_known) {
         view->task.flags |= PINJECT_TASK_EXIT_COST;
-        view->task.exit_ns = process->exit_ns;
+        view->task.exit_ns = task->exit_ns;
     }
     view->task.flags |= task->counted_only ? PINJECT_TASK_COUNTED_ONLY : 0;
     view->task.flags |= tasks->session->settings->split ? PINJECT_TASK_SPLIT : 0;
-    view->task.flags |= leader && process->root ? PINJECT_TASK_ROOT : 0;
+    view->task.flags |= task->root ? PINJECT_TASK_ROOT : 0;
     view_values(tasks, task, view, now, end);
     view_images(tasks, task, view, now, end);
     view_modules(task, view);
@@ -195,7 +194,7 @@ void tasks_split_file(struct tasks *tasks, struct task *task, uint64_t end_ns)
     task->end_ns = end_ns;
     /* The next image is not in the list yet: show it as ended nevertheless. */
     const struct attach_value *now = task->images[task->image_count - 1].at_end;
-    view_init(tasks, task, task->process, task->image_count, now ? now : none, &view);
+    view_init(tasks, task, task->image_count, now ? now : none, &view);
     view.task.flags = (view.task.flags & ~(uint32_t)(PINJECT_TASK_STATUS | PINJECT_TASK_EXIT_COST)) | PINJECT_TASK_ENDED;
     if (!now)
         note(&view, "its counts are unknown: they could not be read at the moment of exec");
@@ -223,7 +222,7 @@ void tasks_flush(struct tasks *tasks, struct task *task)
         memcpy(values, task->values, tasks->plan->count * sizeof(*values));
     else
         attach_read(task->events, values);
-    view_init(tasks, task, task->process, task->image_count, values, &view);
+    view_init(tasks, task, task->image_count, values, &view);
     struct result_coverage running = {.tasks = tasks->seen, .files = results_written(tasks->results)};
     result_flush(task->result, &view.task, view.task.flags & PINJECT_TASK_ROOT ? &running : NULL);
     view_release(&view);
@@ -243,12 +242,12 @@ static void name_file(struct tasks *tasks, struct task *task)
 }
 
 /* Of an ended task. */
-static void write_task(struct tasks *tasks, struct task *task, const struct process *process, const struct result_coverage *coverage)
+static void write_task(struct tasks *tasks, struct task *task, const struct result_coverage *coverage)
 {
     static const struct attach_value none[PLAN_EVENTS];
     struct view view;
     name_file(tasks, task);
-    view_init(tasks, task, process, task->image_count, task->values ? task->values : none, &view);
+    view_init(tasks, task, task->image_count, task->values ? task->values : none, &view);
     add_totals(tasks, task, &view);
     tasks->counted_only += task->counted_only && tasks->plan->sampling;
     tasks->without_sample += !task->counted_only && tasks->plan->sampling && !task->samples;
@@ -259,6 +258,38 @@ static void write_task(struct tasks *tasks, struct task *task, const struct proc
 }
 
 /* ---- Ends ---- */
+
+static void put_done(struct tasks *tasks, struct task *task)
+{
+    task->process = NULL;
+    task->next = NULL;
+    *tasks->done_end = task;
+    tasks->done_end = &task->next;
+    tasks->done_count++;
+}
+
+void tasks_write(struct tasks *tasks, size_t count)
+{
+    for (; tasks->done && count; count--) {
+        struct task *task = tasks->done;
+        tasks->done = task->next;
+        if (!tasks->done)
+            tasks->done_end = &tasks->done;
+        tasks->done_count--;
+        write_task(tasks, task, NULL);
+        tasks_discard(tasks, task);
+    }
+}
+
+/* What is known of the process goes to the file of its first thread. */
+static void tell_leader(const struct process *process)
+{
+    struct task *leader = process->leader;
+    leader->status_known = process->status_known;
+    leader->status = process->status;
+    leader->exit_known = process->exit_known;
+    leader->exit_ns = process->exit_ns;
+}
 
 static void hold(struct tasks *tasks, struct process *process)
 {
@@ -291,25 +322,38 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
         task->end_ns = tasks->now_ns;
     tasks_unlink(tasks, task);
     process->clock_ns += task->startup_ns + (task->values ? tasks_clock(tasks, task->values) : 0);
-    if (process->leader != task) {
-        write_task(tasks, task, process, NULL);
-        task->process = NULL;
-        tasks_discard(tasks, task);
-    }
+    if (process->leader != task)
+        put_done(tasks, task);
     if (!process->live)
         hold(tasks, process);
 }
 
-/* CPU time of the process into the totals, once. */
+static void account(struct tasks *tasks, struct process *process);
+
+/* Its ended children first: what is theirs cannot be its own. */
+static void account_children(struct tasks *tasks, const struct process *process)
+{
+    if (!process->children)
+        return;
+    for (struct process *child = tasks->held; child; child = child->held_next)
+        if (child->ppid == process->pid && !child->live && !child->accounted)
+            account(tasks, child);
+}
+
+/* CPU time of the process into the totals, once. Recursion: one level for each generation that ended at once. */
 static void account(struct tasks *tasks, struct process *process)
 {
     if (process->accounted)
         return;
     process->accounted = true;
+    account_children(tasks, process);
     process_ask_status(process);
     process_ask_clock(process);
     process->exit_known = process_exit_cost(process, &process->exit_ns);
     uint64_t used = process->clock_ns + (process->exit_known ? process->exit_ns : 0);
+    struct process *parent = process->waited || process->orphan ? NULL : tasks_find_process(tasks, process->ppid);
+    if (parent)
+        parent->guessed_ns += used + process->children_ns + process->guessed_ns;
     if (process->leader && process->leader->armed) { /* a child of vfork that only exited, or whose exec failed */
         uint64_t own = process->rusage_ns > used ? process->rusage_ns : used;
         if (own)
@@ -318,7 +362,7 @@ static void account(struct tasks *tasks, struct process *process)
     }
     tasks->attributed_ns += used;
     tasks->exit_ns += process->exit_known ? process->exit_ns : 0;
-    if (process->orphan)
+    if (process->orphan && !process->waited)
         tasks->orphans_ns += used;
     else if (!process->waited)
         tasks->unwaited_ns += used;
@@ -339,17 +383,20 @@ void tasks_finish_process(struct tasks *tasks, struct process *process)
     if (process->live) /* a thread came late: held again when it ends */
         return;
     if (process->root && (leader || !tasks->closing)) {
-        if (leader)
+        if (leader) {
+            tell_leader(process);
             tasks_flush(tasks, leader);
+        }
         return;
     }
     account(tasks, process);
     if (leader) {
-        if (!leader->armed)
-            write_task(tasks, leader, process, NULL);
+        tell_leader(process);
         process->leader = NULL;
-        leader->process = NULL;
-        tasks_discard(tasks, leader);
+        if (leader->armed)
+            tasks_discard(tasks, leader);
+        else
+            put_done(tasks, leader);
     }
     tasks_remove_process(tasks, process);
 }
@@ -408,6 +455,7 @@ void tasks_close(struct tasks *tasks)
     if (tasks->root_process)
         account(tasks, tasks->root_process);
     unseen_settle(&tasks->unseen, UINT64_MAX);
+    tasks_write(tasks, SIZE_MAX);
     tasks_bury(tasks);
 }
 
@@ -416,8 +464,9 @@ void tasks_finish_root(struct tasks *tasks, const struct result_coverage *covera
     struct process *process = tasks->root_process;
     if (process && process->leader) {
         struct task *leader = process->leader;
+        tell_leader(process);
         if (!leader->armed)
-            write_task(tasks, leader, process, coverage);
+            write_task(tasks, leader, coverage);
         process->leader = NULL;
         tasks_discard(tasks, leader);
     }

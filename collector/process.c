@@ -97,18 +97,29 @@ void process_set_waited(struct process *process, int status, uint64_t rusage_ns)
     process->rusage_ns = rusage_ns;
 }
 
-bool process_exit_cost(const struct process *process, uint64_t *ret_ns)
+/* OWN: CPU time of the process without its children. */
+static bool is_plausible(const struct process *process, uint64_t own, uint64_t *ret_ns)
 {
-    uint64_t own = process->own_ns;
-    if (process->rusage_ns && process->rusage_ns >= process->children_ns)
-        own = process->rusage_ns - process->children_ns;
-    if (!own || process->incomplete || process->left || own + CLOCK_SLACK_NS < process->clock_ns)
+    if (!own || own + CLOCK_SLACK_NS < process->clock_ns)
         return false;
     uint64_t cost = own > process->clock_ns ? own - process->clock_ns : 0;
     if (cost > EXIT_COST_NS + own / EXIT_COST_SHARE)
         return false;
     *ret_ns = cost;
     return true;
+}
+
+bool process_exit_cost(const struct process *process, uint64_t *ret_ns)
+{
+    uint64_t most = process->rusage_ns, children = process->children_ns, guessed = process->guessed_ns;
+    if (process->incomplete || process->left)
+        return false;
+    if (!most || most < children)
+        return is_plausible(process, process->own_ns, ret_ns);
+    /* Children that ended without their wait being seen were waited for, most likely; else they are in nobody's rusage. */
+    if (guessed && most >= children + guessed && is_plausible(process, most - children - guessed, ret_ns))
+        return true;
+    return is_plausible(process, most - children, ret_ns);
 }
 
 void process_ask_status(struct process *process)

@@ -51,6 +51,8 @@ struct process {
     int status;
     uint64_t clock_ns;           /* CPU time of its ended tasks, as counted */
     uint64_t children_ns;        /* CPU time of the children it waited for, with theirs */
+    uint64_t guessed_ns;         /* the same of ended children that it waited for unseen (inside libc: system, popen), if it did */
+    unsigned children;           /* that are in the table */
     uint64_t rusage_ns;          /* CPU time as wait(2) told, with its children's; 0: unknown */
     uint64_t exit_ns;            /* with exit_known: the cost of its end */
     uint64_t own_ns;             /* CPU time without children, from elsewhere; 0: unknown */

@@ -32,6 +32,7 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
     tasks->epoll = epoll;
     tasks->tree_fd = -1;
     tasks->held_end = &tasks->held;
+    tasks->done_end = &tasks->done;
     tasks->clock = find_clock(session->plan);
     tasks->now_ns = tasks_now_ns();
     records_layout_init(&tasks->layout, session->plan);
@@ -91,6 +92,10 @@ void tasks_release(struct tasks *tasks)
         arrival_free(waiting->arrival);
         free(waiting);
     }
+    *tasks->done_end = tasks->graveyard;
+    tasks->graveyard = tasks->done;
+    tasks->done = NULL;
+    tasks->done_end = &tasks->done;
     tasks_bury(tasks);
     if (tasks->tree_fd >= 0)
         close(tasks->tree_fd);
@@ -122,6 +127,9 @@ struct process *tasks_add_process(struct tasks *tasks, pid_t pid, pid_t ppid, ui
     struct process **bucket = &tasks->by_pid[(uint32_t)pid % TASKS_TABLE];
     process->next = *bucket;
     *bucket = process;
+    struct process *parent = tasks_find_process(tasks, ppid);
+    if (parent)
+        parent->children++;
     return process;
 }
 
@@ -134,6 +142,9 @@ void tasks_remove_process(struct tasks *tasks, struct process *process)
         *at = process->next;
     if (tasks->root_process == process)
         tasks->root_process = NULL;
+    struct process *parent = tasks_find_process(tasks, process->ppid);
+    if (parent && parent->children) /* a number that was used again may have none */
+        parent->children--;
     process_free(process);
 }
 

@@ -43,7 +43,7 @@ struct snapshot {
 };
 
 struct task {
-    struct task *next;             /* hash chain; later the list of what is to be freed */
+    struct task *next;             /* hash chain; later the lists of what is to be written, freed */
     struct task *live_prev, *live_next;
     struct task *process_next;
     struct process *process;       /* NULL once unlinked */
@@ -80,6 +80,9 @@ struct task {
     struct snapshot snapshots[TASKS_SNAPSHOTS]; /* oldest first */
     unsigned snapshot_count;
     struct attach_value *values;   /* final; NULL while it lives */
+    bool root, status_known, exit_known;
+    int status;                    /* of its process, for the first thread */
+    uint64_t exit_ns;
     uint64_t split_samples;        /* as samples, lost_records: when the current file began */
     uint64_t split_lost;
 };
@@ -108,6 +111,8 @@ struct tasks {
     uint64_t live_count;
     struct process *held, **held_end;
     struct process *root_process;  /* held until the very end */
+    struct task *done, **done_end; /* ended and complete, to be written; oldest first */
+    size_t done_count;
     struct task *graveyard;        /* freed at the end of a round: events of the same round may point there */
     int tree_fd;                   /* bare mode: inherited task-clock of the first process; -1: none */
     uint64_t tree_startup_ns;
@@ -182,13 +187,15 @@ void tasks_look_for_programs(struct tasks *tasks, struct task *task);
 void tasks_begin_file(struct tasks *tasks, struct task *task);
 
 /* finish.c */
-/* The task's end was seen: drains, counts, writes (its process' first thread: later). */
+/* The task's end was seen: drains, counts, gives its events back. The file is written later, that of its process' first thread last. */
 void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended);
 /* Ends the file of image IMAGE_FIRST because the next one begins (--exec-split-results). */
 void tasks_split_file(struct tasks *tasks, struct task *task, uint64_t end_ns);
 void tasks_flush(struct tasks *tasks, struct task *task);
 /* Writes and frees a process without live tasks; the root's file waits for tasks_finish_root(). */
 void tasks_finish_process(struct tasks *tasks, struct process *process);
+/* Writes COUNT of the tasks that are complete. Creating files is slow; ends and arrivals come first. */
+void tasks_write(struct tasks *tasks, size_t count);
 /* Rings, growing files, held processes, unseen children; about ten times a second. */
 void tasks_sweep(struct tasks *tasks);
 /* The end of the session: everything that still lives is written as it stands. The root's file is last: tasks_finish_root(). */
