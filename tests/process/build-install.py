@@ -91,9 +91,19 @@ def profile(prefix):
 
 
 def test_use():
-    prefix = install("prefix with blanks")
+    prefix = install("prefix")
     use_everything(prefix)
     profile(prefix)
+
+
+def test_prefix_with_blanks():
+    """Other projects find it there; that LD_PRELOAD has no way to name a path with a blank is said."""
+    prefix = install("prefix with blanks")
+    use_everything(prefix)
+    result = run([prefix / "bin/pinject-run", "--", "true"])
+    if result.status != 0:
+        check_equal((result.status, result.err.count("\n")), (125, 1), result)
+        check_in("blank", result.err)
 
 
 def test_moved():
