@@ -136,6 +136,13 @@ static int open_event(const struct plan_event *event, pid_t tid, enum attach_how
     if (attr.watermark)
         attr.wakeup_watermark = (uint32_t)(pages * (size_t)sysconf(_SC_PAGESIZE) / 4);
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd < 0 && errno == EINVAL && attr.freq) {
+        /* Where samples were dear the kernel has lowered its limit since the plan was made. */
+        int64_t limit = plan_read_sysctl("perf_event_max_sample_rate", 0);
+        if (limit > 0 && (uint64_t)limit < attr.sample_freq)
+            attr.sample_freq = (uint64_t)limit;
+        fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    }
     return fd < 0 ? -errno : fd;
 }
 

@@ -147,8 +147,10 @@ static void sweep(struct hall *hall)
             serve(hall, i);
             continue;
         }
-        pthread_mutex_lock(&hall->slots[i]);
-        /* Under the lock no door holds it: TAKEN, or a phase that does not exist, was written by somebody else. */
+        /* Busy: a door is at it, and may have to wait for the kernel. */
+        if (pthread_mutex_trylock(&hall->slots[i]) != 0)
+            continue;
+        /* Under the lock no door has it: TAKEN, or a phase that does not exist, was written by somebody else. */
         bool nonsense = phase == PINJECT_TAKEN || phase > PINJECT_ABANDONED;
         if (nonsense || is_gone(__atomic_load_n(&slot->owner, __ATOMIC_RELAXED)))
             move(&slot->state, state, with_phase(state, PINJECT_FREE), __ATOMIC_RELEASE);
@@ -245,40 +247,45 @@ static void *door_main(void *argument)
 
 /* ---- Starting and stopping ---- */
 
-static void allowed_cpus(cpu_set_t *ret)
+/* libc's set has room for 1024 of them. */
+struct cpus {
+    cpu_set_t sets[PINJECT_CPUS / CPU_SETSIZE];
+};
+
+static void allowed_cpus(struct cpus *ret)
 {
-    CPU_ZERO(ret);
-    if (sched_getaffinity(0, sizeof(*ret), ret) < 0 || CPU_COUNT(ret) == 0)
-        CPU_SET(0, ret);
+    memset(ret, 0, sizeof(*ret));
+    if (sched_getaffinity(0, sizeof(*ret), ret->sets) < 0 || CPU_COUNT_S(sizeof(*ret), ret->sets) == 0)
+        CPU_SET_S(0, sizeof(*ret), ret->sets);
 }
 
 void door_assign_bells(struct session *session)
 {
     struct pinject_segment *segment = session->segment;
-    cpu_set_t cpus;
+    struct cpus cpus;
     allowed_cpus(&cpus);
     unsigned used = 0;
-    for (unsigned cpu = 0; cpu < CPU_SETSIZE && cpu < PINJECT_CPUS; cpu++)
-        if (CPU_ISSET(cpu, &cpus))
+    for (unsigned cpu = 0; cpu < PINJECT_CPUS; cpu++)
+        if (CPU_ISSET_S(cpu, sizeof(cpus), cpus.sets))
             segment->bell_of_cpu[cpu] = (uint8_t)(used++ % PINJECT_BELLS);
     segment->bells_used = used < PINJECT_BELLS ? used : PINJECT_BELLS;
     session->door_count = segment->bells_used;
 }
 
 /* The CPUs of a bell: those that door_assign_bells() gave it. */
-static void pin(pthread_attr_t *attr, const cpu_set_t *allowed, unsigned bell)
+static void pin(pthread_attr_t *attr, const struct cpus *allowed, unsigned bell)
 {
-    cpu_set_t mine;
-    CPU_ZERO(&mine);
+    struct cpus mine;
+    memset(&mine, 0, sizeof(mine));
     unsigned used = 0;
-    for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, allowed) && used++ % PINJECT_BELLS == bell)
-            CPU_SET(cpu, &mine);
-    if (CPU_COUNT(&mine) > 0)
-        pthread_attr_setaffinity_np(attr, sizeof(mine), &mine);
+    for (unsigned cpu = 0; cpu < PINJECT_CPUS; cpu++)
+        if (CPU_ISSET_S(cpu, sizeof(*allowed), allowed->sets) && used++ % PINJECT_BELLS == bell)
+            CPU_SET_S(cpu, sizeof(mine), mine.sets);
+    if (CPU_COUNT_S(sizeof(mine), mine.sets) > 0)
+        pthread_attr_setaffinity_np(attr, sizeof(mine), mine.sets);
 }
 
-static int start(struct door *door, const cpu_set_t *allowed)
+static int start(struct door *door, const struct cpus *allowed)
 {
     pthread_attr_t attr;
     pthread_attr_init(&attr);
@@ -323,7 +330,7 @@ static void stop(struct session *session, unsigned count)
 
 int door_start_all(struct session *session)
 {
-    cpu_set_t allowed;
+    struct cpus allowed;
     allowed_cpus(&allowed);
     struct hall *hall = new_hall(session);
     session->doors = hall ? calloc(session->door_count, sizeof(*session->doors)) : NULL;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,41 @@ static int create_segment_file(const uint64_t id[2], char *ret_path, size_t size
     return fd;
 }
 
+/*
+ * Anybody who may write to the file may also cut it short, and then a touch of the segment is a SIGBUS. Zeros take its place: no
+ * further requests come, the tasks that are known stay profiled. Static, since a signal handler has no other way to it.
+ */
+static void *mapped;
+static struct sigaction others_action;
+
+static void replace_segment(int signal, siginfo_t *info, void *context)
+{
+    (void)context;
+    int saved = errno;
+    char *start = __atomic_load_n(&mapped, __ATOMIC_RELAXED), *at = info->si_addr;
+    bool ours = start && at >= start && at < start + sizeof(struct pinject_segment);
+    if (!ours || mmap(start, sizeof(struct pinject_segment), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+        sigaction(signal, &others_action, NULL); /* it strikes again, on who it belongs to */
+    errno = saved;
+}
+
+static void guard_segment(struct session *session)
+{
+    struct sigaction action = {.sa_sigaction = replace_segment, .sa_flags = SA_SIGINFO};
+    sigfillset(&action.sa_mask);
+    __atomic_store_n(&mapped, session->segment, __ATOMIC_RELAXED);
+    session->guarded = sigaction(SIGBUS, &action, &others_action) == 0;
+}
+
+static void unguard_segment(struct session *session)
+{
+    if (session->guarded)
+        sigaction(SIGBUS, &others_action, NULL);
+    session->guarded = false;
+    __atomic_store_n(&mapped, NULL, __ATOMIC_RELAXED);
+}
+
 static int map_segment(struct session *session, const char *path)
 {
     void *map = mmap(NULL, sizeof(struct pinject_segment), PROT_READ | PROT_WRITE, MAP_SHARED, session->segment_fd, 0);
@@ -141,6 +177,7 @@ static int map_segment(struct session *session, const char *path)
         return -error;
     }
     session->segment = map;
+    guard_segment(session);
     return 0;
 }
 
@@ -245,6 +282,7 @@ void session_release(struct session *session)
     if (session->path[0])
         unlink(session->path);
     session->path[0] = '\0';
+    unguard_segment(session);
     if (session->segment)
         munmap(session->segment, sizeof(*session->segment));
     session->segment = NULL;

@@ -35,6 +35,7 @@ struct session {
     uint64_t ring_bytes;         /* atomic: of them in use */
     uint64_t fd_limit;           /* RLIMIT_NOFILE as raised */
     struct rlimit old_nofile, old_memlock;
+    bool guarded;                /* SIGBUS of the segment is caught */
     /* Counted by door.c, atomic: */
     uint64_t refused;            /* tasks without any event */
     uint64_t malformed;          /* requests that made no sense */

@@ -119,11 +119,26 @@ static void a_header_overwritten_is_not_believed(void **state)
     assert_int_equal(access(path, F_OK), -1);
 }
 
+static void a_segment_cut_short_ends_the_requests_alone(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(fake_ask(fake.session.segment, 0, PINJECT_FORK), 0);
+    struct arrival *arrival = fake_arrival(&fake.session);
+    assert_int_equal(truncate(fake.session.path, 0), 0);
+    assert_false(fake_covered(&fake.session, getpid()));
+    session_close_doors(&fake.session);
+    fake_drop(arrival);
+    fake_close(&fake);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(doors_survive),
         cmocka_unit_test(a_header_overwritten_is_not_believed),
+        cmocka_unit_test(a_segment_cut_short_ends_the_requests_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
