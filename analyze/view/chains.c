@@ -45,12 +45,11 @@ static void add_stack(struct tree *tree, struct hits *hits, uint64_t key, const 
                       enum chains_direction direction)
 {
     const struct profile_stack *stack = &hits->profile->stacks[entry->stack];
-    int32_t pid = hits->profile->tasks[entry->task].pid;
     bool outwards = direction == CHAINS_CALLERS;
     uint32_t found = UINT32_MAX;
     for (uint32_t i = 0; i < stack->depth && found == UINT32_MAX; i++) {
         uint32_t at = outwards ? i : stack->depth - 1 - i;
-        if (hits_frame_key(hits, stack->frames[at], pid) == key)
+        if (hits_frame_key(hits, stack->frames[at]) == key)
             found = at;
     }
     if (found == UINT32_MAX)
@@ -59,7 +58,7 @@ static void add_stack(struct tree *tree, struct hits *hits, uint64_t key, const 
     tree->nodes[0].weight += entry->weight;
     for (uint32_t i = 1; i <= steps && i <= DEEPEST; i++) {
         uint32_t frame = stack->frames[outwards ? found + i : found - i];
-        node = child_of(tree, node, hits_frame_key(hits, frame, pid), names_frame(tree->names, frame, pid)->function);
+        node = child_of(tree, node, hits_frame_key(hits, frame), names_frame(tree->names, frame)->function);
         tree->nodes[node].weight += entry->weight;
     }
     tree->nodes[node].self += entry->weight;

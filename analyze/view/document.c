@@ -159,9 +159,8 @@ static void task_object(struct json *json, struct view *view, uint32_t index, st
 static void session_object(struct json *json, const struct profile *profile)
 {
     const struct profile_session *session = &profile->session;
-    char id[2 * sizeof(session->id) + 1];
-    for (size_t i = 0; i < sizeof(session->id); i++)
-        snprintf(id + 2 * i, 3, "%02x", session->id[i]);
+    char id[33];
+    profile_session_text(session, id);
     json_object(json, "session");
     json_string(json, "id", session->ours ? id : NULL);
     words_list(json, "cmdline", session->arguments, session->argument_count);

@@ -31,13 +31,13 @@ bool hits_has_stacks(int by)
     return by == BY_FUNCTION || by == BY_OBJECT || by == BY_ADDRESS;
 }
 
-uint64_t hits_frame_key(struct hits *hits, uint32_t frame, int32_t pid)
+uint64_t hits_frame_key(struct hits *hits, uint32_t frame)
 {
     if (hits->by == BY_OBJECT)
         return names_object_of(hits->names, frame);
     if (hits->by == BY_ADDRESS)
         return frame;
-    return names_frame(hits->names, frame, pid)->function;
+    return names_frame(hits->names, frame)->function;
 }
 
 static struct hits_row *row_of(struct hits *hits, uint64_t key, uint32_t frame, uint32_t task)
@@ -62,10 +62,9 @@ static void count_total(struct hits *hits, struct hits_row *row, const struct pr
 static void add_stack(struct hits *hits, const struct profile_entry *entry)
 {
     const struct profile_stack *stack = &hits->profile->stacks[entry->stack];
-    int32_t pid = hits->profile->tasks[entry->task].pid;
     for (uint32_t i = 0; i < stack->depth; i++) {
         uint32_t frame = stack->frames[i];
-        struct hits_row *row = row_of(hits, hits_frame_key(hits, frame, pid), frame, entry->task);
+        struct hits_row *row = row_of(hits, hits_frame_key(hits, frame), frame, entry->task);
         if (i == 0) {
             row->self_samples += entry->samples;
             row->self_weight += entry->weight;

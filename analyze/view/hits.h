@@ -35,8 +35,8 @@ void hits_clear(struct hits *hits);
 void hits_add(struct hits *hits, const struct profile_entry *entry);
 /* SORT: enum settings_sort. Invalidates what was looked up by key. */
 void hits_sort(struct hits *hits, int sort);
-/* The key of FRAME in the stack of TASK, where rows are functions, objects or addresses. */
-uint64_t hits_frame_key(struct hits *hits, uint32_t frame, int32_t pid);
+/* The key of FRAME, where rows are functions, objects or addresses. */
+uint64_t hits_frame_key(struct hits *hits, uint32_t frame);
 /* Whether rows have a stack below them, so that total differs from self. */
 bool hits_has_stacks(int by);
 

@@ -25,9 +25,6 @@ struct names {
     struct function *function_list;
     size_t function_capacity;
     struct names_place **places;     /* by frame; NULL: not looked up yet */
-    struct map generated;            /* (pid, frame) of code without a file */
-    struct names_place **generated_places;
-    size_t generated_capacity;
 };
 
 struct names *names_new(const struct profile *profile, const struct settings *settings)
@@ -53,27 +50,13 @@ void names_free(struct names *names)
         return;
     for (uint32_t i = 0; i < names->profile->frame_count; i++)
         free(names->places[i]);
-    for (size_t i = 0; i < names->generated.count; i++)
-        free(names->generated_places[i]);
-    free(names->generated_places);
     free(names->places);
     free(names->objects);
     free(names->function_list);
-    map_release(&names->generated);
     map_release(&names->functions);
     map_strings_release(&names->strings);
     symbols_free(names->symbols);
     free(names);
-}
-
-/* Memory that a compiler at run time may have written code to. */
-static bool is_generated(const struct profile_module *module)
-{
-    static const char *const kinds[] = {"//anon", "/dev/zero", "/anon_hugepage", "[heap]", "[anon", "/memfd:", "/SYSV"};
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        if (strncmp(module->path, kinds[i], strlen(kinds[i])) == 0)
-            return true;
-    return false;
 }
 
 static struct symbols_object *object_of(struct names *names, const struct profile_module *module)
@@ -91,6 +74,8 @@ static struct symbols_object *object_of(struct names *names, const struct profil
             .reference_address = session->kernel_reference_address,
         };
         object = symbols_kernel(names->symbols, &kernel);
+    } else if (module->pid) {
+        object = symbols_jit(names->symbols, (uint32_t)module->pid);
     } else {
         object = symbols_object(names->symbols, module->path, module->build_id, module->build_id_size);
     }
@@ -152,31 +137,11 @@ static struct names_place *look_up(struct names *names, const struct profile_fra
     return place;
 }
 
-static const struct names_place *look_up_generated(struct names *names, const struct profile_frame *frame, int32_t pid)
-{
-    uint32_t found = map_find(&names->generated, (uint32_t)pid, frame->index);
-    if (found != MAP_NONE)
-        return names->generated_places[found];
-    struct profile_frame real = *frame;
-    struct symbols_object *object = names->symbols ? symbols_jit(names->symbols, (uint32_t)pid) : NULL;
-    real.offset = frame->ip;
-    struct names_place *place = look_up(names, &real, object);
-    uint32_t index = map_add(&names->generated, (uint32_t)pid, frame->index);
-    names->generated_places = memory_grow(names->generated_places, &names->generated_capacity, names->generated.count,
-                                          sizeof(struct names_place *));
-    names->generated_places[index] = place;
-    return place;
-}
-
-const struct names_place *names_frame(struct names *names, uint32_t index, int32_t pid)
+const struct names_place *names_frame(struct names *names, uint32_t index)
 {
     const struct profile_frame *frame = &names->profile->frames[index];
-    if (names->places[index])
-        return names->places[index];
-    if (frame->module && !frame->kernel && is_generated(frame->module))
-        return look_up_generated(names, frame, pid);
-    struct symbols_object *object = frame->module ? object_of(names, frame->module) : NULL;
-    names->places[index] = look_up(names, frame, object);
+    if (!names->places[index])
+        names->places[index] = look_up(names, frame, frame->module ? object_of(names, frame->module) : NULL);
     return names->places[index];
 }
 
@@ -185,7 +150,7 @@ uint32_t names_object_of(struct names *names, uint32_t index)
     const struct profile_frame *frame = &names->profile->frames[index];
     /* Only the symbol tells the kernel's modules apart. */
     if (frame->kernel)
-        return names_frame(names, index, 0)->object_id;
+        return names_frame(names, index)->object_id;
     return map_strings_add(&names->strings, object_name(frame));
 }
 

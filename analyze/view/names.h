@@ -25,8 +25,8 @@ struct names_place {
 struct names *names_new(const struct profile *profile, const struct settings *settings);
 void names_free(struct names *names);
 
-/* FRAME: index; PID: whose stack it was (generated code has names of its process). Lives until names_free(). */
-const struct names_place *names_frame(struct names *names, uint32_t frame, int32_t pid);
+/* FRAME: index. Lives until names_free(). */
+const struct names_place *names_frame(struct names *names, uint32_t frame);
 /* The same without looking further than the object: no file is opened, symbol is NULL. */
 uint32_t names_object_of(struct names *names, uint32_t frame);
 

@@ -8,11 +8,6 @@
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
-static int32_t pid_of(const struct hits *hits, const struct hits_row *row)
-{
-    return hits->profile->tasks[row->task].pid;
-}
-
 static bool is_wanted(const struct view *view, const struct hits *hits, const struct hits_row *row)
 {
     const struct settings *settings = view->settings;
@@ -25,7 +20,7 @@ static bool is_wanted(const struct view *view, const struct hits *hits, const st
         return select_place(settings, function.object, function.symbol);
     }
     if (hits->by == BY_ADDRESS) {
-        const struct names_place *place = names_frame(hits->names, row->frame, pid_of(hits, row));
+        const struct names_place *place = names_frame(hits->names, row->frame);
         return select_place(settings, place->object, place->symbol);
     }
     return true;
@@ -94,7 +89,7 @@ static void add_label(struct grid *grid, const struct hits *hits, const struct h
         grid_cell(grid, OUTPUT_DIM, text_base(function.object));
         grid_cell(grid, OUTPUT_PLAIN, function.symbol);
     } else {
-        const struct names_place *place = names_frame(hits->names, row->frame, pid_of(hits, row));
+        const struct names_place *place = names_frame(hits->names, row->frame);
         char text[TEXT_AMOUNT];
         snprintf(text, sizeof(text), "0x%" PRIx64, place->address);
         char *name = place->named ? memory_print("%s+0x%" PRIx64, place->symbol, place->offset) : memory_text(place->symbol);

@@ -63,7 +63,7 @@ static bool hits_place(const struct profile *profile, const struct settings *set
     if (!names || (!settings->objects.count && !settings->symbols.count))
         return true;
     uint32_t leaf = profile->stacks[entry->stack].frames[0];
-    const struct names_place *place = names_frame(names, leaf, profile->tasks[entry->task].pid);
+    const struct names_place *place = names_frame(names, leaf);
     return select_place(settings, place->object, place->symbol);
 }
 

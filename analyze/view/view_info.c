@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -10,7 +9,6 @@
 #include "analyze/view/text.h"
 #include "analyze/view/view.h"
 #include "common/perfdata.h"
-#include "common/report.h"
 
 struct record_name {
     uint32_t type;
@@ -61,9 +59,8 @@ static void print_session(struct view *view, const struct profile_session *sessi
 {
     char when[64], amount[TEXT_AMOUNT], other[TEXT_AMOUNT];
     if (session->ours) {
-        char id[2 * sizeof(session->id) + 1];
-        for (size_t i = 0; i < sizeof(session->id); i++)
-            snprintf(id + 2 * i, 3, "%02x", session->id[i]);
+        char id[33];
+        profile_session_text(session, id);
         field(view, "session", "%s%s", id, session->bare ? " (started by LD_PRELOAD alone)" : "");
         field(view, "root", "%" PRId32, session->root);
     }
@@ -159,6 +156,9 @@ static void print_file(struct view *view, const struct profile_file *file)
           text_bytes(data, file->data_size));
     if (file->truncated_bytes)
         field(view, "truncated", "%s at the end are no whole record", text_bytes(size, file->truncated_bytes));
+    if (file->missing_bytes)
+        field(view, "cut off", "%s are missing at its end", text_bytes(size, file->missing_bytes));
+    text_field(view, "problem", file->problem);
     if (file->session)
         print_session(view, file->session);
     print_events(view, file);
@@ -172,10 +172,7 @@ int view_info(struct view *view)
     int result = 0;
     for (size_t i = 0; i < view->path_count && !output_is_over(view->output); i++) {
         struct profile_file *file = NULL;
-        int status = profile_file_load(view->paths[i], &file);
-        if (status < 0) {
-            report_error("'%s' cannot be read: %s", view->paths[i],
-                         status == -EINVAL ? "it is no perf.data file, or is damaged" : strerror(-status));
+        if (profile_file_load(view->paths[i], &file) < 0) {
             result = 1;
             continue;
         }

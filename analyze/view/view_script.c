@@ -24,18 +24,20 @@ static bool is_wanted(const struct script *script, const struct profile_sample *
         return false;
     if ((!settings->objects.count && !settings->symbols.count) || !sample->depth)
         return true;
-    const struct names_place *place = names_frame(view->names, sample->frames[0], sample->task->pid);
+    const struct names_place *place = names_frame(view->names, sample->frames[0]);
     return select_place(settings, place->object, place->symbol);
 }
 
-static void print_frame(const struct view *view, uint32_t frame, int32_t pid)
+/* The address is that in the file, of callers the return address, as perf script shows it. */
+static void print_frame(const struct view *view, uint32_t index, uint64_t ip)
 {
-    const struct names_place *place = names_frame(view->names, frame, pid);
+    const struct profile_frame *frame = &view->profile->frames[index];
+    const struct names_place *place = names_frame(view->names, index);
     struct output *output = view->output;
-    fprintf(output->to, "\t%16" PRIx64 " ", place->address);
+    fprintf(output->to, "\t%16" PRIx64 " ", frame->module ? frame->offset + frame->caller : ip);
     if (place->named) {
         output_text(output, place->symbol);
-        fprintf(output->to, "+0x%" PRIx64, place->offset);
+        fprintf(output->to, "+0x%" PRIx64, place->offset + frame->caller);
     } else {
         fputs("[unknown]", output->to);
     }
@@ -63,7 +65,7 @@ static int print_sample(void *context, const struct profile_sample *sample)
     output_text(output, script->view->profile->events[sample->event].name);
     fputs(":\n", output->to);
     for (uint32_t i = 0; i < sample->depth; i++)
-        print_frame(script->view, sample->frames[i], sample->task->pid);
+        print_frame(script->view, sample->frames[i], sample->ips[i]);
     fputc('\n', output->to);
     return 0;
 }

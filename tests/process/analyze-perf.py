@@ -90,5 +90,39 @@ def test_call_chains_add_up():
     check(compared >= 2, result)
 
 
+def records(text):
+    """[(heading, [frames])] of what perf script or panalyze script printed, in the order of time."""
+    found = []
+    for part in text.split("\n\n"):
+        lines = [" ".join(line.split()) for line in part.splitlines()]
+        if lines:
+            # what has no name is written differently, and perf has more ways to find one in the vdso
+            frames = [line for line in lines[1:] if "[vdso]" not in line and "[unknown]" not in line and "//anon" not in line]
+            found.append((lines[0], frames))
+    return sorted(found, key=lambda record: (float(re.search(r" (\d+\.\d+): ", record[0])[1]), record[0]))
+
+
+def same(ours, theirs):
+    """Where a call is the last thing in a function, its return address is the next function's: perf script names that one."""
+    def place(line):
+        return line.split()[0], line.split()[-1]
+    return ours[0] == theirs[0] and len(ours[1]) == len(theirs[1]) and all(
+        a == b or ("+0x0 " in b and place(a) == place(b)) for a, b in zip(ours[1], theirs[1]))
+
+
+def test_script_is_that_of_perf():
+    """Every sample of the same file, line by line: addresses, symbols, offsets, objects, call chains."""
+    need_perf()
+    event = "task-clock" if IS_ROOT else "task-clock:u"
+    run(["perf", "record", "-q", "-F", "1000", "-g", "-e", event, "-o", "perf.data", "--", "sh", "-c",
+         f"{target('spin')} 100 2; exec {target('spin')} 50"]).ok()
+    theirs = records(run(["perf", "script", "-i", "perf.data", "-F", "comm,pid,tid,time,period,event,ip,sym,symoff,dso"]).ok().out)
+    ours = records(panalyze("script", "perf.data").ok().out)
+    check(len(theirs) > 100, theirs)
+    check_equal(len(ours), len(theirs))
+    different = [(a, b) for a, b in zip(ours, theirs) if not same(a, b)]
+    check(len(different) == 0, f"{len(different)} of {len(ours)} differ, the first: {different[:1]}")
+
+
 if __name__ == "__main__":
     main()
