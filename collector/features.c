@@ -68,19 +68,18 @@ static void append_string(struct buffer *to, const char *text)
 static void prepare_attrs(struct features *features)
 {
     const struct plan *plan = features->session->plan;
-    const struct perf_event_attr *first = &plan->events[0].attr;
-    /* perf wants the same read format and the same trailer of all events of a file. */
-    uint64_t trailer = (first->sample_type & TRAILER_BITS) | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
-    features->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID | PERF_FORMAT_LOST;
+    /* perf wants the same trailer and the same read format of all events of a file, and perf script an address of each kind of event. */
+    const uint64_t sample_type =
+        plan->events[0].attr.sample_type | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
     for (unsigned i = 0; i < plan->count; i++) {
         struct perf_event_attr *attr = &features->attrs[i];
         *attr = plan->events[i].attr;
         attr->size = sizeof(*attr);
-        attr->read_format = features->read_format;
+        attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID | PERF_FORMAT_LOST;
         attr->sample_id_all = 1;
         /* A sampling event's records are there as its attr says; the others have none but our READ records. */
-        if (!plan->events[i].samples && !(plan->dummy && i == 0)) {
-            attr->sample_type = trailer;
+        if (!plan->events[i].samples) {
+            attr->sample_type = sample_type;
             attr->sample_period = 0;
             attr->freq = 0;
         }

@@ -33,7 +33,6 @@ struct features {
     struct machine machine;
     size_t attrs_at;                    /* offset of the attrs: behind the ids */
     size_t front;                       /* bytes before the data: room for all events of the plan */
-    uint64_t read_format;               /* of every attr, thus of every READ record */
     struct perf_event_attr attrs[PLAN_EVENTS]; /* as the files have them */
     struct buffer constant;             /* sections that are the same in every file */
     struct features_part parts[16];     /* of constant, in bit order */

@@ -15,10 +15,8 @@
 #include "common/buffer.h"
 #include "common/report.h"
 
-/*
- * One write may show a reader a part of it: up to this size it is copied in one go, larger first versions get their header last.
- */
-enum { ONE_WRITE_MAX = 16384, SPARES = 16, SPARE_MAX = 65536, OPEN_MAX_FILES = 256, NAMES_TRIED = 16 };
+/* The kernel copies a page in one go. A write of several may end between two of them (SIGKILL), so their header is written last. */
+enum { ONE_WRITE_MAX = 4096, SPARES = 16, SPARE_MAX = 65536, OPEN_MAX_FILES = 256, NAMES_TRIED = 16 };
 
 struct results {
     struct session *session;

@@ -4,8 +4,8 @@
  * Context: the event loop's thread only.
  *
  * Order of writing an update: header without features, data and feature sections behind it, header with sizes and features;
- * so a reader, a killed collector or a full disk never meet a header that promises what is not there. A task that ended before
- * its file was created is written with one write. SIGXFSZ is ignored, so that a limit of the file size is an error like others.
+ * so a reader, a killed collector or a full disk never meet a header that promises what is not there. The first version is written
+ * without its header, which follows; in one write where it fits a page, as for most tasks that ended before their file was created. SIGXFSZ is ignored, so that a limit of the file size is an error like others.
  */
 #ifndef COLLECTOR_RESULT_H
 #define COLLECTOR_RESULT_H

@@ -148,7 +148,7 @@ static void print_unseen(const struct collect_outcome *outcome, bool all, struct
             append_time(line, sorted[i]->cpu_ns);
         }
         if (i == shown - 1 && outcome->unseen_count > shown)
-            buffer_printf(line, "; and %u more reasons: panalyze tree", outcome->unseen_count - shown);
+            buffer_printf(line, "; and %u more %s: panalyze tree", outcome->unseen_count - shown, outcome->unseen_count - shown == 1 ? "reason" : "reasons");
         say(line);
     }
     free(sorted);

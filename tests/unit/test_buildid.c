@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <elf.h>
+#include <endian.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "collector/buildid.h"
+
+static const unsigned char note[] = {'G', 'N', 'U', 0, 0xde, 0xad, 0xbe, 0xef, 1, 2, 3, 4};
+
+static char folder[64];
+
+static int enter_folder(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof(folder), "/tmp/pinject-unit-XXXXXX");
+    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int leave_folder(void **state)
+{
+    (void)state;
+    char command[100];
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
+}
+
+/* Little helpers to write an ELF file of either class and byte order. */
+struct maker {
+    unsigned char bytes[4096];
+    size_t size;
+    bool wide, big;
+};
+
+static void put(struct maker *maker, uint64_t value, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        maker->bytes[maker->size + i] = (unsigned char)(value >> 8 * (maker->big ? size - 1 - i : i));
+    maker->size += size;
+}
+
+static void put_word(struct maker *maker, uint64_t value)
+{
+    put(maker, value, maker->wide ? 8 : 4);
+}
+
+static void put_segment(struct maker *maker, uint32_t type, uint64_t offset, uint64_t size)
+{
+    put(maker, type, 4);
+    if (maker->wide)
+        put(maker, 4, 4);
+    put_word(maker, offset);
+    put_word(maker, 0);
+    put_word(maker, 0);
+    put_word(maker, size);
+    put_word(maker, size);
+    if (!maker->wide)
+        put(maker, 4, 4);
+    put_word(maker, 4);
+}
+
+static void put_note(struct maker *maker, uint32_t type, const void *bytes, size_t name_size, size_t desc_size)
+{
+    put(maker, name_size, 4);
+    put(maker, desc_size, 4);
+    put(maker, type, 4);
+    memcpy(maker->bytes + maker->size, bytes, name_size + desc_size);
+    maker->size += name_size + desc_size;
+}
+
+static void make(struct maker *maker, bool wide, bool big)
+{
+    memset(maker, 0, sizeof(*maker));
+    maker->wide = wide;
+    maker->big = big;
+    memcpy(maker->bytes, ELFMAG, SELFMAG);
+    maker->bytes[EI_CLASS] = wide ? ELFCLASS64 : ELFCLASS32;
+    maker->bytes[EI_DATA] = big ? ELFDATA2MSB : ELFDATA2LSB;
+    maker->size = EI_NIDENT;
+    put(maker, ET_DYN, 2);
+    put(maker, EM_NONE, 2);
+    put(maker, 1, 4);
+    put_word(maker, 0);
+    put_word(maker, wide ? 64 : 52); /* phoff */
+    put_word(maker, 0);
+    put(maker, 0, 4);
+    put(maker, wide ? 64 : 52, 2);
+    put(maker, wide ? 56 : 32, 2);
+    put(maker, 20, 2); /* segments: the note is beyond the first handful */
+    put(maker, 0, 2);
+    put(maker, 0, 2);
+    put(maker, 0, 2);
+    for (int i = 0; i < 19; i++)
+        put_segment(maker, PT_LOAD, 0, 100);
+    put_segment(maker, PT_NOTE, 2048, 24 + 24);
+    maker->size = 2048;
+    put_note(maker, NT_GNU_ABI_TAG, note, 4, 8);
+    put_note(maker, NT_GNU_BUILD_ID, note, 4, 8);
+}
+
+static void write_file(const char *path, const void *bytes, size_t size)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, bytes, size), (ssize_t)size);
+    close(fd);
+}
+
+static bool read_made(const void *bytes, size_t size, struct buildid *ret)
+{
+    write_file("made", bytes, size);
+    int fd = open("made", O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    bool found = buildid_of_file(fd, ret);
+    close(fd);
+    return found;
+}
+
+static void test_classes(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct maker maker;
+        struct buildid id = {0};
+        make(&maker, i & 1, i & 2);
+        assert_true(read_made(maker.bytes, maker.size, &id));
+        assert_int_equal(id.size, 8);
+        assert_memory_equal(id.bytes, note + 4, 8);
+    }
+}
+
+/* Each byte at each extreme, and each length: an answer or none, and the sanitizers are content. */
+static void test_hostile(void **state)
+{
+    (void)state;
+    static const unsigned char extremes[] = {0, 1, 0x7f, 0x80, 0xff};
+    for (int i = 0; i < 2; i++) {
+        struct maker maker;
+        struct buildid id;
+        make(&maker, i, false);
+        for (size_t size = 0; size < maker.size; size += size < 80 || size > 2000 ? 1 : 40)
+            assert_false(read_made(maker.bytes, size, &id));
+        for (size_t at = 0; at < maker.size; at += at == 80 ? 1100 : 1) {
+            unsigned char kept = maker.bytes[at];
+            for (size_t j = 0; j < sizeof(extremes); j++) {
+                maker.bytes[at] = extremes[j];
+                read_made(maker.bytes, maker.size, &id);
+            }
+            maker.bytes[at] = kept;
+            at = at == 1180 ? 2040 : at;
+        }
+    }
+}
+
+static void test_notes(void **state)
+{
+    (void)state;
+    struct buildid id;
+    assert_false(buildid_of_notes(NULL, 0, false, 4, &id));
+    uint32_t long_one[3 + 1 + 10] = {4, 40, NT_GNU_BUILD_ID};
+    memcpy(&long_one[3], "GNU", 4);
+    assert_true(buildid_of_notes(long_one, sizeof(long_one), false, 4, &id));
+    assert_int_equal(id.size, 20);
+    assert_false(buildid_of_notes(long_one, sizeof(long_one) - 1, false, 4, &id));
+    long_one[1] = 0;
+    assert_false(buildid_of_notes(long_one, sizeof(long_one), false, 4, &id));
+    long_one[0] = UINT32_MAX;
+    assert_false(buildid_of_notes(long_one, sizeof(long_one), false, 8, &id));
+}
+
+static void module_of(struct result_module *module, const char *path)
+{
+    static char paths[8][200];
+    static unsigned next;
+    char *full = paths[next++ % 8];
+    struct stat status;
+    snprintf(full, sizeof(paths[0]), "%s%s%s", path[0] == '/' ? "" : folder, path[0] == '/' ? "" : "/", path);
+    assert_int_equal(stat(full, &status), 0);
+    *module = (struct result_module){.path = full, .maj = major(status.st_dev), .min = minor(status.st_dev), .ino = status.st_ino};
+}
+
+static void test_cache(void **state)
+{
+    (void)state;
+    struct maker maker;
+    struct buildid id;
+    struct result_module module;
+    struct buildids *buildids = buildids_new();
+    assert_non_null(buildids);
+    uint64_t now = 1000000000000, step = 200000000;
+    make(&maker, true, false);
+    write_file("object", maker.bytes, maker.size);
+    module_of(&module, "object");
+    assert_true(buildids_find(buildids, &module, now, &id));
+    assert_memory_equal(id.bytes, note + 4, 8);
+
+    /* Overwritten in place: seen after a while. */
+    maker.bytes[maker.size - 1] = 99;
+    write_file("object", maker.bytes, maker.size);
+    struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    assert_int_equal(utimensat(AT_FDCWD, "object", times, 0), 0);
+    assert_true(buildids_find(buildids, &module, now + step, &id));
+    assert_int_equal(id.bytes[7], 99);
+
+    /* Another inode of the same name is not what was mapped. */
+    struct result_module other = module;
+    other.ino++;
+    assert_false(buildids_find(buildids, &other, now, &id));
+    /* The same inode number, given out again: another generation. */
+    other = module;
+    other.ino_generation = 7;
+    maker.bytes[maker.size - 1] = 55;
+    write_file("object", maker.bytes, maker.size);
+    assert_true(buildids_find(buildids, &other, now + step, &id));
+    assert_int_equal(id.bytes[7], 55);
+
+    /* Deleted: what was read stays known, what was not is not to be had. */
+    assert_int_equal(unlink("object"), 0);
+    assert_true(buildids_find(buildids, &module, now + 3 * step, &id));
+    assert_int_equal(id.bytes[7], 99);
+    other.ino_generation = 8;
+    assert_false(buildids_find(buildids, &other, now + 3 * step, &id));
+    buildids_free(buildids);
+}
+
+static void test_no_files(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"//anon", "", "[heap]", "[stack]", "[vsyscall]", "relative", "/memfd:jit (deleted)", "/dev/zero", "/dev/null", "/"};
+    struct buildids *buildids = buildids_new();
+    struct buildid id;
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        struct result_module module = {.path = paths[i], .ino = 3};
+        assert_false(buildids_find(buildids, &module, 1, &id));
+        assert_false(buildids_find(buildids, &module, 1, &id));
+    }
+    /* A FIFO whose writer never comes must not stop us. */
+    assert_int_equal(mkfifo("fifo", 0600), 0);
+    struct result_module module;
+    module_of(&module, "fifo");
+    assert_false(buildids_find(buildids, &module, 1, &id));
+    buildids_free(buildids);
+}
+
+static void test_many(void **state)
+{
+    (void)state;
+    struct buildids *buildids = buildids_new();
+    struct buildid id;
+    for (unsigned i = 1; i < 40000; i++) {
+        struct result_module module = {.path = "/nowhere/at/all", .ino = i};
+        assert_false(buildids_find(buildids, &module, 1, &id));
+    }
+    buildids_free(buildids);
+}
+
+/* By readelf, of ourselves; and what only this machine knows. */
+static void test_this_machine(void **state)
+{
+    (void)state;
+    struct buildids *buildids = buildids_new();
+    struct buildid id;
+    struct result_module module, vdso = {.path = "[vdso]"}, kernel = {.path = "[kernel.kallsyms]"};
+    char self[4096], command[4200], wanted[64] = "", found[64] = "";
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    assert_true(length > 0);
+    self[length] = '\0';
+    struct stat status;
+    assert_int_equal(stat(self, &status), 0);
+    module = (struct result_module){.path = self, .maj = major(status.st_dev), .min = minor(status.st_dev), .ino = status.st_ino};
+    snprintf(command, sizeof(command), "readelf -n '%s' 2>/dev/null | sed -n 's/.*Build ID: //p'", self);
+    FILE *pipe = popen(command, "re");
+    assert_non_null(pipe);
+    if (fscanf(pipe, "%63s", wanted) == 1) {
+        assert_true(buildids_find(buildids, &module, 1, &id));
+        for (unsigned i = 0; i < id.size; i++)
+            snprintf(found + 2 * i, 3, "%02x", id.bytes[i]);
+        assert_string_equal(found, wanted);
+    }
+    pclose(pipe);
+    if (access("/sys/kernel/notes", R_OK) == 0)
+        assert_true(buildids_find(buildids, &kernel, 1, &id));
+    if (buildids_find(buildids, &vdso, 1, &id))
+        assert_int_equal(id.size, 20);
+    buildids_free(buildids);
+    buildids_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_classes),  cmocka_unit_test(test_hostile), cmocka_unit_test(test_notes), cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_no_files), cmocka_unit_test(test_many),    cmocka_unit_test(test_this_machine),
+    };
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of result files, what may be replaced, and what -o may say. */
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include "test_result_kit.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collector/files.h"
+
+static void expect_name(struct files *files, const char *exec, const char *wanted)
+{
+    char *path;
+    assert_int_equal(files_name(files, 12, 34, exec, &path), 0);
+    assert_string_equal(path, wanted);
+    free(path);
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct files files;
+    kit_new(&kit, KIT_SAMPLING);
+    assert_int_equal(files_init(&files, "./out"), 0);
+    expect_name(&files, NULL, "./out.12.34");
+    expect_name(&files, NULL, "./out.12.34~1");
+    expect_name(&files, NULL, "./out.12.34~2");
+    expect_name(&files, "/usr/bin/cc1", "./out.12.34.cc1");
+    expect_name(&files, "cc1", "./out.12.34.cc1~1");
+    expect_name(&files, "/a\nb\033[2J\177", "./out.12.34.a_b_[2J_");
+    expect_name(&files, "/ends/in/", "./out.12.34._ends_in_");
+    expect_name(&files, "/bin/0123456789012345678901234567890123456789", "./out.12.34.01234567890123456789012345678901234");
+    /* 34 letters and one of two bytes, which is left out whole. */
+    expect_name(&files, "/bin/0123456789012345678901234567890123\xc3\xa9", "./out.12.34.0123456789012345678901234567890123");
+    files_release(&files);
+    kit_free(&kit);
+}
+
+static void test_many_names(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct files files;
+    char *path, wanted[64];
+    kit_new(&kit, KIT_SAMPLING);
+    assert_int_equal(files_init(&files, "out"), 0);
+    for (int round = 0; round < 2; round++) {
+        for (pid_t tid = 1; tid <= 20000; tid++) {
+            assert_int_equal(files_name(&files, 4194304, tid, NULL, &path), 0);
+            snprintf(wanted, sizeof(wanted), "out.4194304.%d%s", (int)tid, round ? "~1" : "");
+            assert_string_equal(path, wanted);
+            free(path);
+        }
+    }
+    files_release(&files);
+    kit_free(&kit);
+}
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Writes the file of task 1.1 and gives its path. */
+static void write_one(struct kit *kit, char *ret, size_t size)
+{
+    struct result *result;
+    struct kit_file file;
+    assert_int_equal(kit_start(kit, "out"), 0);
+    struct result_task task = kit_task(kit, 1, 1);
+    assert_int_equal(result_new(kit->results, 1, 1, NULL, &result), 0);
+    assert_int_equal(result_flush(result, &task, NULL), 0);
+    snprintf(ret, size, "%s", result_path(result));
+    assert_int_equal(result_finish(result, &task, NULL), 0);
+    assert_true(kit_read(ret, &file));
+    kit_file_free(&file);
+    results_free(kit->results);
+    kit->results = NULL;
+}
+
+static void test_replaces_own(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct stat before, after;
+    char path[64];
+    kit_new(&kit, KIT_SAMPLING);
+    write_one(&kit, path, sizeof(path));
+    assert_string_equal(path, "out.1.1");
+    assert_int_equal(stat(path, &before), 0);
+    assert_int_equal(before.st_mode & 0777 & ~0644, 0);
+    int reader = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(reader >= 0);
+    write_one(&kit, path, sizeof(path));
+    assert_string_equal(path, "out.1.1");
+    /* Who reads the old one keeps it. */
+    assert_int_equal(fstat(reader, &after), 0);
+    assert_int_equal(after.st_ino, before.st_ino);
+    assert_int_equal(after.st_size, before.st_size);
+    assert_int_equal(after.st_nlink, 0);
+    close(reader);
+    kit_free(&kit);
+}
+
+/* Whatever else has the name stays as it is. */
+static void test_leaves_others(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct stat status;
+    char path[64];
+    kit_new(&kit, KIT_SAMPLING);
+    write_text("precious", "PERFILE2 is what this begins with, too\n");
+    assert_int_equal(symlink("precious", "out.1.1"), 0);
+    write_one(&kit, path, sizeof(path));
+    assert_string_equal(path, "out.1.1~1");
+    assert_int_equal(lstat("out.1.1", &status), 0);
+    assert_true(S_ISLNK(status.st_mode));
+    assert_int_equal(stat("precious", &status), 0);
+    assert_int_equal(status.st_size, 39);
+
+    assert_int_equal(unlink("out.1.1"), 0);
+    assert_int_equal(mkfifo("out.1.1", 0600), 0);
+    assert_int_equal(unlink("out.1.1~1"), 0);
+    write_text("out.1.1~1", "my notes\n");
+    write_one(&kit, path, sizeof(path));
+    assert_string_equal(path, "out.1.1~2");
+    assert_int_equal(lstat("out.1.1", &status), 0);
+    assert_true(S_ISFIFO(status.st_mode));
+    assert_int_equal(lstat("out.1.1~1", &status), 0);
+    assert_int_equal(status.st_size, 9);
+
+    assert_int_equal(unlink("out.1.1"), 0);
+    assert_int_equal(mkdir("out.1.1", 0700), 0);
+    write_one(&kit, path, sizeof(path));
+    assert_string_equal(path, "out.1.1~2");
+
+    /* An empty file is one that was not finished. */
+    assert_int_equal(rmdir("out.1.1"), 0);
+    write_text("out.1.1", "");
+    write_one(&kit, path, sizeof(path));
+    assert_string_equal(path, "out.1.1");
+    kit_free(&kit);
+}
+
+static void test_leaves_other_users(void **state)
+{
+    (void)state;
+    struct kit kit;
+    char path[64];
+    if (geteuid() != 0)
+        skip();
+    kit_new(&kit, KIT_SAMPLING);
+    write_one(&kit, path, sizeof(path));
+    assert_int_equal(chown("out.1.1", 65534, 65534), 0);
+    write_one(&kit, path, sizeof(path));
+    assert_string_equal(path, "out.1.1~1");
+    kit_free(&kit);
+}
+
+/* The program under test may use up all descriptors with its tasks' events: the files come all the same. */
+static void test_no_descriptors(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct rlimit limit, low;
+    struct result *results[3];
+    struct kit_file file;
+    kit_new(&kit, KIT_SAMPLING);
+    assert_int_equal(kit_start(&kit, "out"), 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    int next = dup(0);
+    assert_true(next >= 0);
+    close(next);
+    low = (struct rlimit){.rlim_cur = (rlim_t)next, .rlim_max = limit.rlim_max};
+    for (pid_t i = 0; i < 3; i++) {
+        struct result_task task = kit_task(&kit, 1, i + 1);
+        assert_int_equal(result_new(kit.results, 1, i + 1, NULL, &results[i]), 0);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+        int status = result_flush(results[i], &task, NULL);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        assert_int_equal(status, 0);
+    }
+    for (pid_t i = 0; i < 3; i++) {
+        struct result_task task = kit_task(&kit, 1, i + 1);
+        char path[64];
+        snprintf(path, sizeof(path), "out.1.%d", (int)i + 1);
+        assert_int_equal(result_finish(results[i], &task, NULL), 0);
+        assert_true(kit_read(path, &file));
+        kit_file_free(&file);
+    }
+    kit_free(&kit);
+}
+
+/* While a task runs its file may be moved away: another that took the name is not touched. */
+static void test_moved_away(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct result *result;
+    struct kit_file file;
+    kit_new(&kit, KIT_SAMPLING);
+    assert_int_equal(kit_start(&kit, "out"), 0);
+    struct result_task task = kit_task(&kit, 1, 1);
+    assert_int_equal(result_new(kit.results, 1, 1, NULL, &result), 0);
+    assert_int_equal(result_flush(result, &task, NULL), 0);
+    assert_int_equal(rename("out.1.1", "moved"), 0);
+    write_text("out.1.1", "mine");
+    kit_samples(&kit, result, &task, 5);
+    assert_int_equal(result_finish(result, &task, NULL), 0);
+    assert_true(kit_read("moved", &file));
+    assert_int_equal(file.records[PERF_RECORD_SAMPLE], 5);
+    kit_file_free(&file);
+    assert_false(kit_read("out.1.1", &file));
+    kit_free(&kit);
+}
+
+struct base_case {
+    const char *base;
+    int status;
+    const char *message;
+};
+
+static void try_base(void *argument)
+{
+    struct base_case *test = argument;
+    struct files files;
+    test->status = files_init(&files, test->base);
+    files_release(&files);
+}
+
+static void test_bases(void **state)
+{
+    (void)state;
+    static char long_name[300], long_path[5000];
+    memset(long_name, 'n', sizeof(long_name) - 1);
+    for (size_t i = 0; i < sizeof(long_path) - 1; i++)
+        long_path[i] = i % 100 ? 'p' : '/';
+    static const struct base_case cases[] = {
+        {"out", 0, ""},
+        {"./-x y", 0, ""},
+        {"folder/out", 0, ""},
+        {"folder//out", 0, ""},
+        {"", -EINVAL, "result files need a name, like '-o out'"},
+        {"folder", -EISDIR, "'folder' is a folder: result files need a name in it, like '-o folder/out'"},
+        {"folder/", -EISDIR, "'folder/' is a folder: result files need a name in it, like '-o folder/out'"},
+        {"/", -EISDIR, "'-o /out'"},
+        {"..", -EISDIR, "'-o ../out'"},
+        {"nothing/out", -ENOENT, "'nothing/out.*': there is no folder 'nothing/': create it, or choose another with -o"},
+        {"file/out", -ENOTDIR, "Not a directory"},
+        {long_name, -ENAMETOOLONG, "is too long for the name of result files: shorten it (-o)"},
+        {long_path, -ENAMETOOLONG, "is too long"},
+        {"loop/out", -ELOOP, "Too many levels of symbolic links"},
+    };
+    struct kit kit;
+    kit_new(&kit, KIT_SAMPLING);
+    assert_int_equal(mkdir("folder", 0700), 0);
+    write_text("file", "");
+    assert_int_equal(symlink("loop", "loop"), 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct base_case test = cases[i];
+        char *errors = kit_stderr(try_base, &test);
+        if (test.status != cases[i].status || !strstr(errors, test.message))
+            print_message("-o '%.100s': %d %s\n", test.base, test.status, errors);
+        assert_int_equal(test.status, cases[i].status);
+        assert_non_null(strstr(errors, test.message));
+        free(errors);
+    }
+    /* Nothing is left behind by the check. */
+    assert_int_equal(rmdir("folder"), 0);
+    kit_free(&kit);
+}
+
+static void test_unwritable(void **state)
+{
+    (void)state;
+    if (geteuid() == 0)
+        skip();
+    struct kit kit;
+    struct base_case test = {"locked/out", 0, ""};
+    kit_new(&kit, KIT_SAMPLING);
+    assert_int_equal(mkdir("locked", 0500), 0);
+    char *errors = kit_stderr(try_base, &test);
+    assert_int_equal(test.status, -EACCES);
+    assert_non_null(strstr(errors, "cannot write result files 'locked/out.*' in 'locked/': Permission denied: choose another place with -o"));
+    free(errors);
+    kit_free(&kit);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),         cmocka_unit_test(test_many_names),         cmocka_unit_test(test_replaces_own),
+        cmocka_unit_test(test_leaves_others), cmocka_unit_test(test_leaves_other_users), cmocka_unit_test(test_no_descriptors),
+        cmocka_unit_test(test_moved_away),    cmocka_unit_test(test_bases),              cmocka_unit_test(test_unwritable),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* A session without targets, made-up records, a strict reader of the files, and perf as a second one. */
+#ifndef TEST_RESULT_KIT_H
+#define TEST_RESULT_KIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collector/result.h"
+#include "common/perfdata.h"
+
+struct kit {
+    char folder[64];        /* a fresh one, and the working directory */
+    struct settings settings;
+    struct plan plan;
+    struct session session;
+    struct results *results;
+};
+
+enum kit_mode { KIT_SAMPLING, KIT_STAT };
+
+/* The plan has task-clock (sampling) and the counters page-faults, context-switches; with KIT_STAT a dummy and three counters. */
+void kit_new(struct kit *kit, enum kit_mode mode);
+/* Starts the session's results with BASE. */
+int kit_start(struct kit *kit, const char *base);
+void kit_free(struct kit *kit);
+
+/* A task with one image and counts; its ids are 1000 * tid + 1 ... */
+struct result_task kit_task(const struct kit *kit, pid_t pid, pid_t tid);
+void kit_comm(const struct kit *kit, struct result *result, const struct result_task *task, const char *comm);
+/* The mapping of the test's own code, and what it is in the module list. */
+struct result_module kit_map_self(const struct kit *kit, struct result *result, const struct result_task *task);
+/* COUNT samples in kit_hot(). */
+void kit_samples(const struct kit *kit, struct result *result, struct result_task *task, unsigned count);
+
+struct kit_section {
+    const unsigned char *data; /* NULL: not there */
+    uint64_t size;
+};
+
+/* A file as a strict reader sees it; every offset was checked. */
+struct kit_file {
+    unsigned char *bytes; /* owned */
+    size_t size;
+    struct perfdata_header header;
+    unsigned attrs;
+    uint64_t sample_type[PLAN_EVENTS], ids[PLAN_EVENTS];
+    unsigned records[256], total; /* by type */
+    struct kit_section sections[256];
+};
+/* Reads PATH; false, with a reason on stdout, when it is not a whole file. */
+bool kit_read(const char *path, struct kit_file *ret);
+void kit_file_free(struct kit_file *file);
+/* The INDEX-th item of TYPE in our own section, or NULL. */
+const void *kit_item(const struct kit_file *file, uint32_t type, unsigned index);
+
+bool kit_has_perf(void);
+/* Runs perf with ARGUMENTS (for a shell); its output, to be freed. Fails the test unless its status is 0 and it says nothing alarming. */
+char *kit_perf(const char *arguments);
+/* Standard error of CALL(ARGUMENT), to be freed. */
+char *kit_stderr(void (*call)(void *), void *argument);
+
+#endif

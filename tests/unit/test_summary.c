@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include "test_result_kit.h"
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collector/summary.h"
+
+struct scene {
+    struct kit kit;
+    struct collect_outcome outcome;
+};
+
+static void print(void *argument)
+{
+    struct scene *scene = argument;
+    summary_print(&scene->kit.session, scene->kit.results, &scene->outcome, &scene->kit.settings);
+}
+
+static void expect(struct scene *scene, const char *wanted)
+{
+    char *text = kit_stderr(print, scene);
+    assert_string_equal(text, wanted);
+    free(text);
+}
+
+static void write_files(struct kit *kit, unsigned count)
+{
+    for (pid_t i = 1; i <= (pid_t)count; i++) {
+        struct result *result;
+        struct result_task task = kit_task(kit, 1, i);
+        assert_int_equal(result_new(kit->results, 1, i, NULL, &result), 0);
+        result_finish(result, &task, NULL);
+    }
+}
+
+static void set_up(struct scene *scene, enum kit_mode mode, const char *base)
+{
+    memset(scene, 0, sizeof(*scene));
+    kit_new(&scene->kit, mode);
+    assert_int_equal(kit_start(&scene->kit, base), 0);
+    scene->outcome = (struct collect_outcome){.tasks = 42, .processes = 40, .threads = 2, .active_max = 4, .samples = 1234, .lost = 0,
+                                              .cpu_ns = 9520000000, .attributed_ns = 9500000000, .collector_ns = 310000000};
+}
+
+/* The last line has the size of the files: it is compared up to there. */
+static void expect_last(struct scene *scene, const char *start, const char *end)
+{
+    char *text = kit_stderr(print, scene);
+    char *line = strstr(text, start);
+    if (!line || !strstr(line, end))
+        print_message("%s", text);
+    assert_non_null(line);
+    assert_string_equal(strstr(line, end), end);
+    free(text);
+}
+
+static void test_run(void **state)
+{
+    (void)state;
+    struct scene scene;
+    set_up(&scene, KIT_SAMPLING, "out");
+    expect(&scene, "pinject-run: 42 tasks (40 processes, 2 further threads, at most 4 at once), 1234 samples of task-clock, 0 lost\n"
+                   "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %); 310.0 ms more by pinject itself\n");
+    write_files(&scene.kit, 2);
+    expect_last(&scene, "pinject-run: 2 files out.* (", " kB); next: panalyze out.* --aggregate\n");
+    scene.outcome = (struct collect_outcome){.tasks = 1, .processes = 1, .active_max = 1, .samples = 1, .attributed_ns = 200000};
+    scene.outcome.alive = 1;
+    char *text = kit_stderr(print, &scene);
+    assert_non_null(strstr(text, "pinject-run: 1 task, 1 sample of task-clock, 0 lost\n"
+                                 "pinject-run: CPU time 200 us in tasks; 0 us more by pinject itself\n"
+                                 "pinject-run: 1 task still runs, profiled up to now\n"));
+    free(text);
+    scene.kit.settings.quiet = true;
+    expect(&scene, "");
+    kit_free(&scene.kit);
+}
+
+static void test_unseen(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct result_unseen unseen[] = {
+        {.reason = "static program", .comm = "busybox", .count = 3},
+        {.reason = "setuid program", .comm = "su\033[2J", .count = 1, .cpu_ns = 2000000},
+        {.reason = "refused", .comm = "", .count = 7},
+        {.reason = "lost", .comm = "x", .count = 1},
+    };
+    set_up(&scene, KIT_SAMPLING, "out");
+    scene.outcome.unseen = unseen;
+    scene.outcome.unseen_count = 4;
+    scene.outcome.counted_only = 5;
+    char *text = kit_stderr(print, &scene);
+    assert_non_null(strstr(text, "pinject-run: not seen: 1 x setuid program: su\\033[2J, CPU time 2.0 ms\n"
+                                 "pinject-run: not seen: 7 x refused\n"
+                                 "pinject-run: not seen: 3 x static program: busybox; and 1 more reason: panalyze tree\n"
+                                 "pinject-run: 5 tasks were counted but not sampled: "));
+    free(text);
+    kit_free(&scene.kit);
+}
+
+static void test_counting(void **state)
+{
+    (void)state;
+    struct scene scene;
+    set_up(&scene, KIT_STAT, "out");
+    write_files(&scene.kit, 1);
+    char *text = kit_stderr(print, &scene);
+    assert_non_null(strstr(text, "at once), counted task-clock, page-faults, context-switches\n"));
+    free(text);
+    expect_last(&scene, "pinject-run: 1 file out.* (", " kB); next: panalyze counts out.*\n");
+    kit_free(&scene.kit);
+}
+
+/* The line can be copied to a shell: the glob there matches the files, whatever the name. */
+static void test_quoting(void **state)
+{
+    (void)state;
+    static const char *const bases[] = {"out", "my out", "-x", "it's", "a;b", "~x", "$HOME", "*", "r\303\251sum\303\251"};
+    for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++) {
+        struct scene scene;
+        set_up(&scene, KIT_SAMPLING, bases[i]);
+        write_files(&scene.kit, 3);
+        char *text = kit_stderr(print, &scene);
+        char *line = strstr(text, "next: panalyze "), command[512];
+        assert_non_null(line);
+        line += strlen("next: panalyze ");
+        char *end = strstr(line, " --aggregate");
+        assert_non_null(end);
+        snprintf(command, sizeof(command), "for file in %.*s; do test -s \"$file\" || exit 9; done; set -- %.*s; exit $#", (int)(end - line), line,
+                 (int)(end - line), line);
+        int status = system(command);
+        if (status != 3 << 8)
+            print_message("%s", text);
+        assert_int_equal(status, 3 << 8);
+        free(text);
+        kit_free(&scene.kit);
+    }
+}
+
+static void write_two(void *argument)
+{
+    write_files(argument, 2);
+}
+
+/* Said even when quiet: the folder went away while the command ran. */
+static void test_incomplete(void **state)
+{
+    (void)state;
+    struct scene scene;
+    memset(&scene, 0, sizeof(scene));
+    kit_new(&scene.kit, KIT_SAMPLING);
+    assert_int_equal(mkdir("folder", 0700), 0);
+    assert_int_equal(kit_start(&scene.kit, "folder/out"), 0);
+    assert_int_equal(rmdir("folder"), 0);
+    char *text = kit_stderr(write_two, &scene.kit);
+    assert_string_equal(text, "pinject-run: cannot write result file 'folder/out.1.1': No such file or directory; choose another place with -o "
+                              "(what cannot be written is missing in the files)\n");
+    free(text);
+    scene.kit.settings.quiet = true;
+    expect(&scene, "pinject-run: 2 files are not complete: No such file or directory\n");
+    kit_free(&scene.kit);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_run),     cmocka_unit_test(test_unseen),     cmocka_unit_test(test_counting),
+        cmocka_unit_test(test_quoting), cmocka_unit_test(test_incomplete),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
