@@ -102,17 +102,17 @@ static enum mode mode_of_sample(const struct record *sample)
     }
 }
 
-/* What a marker among the addresses says of those behind it; the mode stays for one that is not known. */
-static enum mode mode_of_marker(uint64_t marker, enum mode mode)
+/* What a marker among the addresses says of those behind it. False: it is not known, and says nothing. */
+static bool take_marker(uint64_t marker, enum mode *mode)
 {
     switch (marker) {
-    case PERF_CONTEXT_HV: return MODE_HYPERVISOR;
-    case PERF_CONTEXT_KERNEL: return MODE_KERNEL;
-    case PERF_CONTEXT_USER: return MODE_USER;
+    case PERF_CONTEXT_HV: *mode = MODE_HYPERVISOR; return true;
+    case PERF_CONTEXT_KERNEL: *mode = MODE_KERNEL; return true;
+    case PERF_CONTEXT_USER: *mode = MODE_USER; return true;
     case PERF_CONTEXT_GUEST:
     case PERF_CONTEXT_GUEST_KERNEL:
-    case PERF_CONTEXT_GUEST_USER: return MODE_GUEST;
-    default: return mode;
+    case PERF_CONTEXT_GUEST_USER: *mode = MODE_GUEST; return true;
+    default: return false;
     }
 }
 
@@ -142,8 +142,7 @@ static int add_chain(struct chain *chain, const struct chain_place *place, const
         if (ip == USER_DEFERRED)
             break;
         if (is_marker(ip)) {
-            mode = mode_of_marker(ip, mode);
-            exact = true;
+            exact |= take_marker(ip, &mode);
             continue;
         }
         /* The sample's own address is the better one where they differ: hardware that samples precisely has the skid in the chain. */
@@ -176,7 +175,7 @@ static bool chain_has_leaf(const struct record *sample)
         uint64_t ip = bytes_u64(sample->chain + 8 * i, sample->swap);
         if (!is_marker(ip))
             return mode == own || sample->ip == 0;
-        mode = mode_of_marker(ip, mode);
+        take_marker(ip, &mode);
     }
     return false;
 }

@@ -31,24 +31,26 @@ static uint64_t scale(uint64_t value, uint64_t enabled, uint64_t running)
     return scaled > UINT64_MAX ? UINT64_MAX : (uint64_t)scaled;
 }
 
-/* A row for the whole task where there are only rows of its images. */
+/* A row for the whole task where there are only rows of its images, and none of them is missing. */
 static int add_sums(struct task *task)
 {
     uint32_t rows = task->count_count;
     for (uint32_t i = 0; i < rows; i++) {
         struct profile_count sum = {.event = task->counts[i].event, .image = UINT32_MAX};
+        uint32_t parts = 0;
         bool first = true, whole = false;
         for (uint32_t j = 0; j < rows; j++) {
             const struct profile_count *row = &task->counts[j];
             if (row->event != sum.event)
                 continue;
             first &= j >= i;
+            parts++;
             whole |= row->image == UINT32_MAX;
             sum.value += row->value;
             sum.enabled_ns += row->enabled_ns;
             sum.running_ns += row->running_ns;
         }
-        if (!first || whole)
+        if (!first || whole || parts < task->image_count)
             continue;
         if (arena_room(&task->counts, &task->count_capacity, task->count_count, sizeof(sum)) < 0)
             return -ENOMEM;
