@@ -32,7 +32,7 @@ static int begin_c11(void *data)
 static struct pinject_thread_record *prepare(union pinject_thread_start start, void *argument)
 {
     pinject_object_ready();
-    if (!(pinject_object.flags & PINJECT_SESSION_PTHREAD) || !pinject_object_follows())
+    if (!pinject_object.threads || !pinject_object_follows())
         return NULL;
     struct pinject_thread_record *record = pinject_thread_pool_take();
     if (!record) {

@@ -153,6 +153,7 @@ static int find_session(char **envp)
     if (!preload || !pinject_preload_has(preload, NULL))
         return -ENOENT; /* linked, dlopened, or in /etc/ld.so.preload: nobody asked for a session */
     int error = pinject_start(envp);
+    pinject_object.threads = error == 0;
     pinject_object.environ_join = error == 0 && pinject_object.flags & PINJECT_SESSION_VFORK;
     return error;
 }
@@ -174,6 +175,7 @@ static void init(int argc, char **argv, char **envp)
     if (error < 0)
         return;
     object->pid = sys_getpid();
+    object->threads |= object->flags & PINJECT_SESSION_PTHREAD || object->channel.segment->root == object->pid;
     pthread_atfork(pinject_object_before_fork, NULL, pinject_object_forked);
     __atomic_store_n(&object->standing, PINJECT_FOLLOWED, __ATOMIC_RELEASE);
     announce_image();
@@ -250,6 +252,7 @@ void pinject_object_forked(void)
         return; /* not prepared: fork() came here already, through _Fork() */
     forking_tid = 0;
     object->pid = sys_getpid();
+    object->threads = object->flags & PINJECT_SESSION_PTHREAD;
     pinject_thread_pool_reset();
     object->flags = (object->flags & ~(uint32_t)PINJECT_SESSION_PTHREAD) |
                     (object->channel.segment->flags & PINJECT_SESSION_PTHREAD);

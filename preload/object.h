@@ -26,6 +26,7 @@ struct pinject_object {
     int32_t pid;
     struct pinject_channel channel;
     struct pinject_ours ours;
+    bool threads;       /* threads are followed: those of the first process always are */
     bool environ_join;  /* environ is to get our variables as soon as libc has set it up (start.c) */
     int argc;
     char **argv;

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+# labels: preload
+"""Beside other preloaded objects, in programs with sanitizers, and with a session that is none."""
+from harness import *
+
+
+def test_users_own_hooks_still_run():
+    need_perf_events()
+    env = dict(LD_PRELOAD=target("libuser-preload.so"))
+    for command in (["sh", "-c", "/bin/true; :"], [target("spin"), "1", "3"]):
+        alone = run(command, env=env).ok()
+        check_in("user's ", alone.out)
+        said = [line for line in alone.lines if line.startswith("user's")]
+        for options in ([], ["--follow-all"]):
+            done = pinject_run("-q", *options, "--", *command, env=env).ok()
+            check_equal([line for line in done.lines if line.startswith("user's")], said, (command, options))
+
+
+def test_users_object_behind_ours():
+    need_perf_events()
+    for value in (f"{PRELOAD}:{target('libuser-preload.so')}", f"{target('libuser-preload.so')} {PRELOAD}"):
+        done = run(["sh", "-c", "/bin/true; echo $LD_PRELOAD"], env=dict(LD_PRELOAD=value, PINJECT_FOLLOW="all")).ok()
+        check_in("user's execve\n", done.out)
+        # Ours may move to the front; the order of the others stays.
+        check_equal(sorted(re.split('[: ]', done.lines[-1])), sorted(re.split('[: ]', value)))
+        pinject_run("--wait").ok()
+
+
+def test_programs_with_sanitizers():
+    # AddressSanitizer of gcc does not start when another library comes first in the list.
+    need_perf_events()
+    source = '#include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\nstatic void *f(void *a) { return a; }\n' \
+        'int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); puts("ok"); return system("exit 3") != 0x300; }\n'
+    open("program.c", "w").write(source)
+    tried = 0
+    for compiler in ("gcc", "clang"):
+        for sanitizer in ("address", "thread", "undefined", "leak", "memory"):
+            if not shutil.which(compiler, path=PATH) or \
+                    run([compiler, f"-fsanitize={sanitizer}", "program.c", "-o", "program", "-pthread"]).status != 0:
+                continue
+            alone = run(["./program"])
+            if alone.status != 0:
+                continue
+            tried += 1
+            for done in (pinject_run("-q", "--follow-all", "--", "./program"),
+                         run(["./program"], env=dict(LD_PRELOAD=PRELOAD, PINJECT_OUTFILE="bare"))):
+                check_equal((done.status, done.out, done.err), (0, "ok\n", ""), f"{compiler} {sanitizer}")
+            pinject_run("--wait=bare").ok()
+    if not tried:
+        skip("no compiler with sanitizers")
+
+
+def test_session_that_is_none():
+    open("empty", "w").close()
+    open("large", "wb").write(b"\xff" * 4_000_000)
+    os.mkfifo("fifo")
+    os.mkdir("folder")
+    os.symlink("large", "link")
+    script = "env | grep -E 'PINJECT_S|LD_PRELOAD'; /bin/true; echo still here"
+    for name in ("", "missing", "empty", "large", "fifo", "folder", "link", "/dev/zero", "/dev/full", "/proc/self/mem", "x" * 5000):
+        for path in {name, os.path.abspath(name)}:
+            done = run(["sh", "-c", script], env=dict(LD_PRELOAD=PRELOAD, PINJECT_SESSION=path))
+            # Not ours: the program runs on, and hands nothing of it to its children.
+            check_equal((done.status, done.out, done.err), (0, "still here\n", ""), path)
+    check_equal(results(), [])
+
+
+def test_session_that_is_over():
+    need_perf_events()
+    script = "env > variables; setsid sh -c 'read line < fifo; env > later' < /dev/null > /dev/null 2>&1 & sleep 0.2"
+    os.mkfifo("fifo")
+    pinject_run("-q", "--follow-all", "--", "sh", "-c", script).ok()
+    check_in("PINJECT_SESSION=", open("variables").read())
+    open("fifo", "w").write("go\n")
+    wait_until(lambda: os.path.exists("later") and "PATH=" in open("later").read(), what="the left-over process")
+    later = open("later").read()
+    check("PINJECT_SESSION" not in later and "LD_PRELOAD" not in later, later)
+
+
+def test_collector_that_cannot_be_started():
+    for path in ("/nonexistent", "/etc/passwd", "/bin/true", "/bin/false"):
+        done = run(["sh", "-c", "env | grep -E 'LD_PRELOAD|SESSION'; echo here"], env=dict(LD_PRELOAD=PRELOAD, PINJECT_COLLECTOR=path))
+        check_equal((done.status, done.out, done.err), (0, "here\n", ""), path)
+
+
+def test_only_the_hooks_are_exported():
+    need("nm")
+    names = {line.split()[-1] for line in run(["nm", "-D", "--defined-only", PRELOAD]).ok().lines}
+    check_equal(names, set("""pinject_active execl execle execlp execv execve execveat execvp execvpe fexecve posix_spawn
+        posix_spawnp pthread_create thrd_create _Fork wait wait3 wait4 waitid waitpid __libc_start_main
+        dl_iterate_phdr""".split()))
+
+
+def test_needs_libc_alone():
+    need("readelf")
+    dynamic = run(["readelf", "-dW", PRELOAD]).ok().out
+    check_equal(re.findall(r"NEEDED.*\[(.*)\]", dynamic), ["libc.so.6"])
+    check("TEXTREL" not in dynamic, dynamic)
+
+
+if __name__ == "__main__":
+    main()
