@@ -1,13 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyze/view/coverage.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
 #define MOST_UNSEEN 12
+
+/* One line of what is said; a point of a list in Markdown, where '<' must not begin a tag. */
+static void say(struct view *view, const char *text)
+{
+    if (!view->settings->markdown) {
+        output_wrapped(view->output, 2, text);
+        return;
+    }
+    char *clean = text_clean(text, view->output->utf8);
+    fputs("* ", view->output->to);
+    for (const char *at = clean; *at; at++) {
+        if (*at == '<')
+            fputs("&lt;", view->output->to);
+        else
+            fputc(*at, view->output->to);
+    }
+    fputc('\n', view->output->to);
+    free(clean);
+}
 
 /* ", in samples 9.40 s (98.74 %)", where samples are times; owned by the caller. */
 static char *sampled_text(const struct profile *profile)
@@ -48,9 +67,9 @@ static void print_cpu(struct view *view)
     char *cpu = cpu_text(profile);
     char *line = memory_print("%s; %s%s%s%s", cpu, text_plural(number, profile->task_count, "task", "tasks"), some ? ", " : "",
                               some ? text_count(none, without) : "", some ? " without a sample" : "");
-    output_wrapped(view->output, 2, line);
+    say(view, line);
     if (profile->session.coverage_known && !profile->session.coverage_complete)
-        fputs("The session was still running when these files were written.\n", view->output->to);
+        say(view, "The session was still running when these files were written.");
     free(line);
     free(cpu);
 }
@@ -64,29 +83,41 @@ static void print_unseen(struct view *view)
         char *line = memory_print("Not seen: %s%s%s, %s times%s%s", unseen->comm, *unseen->comm ? ": " : "", unseen->reason,
                                   text_count(count, unseen->count), unseen->cpu_ns ? ", CPU time " : "",
                                   unseen->cpu_ns ? text_time(time, unseen->cpu_ns) : "");
-        output_wrapped(view->output, 2, line);
+        say(view, line);
         free(line);
     }
     if (session->unseen_count > MOST_UNSEEN)
-        fprintf(view->output->to, "and %" PRIu32 " more; 'panalyze info' lists them\n", session->unseen_count - MOST_UNSEEN);
+        say(view, "Not seen: more; 'panalyze info' lists them");
+}
+
+/* Whether the recorder has said itself that the kernel is missing. */
+static bool kernel_is_noted(const struct profile_session *session)
+{
+    for (uint32_t i = 0; i < session->note_count; i++)
+        if (strstr(session->notes[i], "user space"))
+            return true;
+    return false;
 }
 
 void coverage_print(struct view *view)
 {
     const struct profile *profile = view->profile;
     const struct profile_session *session = &profile->session;
-    char lost[TEXT_AMOUNT];
     print_cpu(view);
-    if (profile->lost)
-        fprintf(view->output->to, "Lost: %s (a larger period or a lower frequency loses less)\n",
-                text_plural(lost, profile->lost, "sample", "samples"));
+    if (profile->lost) {
+        char lost[TEXT_AMOUNT];
+        char *line = memory_print("Lost: %s (a larger period or a lower frequency loses less)",
+                                  text_plural(lost, profile->lost, "sample", "samples"));
+        say(view, line);
+        free(line);
+    }
     print_unseen(view);
-    if (session->exclude_kernel)
-        output_wrapped(view->output, 2, "Not seen: what the kernel did for the program (only user space may be sampled here; as root, or "
-                       "with kernel.perf_event_paranoid at 1 or less, the kernel is sampled too)");
+    if (session->exclude_kernel && !kernel_is_noted(session))
+        say(view, "Not seen: what the kernel did for the program (only user space may be sampled here; as root, or with "
+                  "kernel.perf_event_paranoid at 1 or less, the kernel is sampled too)");
     for (uint32_t i = 0; i < session->note_count; i++) {
         char *line = memory_print("Note: %s", session->notes[i]);
-        output_wrapped(view->output, 2, line);
+        say(view, line);
         free(line);
     }
 }
