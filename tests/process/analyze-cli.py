@@ -184,6 +184,14 @@ def test_pager_shows_the_output():
     check("PAGED:" not in panalyze(*files, env={"PAGER": "sed s/^/PAGED:/"}).ok().out, "paged without a terminal")
 
 
+def test_default_pager():
+    """less where it is installed, nothing where it is not: a short report appears, and nobody has to press a key."""
+    files = record()
+    status, text = on_terminal("--aggregate", "--top=1", *files, env={"PAGER": None}, columns=100)
+    check_equal(status, 0)
+    check_in("CPU time", text)
+
+
 def test_output_survives_its_pager():
     """A pager that is missing or dies at once: the whole output appears, the status is that without a pager."""
     files = record()
