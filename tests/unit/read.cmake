@@ -1,3 +1,5 @@
 # SPDX-License-Identifier: MIT
 pinject_unit_test(reader SOURCES test_reader.c perfdata_writer.c LINK pinject_read)
 pinject_unit_test(profile SOURCES test_profile.c perfdata_writer.c LINK pinject_model)
+pinject_unit_test(profile_golden SOURCES test_profile_golden.c LINK pinject_model)
+target_compile_definitions(test_profile_golden PRIVATE TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
