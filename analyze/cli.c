@@ -26,11 +26,13 @@ enum {
 
 static const struct cli_command commands[] = {
     {"report", REPORT, CLI_PROFILE, view_report, "functions by self and total time (the default command)"},
-    {"tree", TREE, CLI_PROFILE | CLI_COUNTS, view_tree, "the processes and threads: who started whom, times, exit status"},
+    {"tree", TREE, CLI_PROFILE | CLI_COUNTS, view_tree,
+     "the processes and threads: who started whom, times, exit status"},
     {"counts", COUNTS, CLI_PROFILE | CLI_COUNTS, view_counts, "the counters, in total and of each task"},
     {"script", SCRIPT, CLI_PROFILE | CLI_WHOLE_SAMPLES, view_script, "every sample as text, like perf script"},
     {"info", INFO, 0, view_info, "what each file holds"},
-    {"summary", SUMMARY, CLI_PROFILE, view_summary, "one page: what ran, the heaviest commands and functions, coverage"},
+    {"summary", SUMMARY, CLI_PROFILE, view_summary,
+     "one page: what ran, the heaviest commands and functions, coverage"},
     {"help", HELP, 0, NULL, "this text; 'help COMMAND' the options of one command"},
 };
 
@@ -121,9 +123,12 @@ static const struct option_row rows[] = {
     {.help = "What is added up", .groups = REPORT},
     {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, REPORT,
      "all tasks as one profile; without it a section per task, heaviest first"},
-    {0, "by", "function|object|task|process|comm|address", 0, take_choice, FIELD(by), 0, REPORT, "what a line stands for"},
-    {0, "callers", NULL, 0, options_take_flag, FIELD(callers), 0, REPORT, "below each function: who called it, bottom-up"},
-    {0, "callees", NULL, 0, options_take_flag, FIELD(callees), 0, REPORT, "below each function: what it called, top-down"},
+    {0, "by", "function|object|task|process|comm|address", 0, take_choice, FIELD(by), 0, REPORT,
+     "what a line stands for"},
+    {0, "callers", NULL, 0, options_take_flag, FIELD(callers), 0, REPORT,
+     "below each function: who called it, bottom-up"},
+    {0, "callees", NULL, 0, options_take_flag, FIELD(callees), 0, REPORT,
+     "below each function: what it called, top-down"},
     {0, "sort", "self|total", 0, take_sort, FIELD(sort), 0, REPORT | TREE | COUNTS | SUMMARY,
      "order of the functions (self; total with --callees)"},
     {.help = "How much is shown"},
@@ -133,24 +138,30 @@ static const struct option_row rows[] = {
     {.help = "Which tasks and samples"},
     {'p', "pid", "LIST", 0, take_numbers, FIELD(pids), 0, PROFILE, "processes, by number"},
     {'t', "tid", "LIST", 0, take_numbers, FIELD(tids), 0, PROFILE, "threads, by number"},
-    {'c', "comm", "NAME", 0, take_list, FIELD(comms), 0, PROFILE, "command name, or a pattern like 'cc1*'; may be repeated"},
+    {'c', "comm", "NAME", 0, take_list, FIELD(comms), 0, PROFILE,
+     "command name, or a pattern like 'cc1*'; may be repeated"},
     {'o', "object", "NAME", 0, take_list, FIELD(objects), 0, REPORT | SCRIPT | SUMMARY,
      "functions of this object: path, name without folder, or pattern; may be repeated"},
     {'S', "symbol", "NAME", 0, take_list, FIELD(symbols), 0, REPORT | SCRIPT | SUMMARY,
      "functions of this name or pattern; may be repeated"},
-    {'e', "event", "NAME", 0, options_take_string, FIELD(event), 0, PROFILE, "the sampled event that is shown (the first one)"},
+    {'e', "event", "NAME", 0, options_take_string, FIELD(event), 0, PROFILE,
+     "the sampled event that is shown (the first one)"},
     {0, "session", "ID", 0, options_take_string, FIELD(session), 0, PROFILE,
      "the run, by the beginning of its id, where the files hold several (the newest)"},
     {.help = "Names"},
-    {0, "no-demangle", NULL, 0, options_take_flag, FIELD(no_demangle), 0, NAMES, "C++ and Rust names as the compiler wrote them"},
-    {0, "symfs", "DIR", 0, options_take_string, FIELD(symfs), 0, NAMES, "look for the programs and libraries below DIR"},
+    {0, "no-demangle", NULL, 0, options_take_flag, FIELD(no_demangle), 0, NAMES,
+     "C++ and Rust names as the compiler wrote them"},
+    {0, "symfs", "DIR", 0, options_take_string, FIELD(symfs), 0, NAMES,
+     "look for the programs and libraries below DIR"},
     {0, "debug-path", "DIR", 0, take_list, FIELD(debug_paths), 0, NAMES,
      "look for separate debug files in DIR before /usr/lib/debug; may be repeated"},
     {.help = "Output"},
     {'j', "json", NULL, 0, options_take_flag, FIELD(json), 0, REPORT | TREE | COUNTS, "one JSON document"},
     {0, "markdown", NULL, 0, options_take_flag, FIELD(markdown), 0, SUMMARY, "the summary as Markdown"},
-    {0, "color", "auto|always|never", 0, take_choice, FIELD(color), 0, 0, "colours (auto: on a terminal without NO_COLOR)"},
-    {0, "pager", NULL, 0, options_take_flag, FIELD(pager), 0, 0, "show long output with $PAGER on a terminal (the default)"},
+    {0, "color", "auto|always|never", 0, take_choice, FIELD(color), 0, 0,
+     "colours (auto: on a terminal without NO_COLOR)"},
+    {0, "pager", NULL, 0, options_take_flag, FIELD(pager), 0, 0,
+     "show long output with $PAGER on a terminal (the default)"},
     {0, "no-pager", NULL, 0, options_take_flag, FIELD(no_pager), 0, 0, "do not"},
     {'h', "help", NULL, 0, options_take_flag, FIELD(help), 0, 0, "this text; after a command: its options"},
     {'V', "version", NULL, 0, options_take_flag, FIELD(version), 0, 0, "the version"},
@@ -254,7 +265,8 @@ void cli_help(const struct cli_command *command, int width, FILE *to)
         fprintf(to, "  %-9s %s\n", commands[i].name, commands[i].help);
     fputc('\n', to);
     options_help(rows, 0, width, to);
-    fputs("\nExit status: 0 good, 1 something could not be read or written, 2 wrong usage, 141 the reader of the output "
-          "left.\n",
-          to);
+    fputs(
+        "\nExit status: 0 good, 1 something could not be read or written, 2 wrong usage, 141 the reader of the output "
+        "left.\n",
+        to);
 }

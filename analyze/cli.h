@@ -19,8 +19,8 @@ enum cli_needs {
 
 struct cli_command {
     const char *name;
-    uint32_t group; /* bit of its options */
-    unsigned needs; /* enum cli_needs */
+    uint32_t group;                 /* bit of its options */
+    unsigned needs;                 /* enum cli_needs */
     int (*view)(struct view *view); /* NULL: help */
     const char *help;
 };

@@ -11,8 +11,8 @@ struct inputs {
 };
 
 /*
- * OPERANDS[COUNT]: files, and folders, which stand for the result files in them. None: out.PID.TID of the working directory,
- * or else perf.data, which is said. 0, or -ENOENT after a message when there is nothing to read.
+ * OPERANDS[COUNT]: files, and folders, which stand for the result files in them. None: out.PID.TID of the working
+ * directory, or else perf.data, which is said. 0, or -ENOENT after a message when there is nothing to read.
  */
 int inputs_find(struct inputs *inputs, const char *const *operands, size_t count);
 void inputs_release(struct inputs *inputs);

@@ -54,8 +54,8 @@ static int show_help(const struct cli *cli)
         command = cli_find(cli->operands[0]);
         const struct cli_command *near = command ? NULL : cli_nearest(cli->operands[0]);
         if (!command) {
-            report_error("unknown command '%s'%s%s%s; 'panalyze help' lists them", cli->operands[0], near ? ", did you mean '" : "",
-                         near ? near->name : "", near ? "'?" : "");
+            report_error("unknown command '%s'%s%s%s; 'panalyze help' lists them", cli->operands[0],
+                         near ? ", did you mean '" : "", near ? near->name : "", near ? "'?" : "");
             return USAGE;
         }
     }
@@ -82,7 +82,8 @@ static int show(const struct cli *cli, struct view *view)
     if (view->profile) {
         bool rows = cli->command->view == view_report && settings->by != BY_TASK && settings->by != BY_PROCESS &&
                     settings->by != BY_COMM;
-        bool whole = (cli->command->needs & CLI_WHOLE_SAMPLES) || (cli->command->view == view_report && !rows && !settings->json);
+        bool whole = (cli->command->needs & CLI_WHOLE_SAMPLES) ||
+                     (cli->command->view == view_report && !rows && !settings->json);
         view->names = names_new(view->profile, settings);
         view->selection = select_new(view->profile, settings, view->names, whole);
         if (view->selection->task_count == 0) {

@@ -40,7 +40,8 @@ static uint32_t child_of(struct tree *tree, uint32_t parent, uint64_t key, uint3
     return index;
 }
 
-/* Walks one stack from where the function stands: callers outwards from its innermost call, callees inwards from its outermost. */
+/* Walks one stack from where the function stands: callers outwards from its innermost call, callees inwards from its
+ * outermost. */
 static void add_stack(struct tree *tree, struct hits *hits, uint64_t key, const struct profile_entry *entry,
                       enum chains_direction direction)
 {
@@ -141,7 +142,10 @@ static void show_children(struct tree *tree, uint32_t parent, const char *prefix
     if (own) {
         char share[TEXT_AMOUNT];
         bool last = shown == count;
-        line(tree, prefix, tree->utf8 ? last ? "└─ " : "├─ " : last ? "`- " : "|- ",
+        line(tree, prefix,
+             tree->utf8 ? last ? "└─ " : "├─ "
+             : last     ? "`- "
+                        : "|- ",
              text_percent(share, self, tree->whole), "[self]");
     }
     if (shown < count)
@@ -149,8 +153,8 @@ static void show_children(struct tree *tree, uint32_t parent, const char *prefix
     free(list);
 }
 
-void chains_show(struct hits *hits, uint64_t key, const uint32_t *entries, uint32_t count, enum chains_direction direction,
-                 uint64_t whole, struct grid *grid, bool utf8)
+void chains_show(struct hits *hits, uint64_t key, const uint32_t *entries, uint32_t count,
+                 enum chains_direction direction, uint64_t whole, struct grid *grid, bool utf8)
 {
     struct tree tree = {.names = hits->names, .grid = grid, .utf8 = utf8, .whole = whole, .by = hits->by};
     tree.nodes = memory_grow(NULL, &tree.capacity, 1, sizeof(*tree.nodes));
@@ -161,7 +165,8 @@ void chains_show(struct hits *hits, uint64_t key, const uint32_t *entries, uint3
     if (tree.nodes[0].first)
         show_children(&tree, 0, "        ", 1, direction == CHAINS_CALLEES);
     else
-        grid_line(grid, direction == CHAINS_CALLERS ? "        none recorded" : "        none: it called nothing that was hit");
+        grid_line(grid, direction == CHAINS_CALLERS ? "        none recorded"
+                                                    : "        none: it called nothing that was hit");
     grid_line(grid, "");
     map_release(&tree.children);
     free(tree.nodes);

@@ -33,7 +33,8 @@ static void add_accounting(const struct profile *profile, const struct profile_t
 {
     uint32_t chosen = UINT32_MAX;
     for (uint32_t i = 0; i < profile->event_count; i++)
-        if (counters_is_task_clock(&profile->events[i]) && (chosen == UINT32_MAX || (ret[i].present && !ret[chosen].present)))
+        if (counters_is_task_clock(&profile->events[i]) &&
+            (chosen == UINT32_MAX || (ret[i].present && !ret[chosen].present)))
             chosen = i;
     uint64_t more = task->startup_ns + task->exit_ns;
     if (chosen == UINT32_MAX || (!ret[chosen].present && more == 0))
@@ -48,8 +49,7 @@ void counters_of_task(const struct profile *profile, const struct profile_task *
     memset(ret, 0, profile->event_count * sizeof(*ret));
     for (uint32_t i = 0; i < task->count_count; i++) {
         const struct profile_count *count = &task->counts[i];
-        if (count->event < profile->event_count &&
-            (count->image == UINT32_MAX || !has_whole(task, count->event)))
+        if (count->event < profile->event_count && (count->image == UINT32_MAX || !has_whole(task, count->event)))
             take(&ret[count->event], count);
     }
     /* Events of the net are enabled on every CPU and run on one at a time: that is no multiplexing. */
@@ -71,7 +71,8 @@ void counters_add(const struct profile *profile, struct counter *to, const struc
     }
 }
 
-uint64_t counters_cpu(const struct profile *profile, const struct profile_task *task, uint64_t weight, bool *ret_estimate)
+uint64_t counters_cpu(const struct profile *profile, const struct profile_task *task, uint64_t weight,
+                      bool *ret_estimate)
 {
     bool counted = false;
     uint64_t cpu = task->startup_ns + task->exit_ns;

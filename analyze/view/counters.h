@@ -10,10 +10,10 @@
 
 struct counter {
     bool present;
-    bool estimate;   /* the event was not always counted (multiplexed): value is scaled */
-    uint64_t value;  /* the kernel's count; of task-clock with the CPU time before and after it counted */
-    uint64_t counted;     /* the kernel's count alone */
-    uint64_t scaled;      /* the estimate for the whole time; with the same additions */
+    bool estimate;    /* the event was not always counted (multiplexed): value is scaled */
+    uint64_t value;   /* the kernel's count; of task-clock with the CPU time before and after it counted */
+    uint64_t counted; /* the kernel's count alone */
+    uint64_t scaled;  /* the estimate for the whole time; with the same additions */
     uint64_t enabled_ns, running_ns;
 };
 
@@ -25,6 +25,7 @@ void counters_of_task(const struct profile *profile, const struct profile_task *
 void counters_add(const struct profile *profile, struct counter *to, const struct counter *from);
 bool counters_is_task_clock(const struct profile_event *event);
 /* CPU time of TASK, or COUNTERS_UNKNOWN. *ret_estimate: from the samples' weight (WEIGHT), as there is no counter. */
-uint64_t counters_cpu(const struct profile *profile, const struct profile_task *task, uint64_t weight, bool *ret_estimate);
+uint64_t counters_cpu(const struct profile *profile, const struct profile_task *task, uint64_t weight,
+                      bool *ret_estimate);
 
 #endif

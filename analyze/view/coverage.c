@@ -46,8 +46,9 @@ static char *cpu_text(const struct profile *profile)
     if (!session->ours)
         return memory_text("CPU time of the whole run is not recorded in perf's files");
     if (!session->coverage_known)
-        return memory_text("CPU time of the whole run is not in these files (the first task's file is missing, or the run has "
-                           "not ended)");
+        return memory_text(
+            "CPU time of the whole run is not in these files (the first task's file is missing, or the run has "
+            "not ended)");
     char *sampled = sampled_text(profile);
     char *text = memory_print("CPU time %s%s, in tasks %s (%s)%s", text_time(cpu, session->cpu_ns),
                               session->coverage_complete ? "" : " so far", text_time(tasks, session->attributed_ns),
@@ -65,8 +66,8 @@ static void print_cpu(struct view *view)
         without += profile->tasks[i].samples == 0;
     bool some = without && without < profile->task_count;
     char *cpu = cpu_text(profile);
-    char *line = memory_print("%s; %s%s%s%s", cpu, text_plural(number, profile->task_count, "task", "tasks"), some ? ", " : "",
-                              some ? text_count(none, without) : "", some ? " without a sample" : "");
+    char *line = memory_print("%s; %s%s%s%s", cpu, text_plural(number, profile->task_count, "task", "tasks"),
+                              some ? ", " : "", some ? text_count(none, without) : "", some ? " without a sample" : "");
     say(view, line);
     if (profile->session.coverage_known && !profile->session.coverage_complete)
         say(view, "The session was still running when these files were written.");
@@ -80,8 +81,8 @@ static void print_unseen(struct view *view)
     for (uint32_t i = 0; i < session->unseen_count && i < MOST_UNSEEN; i++) {
         const struct profile_unseen *unseen = &session->unseen[i];
         char count[TEXT_AMOUNT], time[TEXT_AMOUNT];
-        char *line = memory_print("Not seen: %s%s%s, %s times%s%s", unseen->comm, *unseen->comm ? ": " : "", unseen->reason,
-                                  text_count(count, unseen->count), unseen->cpu_ns ? ", CPU time " : "",
+        char *line = memory_print("Not seen: %s%s%s, %s times%s%s", unseen->comm, *unseen->comm ? ": " : "",
+                                  unseen->reason, text_count(count, unseen->count), unseen->cpu_ns ? ", CPU time " : "",
                                   unseen->cpu_ns ? text_time(time, unseen->cpu_ns) : "");
         say(view, line);
         free(line);
@@ -113,8 +114,9 @@ void coverage_print(struct view *view)
     }
     print_unseen(view);
     if (session->exclude_kernel && !kernel_is_noted(session))
-        say(view, "Not seen: what the kernel did for the program (only user space may be sampled here; as root, or with "
-                  "kernel.perf_event_paranoid at 1 or less, the kernel is sampled too)");
+        say(view,
+            "Not seen: what the kernel did for the program (only user space may be sampled here; as root, or with "
+            "kernel.perf_event_paranoid at 1 or less, the kernel is sampled too)");
     for (uint32_t i = 0; i < session->note_count; i++) {
         char *line = memory_print("Note: %s", session->notes[i]);
         say(view, line);

@@ -30,7 +30,8 @@ static void function_object(struct json *json, const struct hits *hits, const st
 }
 
 /* The member "functions", of ENTRIES[COUNT]. */
-static void functions_list(struct json *json, struct view *view, const uint32_t *entries, uint32_t count, uint64_t limit)
+static void functions_list(struct json *json, struct view *view, const uint32_t *entries, uint32_t count,
+                           uint64_t limit)
 {
     struct hits hits;
     struct rows rows;
@@ -210,7 +211,8 @@ int view_document(struct view *view, bool with_task_functions)
     json_unsigned(&json, "weight", selection->total_weight);
     json_unsigned(&json, "lost", selection->lost);
     json_end_object(&json);
-    functions_list(&json, view, selection->entries, selection->entry_count, settings->top ? settings->top : SETTINGS_ALL);
+    functions_list(&json, view, selection->entries, selection->entry_count,
+                   settings->top ? settings->top : SETTINGS_ALL);
     tasks_and_totals(&json, view, with_task_functions);
     coverage_json(&json, profile);
     session_object(&json, profile);

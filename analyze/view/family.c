@@ -9,9 +9,9 @@
 #define DEEPEST 1000
 
 struct index {
-    struct map tids;   /* (pid, tid) and (tid, 0) to a list of tasks */
-    uint32_t *last;    /* by number of the map: the latest task so far */
-    uint32_t *before;  /* by task: the one before it with the same (pid, tid) */
+    struct map tids;  /* (pid, tid) and (tid, 0) to a list of tasks */
+    uint32_t *last;   /* by number of the map: the latest task so far */
+    uint32_t *before; /* by task: the one before it with the same (pid, tid) */
     size_t capacity;
 };
 

@@ -69,7 +69,8 @@ static void shrink(const struct grid *grid, size_t *widths, size_t width)
     size_t total = 0;
     for (size_t i = 0; i < grid->column_count; i++)
         total += widths[i] + (i ? GAP : 0);
-    /* What stands last is cut first, down to a half of the terminal; then the others that may be; then the last for good. */
+    /* What stands last is cut first, down to a half of the terminal; then the others that may be; then the last for
+     * good. */
     for (int pass = 0; pass < 3 && total > width; pass++) {
         for (size_t i = grid->column_count; i-- > 0 && total > width;) {
             bool last = i + 1 == grid->column_count;

@@ -10,8 +10,8 @@
 
 struct grid_column {
     const char *head;
-    bool right;      /* aligned to the right */
-    bool shrinks;    /* may be cut to fit a terminal; the last column always may */
+    bool right;   /* aligned to the right */
+    bool shrinks; /* may be cut to fit a terminal; the last column always may */
 };
 
 struct grid;

@@ -77,7 +77,10 @@ static void print_facts(struct view *view)
     uint64_t duration = heading_duration(view->profile);
     heading_when(when, sizeof(when), view->profile->session.start_realtime_ns);
     char *event = event_text(view);
-    char *line = memory_print("%s%s%s%s%s", event, *when ? "; " : "", when, !duration ? "" : *when ? ", took " : "; took ",
+    char *line = memory_print("%s%s%s%s%s", event, *when ? "; " : "", when,
+                              !duration ? ""
+                              : *when   ? ", took "
+                                        : "; took ",
                               duration ? text_time(time, duration) : "");
     output_wrapped(view->output, 2, line);
     free(line);
@@ -90,7 +93,8 @@ static void print_others(struct view *view)
     const struct profile *profile = view->profile;
     const char *reason = profile->session.event_reason;
     if (reason && *reason) {
-        char *line = memory_print("%s is sampled because cycles are not available: %s", profile->events[profile->event].name, reason);
+        char *line = memory_print("%s is sampled because cycles are not available: %s",
+                                  profile->events[profile->event].name, reason);
         output_wrapped(view->output, 2, line);
         free(line);
     }

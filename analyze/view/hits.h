@@ -11,16 +11,16 @@
 #include "analyze/view/names.h"
 
 struct hits_row {
-    uint64_t key;            /* function or object number, frame, task index, pid, or address of the interned comm */
-    uint32_t frame;          /* where rows have stacks: one frame of it */
-    uint32_t task;           /* the index of one task that it was in */
+    uint64_t key;   /* function or object number, frame, task index, pid, or address of the interned comm */
+    uint32_t frame; /* where rows have stacks: one frame of it */
+    uint32_t task;  /* the index of one task that it was in */
     uint64_t self_samples, self_weight;
     uint64_t total_samples, total_weight; /* a row counts once per sample, however often it is in the stack */
     uint64_t stamp;
 };
 
 struct hits {
-    int by;                  /* enum settings_by */
+    int by; /* enum settings_by */
     const struct profile *profile;
     struct names *names;
     struct hits_row *rows;

@@ -12,8 +12,8 @@ struct map_pair {
 };
 
 struct map {
-    uint32_t *slots; /* index + 1, 0: free */
-    size_t slot_count; /* a power of two */
+    uint32_t *slots;        /* index + 1, 0: free */
+    size_t slot_count;      /* a power of two */
     struct map_pair *pairs; /* by index */
     size_t count, capacity;
 };

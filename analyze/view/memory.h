@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of the views. A view cannot show half an answer, so these never return NULL: when memory is used up the program
- * says so and ends with status 1. Nothing below analyze/view uses them.
+ * Memory of the views. A view cannot show half an answer, so these never return NULL: when memory is used up the
+ * program says so and ends with status 1. Nothing below analyze/view uses them.
  */
 #ifndef ANALYZE_VIEW_MEMORY_H
 #define ANALYZE_VIEW_MEMORY_H

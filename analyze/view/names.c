@@ -21,10 +21,10 @@ struct names {
     struct symbols *symbols;
     struct symbols_object **objects; /* by module; NULL: not asked for yet */
     struct map_strings strings;
-    struct map functions;            /* (object string, symbol string) */
+    struct map functions; /* (object string, symbol string) */
     struct function *function_list;
     size_t function_capacity;
-    struct names_place **places;     /* by frame; NULL: not looked up yet */
+    struct names_place **places; /* by frame; NULL: not looked up yet */
 };
 
 struct names *names_new(const struct profile *profile, const struct settings *settings)
@@ -113,7 +113,8 @@ static const char *object_name(const struct profile_frame *frame)
     return frame->kernel ? "[kernel.kallsyms]" : "[unknown]";
 }
 
-static struct names_place *look_up(struct names *names, const struct profile_frame *frame, struct symbols_object *object)
+static struct names_place *look_up(struct names *names, const struct profile_frame *frame,
+                                   struct symbols_object *object)
 {
     struct names_place *place = memory_new(1, sizeof(*place));
     struct symbol symbol;

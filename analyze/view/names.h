@@ -12,13 +12,13 @@
 struct names;
 
 struct names_place {
-    const char *symbol;  /* "main", "libx.so+0x1234", "0x7f12..." */
-    const char *object;  /* path as mapped, "[kernel.kallsyms]", "[ext4]", "[unknown]" */
-    uint32_t function;   /* equal for everything in the same function: see names_function() */
-    uint32_t object_id;  /* see names_object() */
-    uint64_t address;    /* what addr2line takes: virtual in the object, real for the kernel and generated code */
-    uint64_t offset;     /* from the start of the symbol */
-    bool named;          /* there is a symbol */
+    const char *symbol; /* "main", "libx.so+0x1234", "0x7f12..." */
+    const char *object; /* path as mapped, "[kernel.kallsyms]", "[ext4]", "[unknown]" */
+    uint32_t function;  /* equal for everything in the same function: see names_function() */
+    uint32_t object_id; /* see names_object() */
+    uint64_t address;   /* what addr2line takes: virtual in the object, real for the kernel and generated code */
+    uint64_t offset;    /* from the start of the symbol */
+    bool named;         /* there is a symbol */
     bool kernel;
 };
 

@@ -18,21 +18,23 @@ struct output {
     FILE *to;
     bool terminal; /* stdout is one */
     bool color;
-    bool utf8;     /* characters beyond ASCII may be shown */
-    int width;     /* columns; 0: not limited */
+    bool utf8; /* characters beyond ASCII may be shown */
+    int width; /* columns; 0: not limited */
     bool paged;
     struct pager pager;
-    bool ended;    /* nobody reads any more: what follows is dropped */
-    int error;     /* first errno of a write; EPIPE: the reader has gone */
+    bool ended; /* nobody reads any more: what follows is dropped */
+    int error;  /* first errno of a write; EPIPE: the reader has gone */
 };
 
 #define OUTPUT_BROKEN_PIPE 141 /* as a shell shows the end by SIGPIPE */
 
-/* COLOR: enum settings_color. Reads NO_COLOR, TERM, COLUMNS and PAGER; setlocale() must have been called. 0 or -errno. */
+/* COLOR: enum settings_color. Reads NO_COLOR, TERM, COLUMNS and PAGER; setlocale() must have been called. 0 or -errno.
+ */
 int output_open(struct output *output, int color, bool pager);
 /* True when no more needs to be printed. */
 bool output_is_over(const struct output *output);
-/* Waits for the pager. 0; 1 after a message when something could not be written; OUTPUT_BROKEN_PIPE when the reader left. */
+/* Waits for the pager. 0; 1 after a message when something could not be written; OUTPUT_BROKEN_PIPE when the reader
+ * left. */
 int output_close(struct output *output);
 
 /* Starts and ends a colour; nothing where there are none. */

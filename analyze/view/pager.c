@@ -30,7 +30,8 @@ static void split(const char *command, char *copy, char **words)
     strcpy(copy, command);
     char *rest = NULL;
     if (!strpbrk(command, "|&;<>()$`\\\"'*?[]#~=%{}!")) {
-        for (char *word = strtok_r(copy, " \t\n", &rest); word && count < MOST_WORDS - 1; word = strtok_r(NULL, " \t\n", &rest))
+        for (char *word = strtok_r(copy, " \t\n", &rest); word && count < MOST_WORDS - 1;
+             word = strtok_r(NULL, " \t\n", &rest))
             words[count++] = word;
     } else {
         words[count++] = shell;

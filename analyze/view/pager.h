@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program that shows long output page by page. The caller must ignore SIGPIPE. A pager that is missing, or ends without
- * having read anything, costs nothing: what it was given comes back.
+ * The program that shows long output page by page. The caller must ignore SIGPIPE. A pager that is missing, or ends
+ * without having read anything, costs nothing: what it was given comes back.
  */
 #ifndef ANALYZE_VIEW_PAGER_H
 #define ANALYZE_VIEW_PAGER_H
@@ -10,17 +10,17 @@
 #include <sys/types.h>
 
 struct pager {
-    pid_t pid;        /* 0: none, or ended */
-    int read_end;     /* kept open, so that unread output can be taken back */
-    int write_end;    /* does not block */
-    int pid_fd;       /* readable when the pager has ended; -1: not to be had */
+    pid_t pid;     /* 0: none, or ended */
+    int read_end;  /* kept open, so that unread output can be taken back */
+    int write_end; /* does not block */
+    int pid_fd;    /* readable when the pager has ended; -1: not to be had */
     size_t written;
 };
 
 enum pager_state {
-    PAGER_TOOK,    /* all of it */
-    PAGER_QUIT,    /* the user has seen enough */
-    PAGER_FAILED,  /* it never read a byte, or was not found: pager_take_back() */
+    PAGER_TOOK,   /* all of it */
+    PAGER_QUIT,   /* the user has seen enough */
+    PAGER_FAILED, /* it never read a byte, or was not found: pager_take_back() */
 };
 
 /* Starts COMMAND (the value of $PAGER). 0, -ENOENT and the like when there is no such program. */

@@ -54,8 +54,8 @@ void rows_release(struct rows *rows)
 static const struct grid_column function_columns[] = {
     {"Self", true}, {"Time", true}, {"Total", true}, {"Object", false, true}, {"Function"}};
 static const struct grid_column object_columns[] = {{"Self", true}, {"Time", true}, {"Total", true}, {"Object"}};
-static const struct grid_column address_columns[] = {
-    {"Self", true}, {"Time", true}, {"Total", true}, {"Address", true}, {"Object", false, true}, {"Function"}};
+static const struct grid_column address_columns[] = {{"Self", true},    {"Time", true},          {"Total", true},
+                                                     {"Address", true}, {"Object", false, true}, {"Function"}};
 static const struct grid_column task_columns[] = {
     {"Share", true}, {"Time", true}, {"Samples", true}, {"PID.TID", true}, {"Command"}};
 static const struct grid_column process_columns[] = {
@@ -68,7 +68,10 @@ struct kind {
     const char *one, *many;
 };
 
-#define KIND(columns, one, many) {columns, sizeof(columns) / sizeof((columns)[0]), one, many}
+#define KIND(columns, one, many)                                                                                       \
+    {                                                                                                                  \
+        columns, sizeof(columns) / sizeof((columns)[0]), one, many                                                     \
+    }
 static const struct kind kinds[] = {
     [BY_FUNCTION] = KIND(function_columns, "function", "functions"),
     [BY_OBJECT] = KIND(object_columns, "object", "objects"),
@@ -92,7 +95,8 @@ static void add_label(struct grid *grid, const struct hits *hits, const struct h
         const struct names_place *place = names_frame(hits->names, row->frame);
         char text[TEXT_AMOUNT];
         snprintf(text, sizeof(text), "0x%" PRIx64, place->address);
-        char *name = place->named ? memory_print("%s+0x%" PRIx64, place->symbol, place->offset) : memory_text(place->symbol);
+        char *name = place->named ? memory_print("%s+0x%" PRIx64, place->symbol, place->offset)
+                                  : memory_text(place->symbol);
         grid_cell(grid, OUTPUT_PLAIN, text);
         grid_cell(grid, OUTPUT_DIM, text_base(place->object));
         grid_cell(grid, OUTPUT_PLAIN, name);
@@ -100,7 +104,8 @@ static void add_label(struct grid *grid, const struct hits *hits, const struct h
     }
 }
 
-static void add_task_label(struct grid *grid, const struct view *view, const struct hits *hits, const struct hits_row *row)
+static void add_task_label(struct grid *grid, const struct view *view, const struct hits *hits,
+                           const struct hits_row *row)
 {
     if (hits->by == BY_COMM) {
         grid_cell(grid, OUTPUT_PLAIN, (const char *)(uintptr_t)row->key);
@@ -144,7 +149,8 @@ static void print_more(struct view *view, const struct hits *hits, const struct 
     const struct kind *kind = &kinds[hits->by];
     output_color(view->output, OUTPUT_DIM);
     fprintf(view->output->to, "and %s more with %s together; --top all shows all\n",
-            text_plural(number, rows->more, kind->one, kind->many), text_percent(share, rows->more_weight, hits->weight));
+            text_plural(number, rows->more, kind->one, kind->many),
+            text_percent(share, rows->more_weight, hits->weight));
     output_color(view->output, OUTPUT_PLAIN);
 }
 

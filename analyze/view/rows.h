@@ -12,7 +12,7 @@
 struct rows {
     const struct hits_row **list; /* point into the hits */
     size_t count;
-    uint64_t more, more_weight;   /* left out by --top or --cum, and their self weight */
+    uint64_t more, more_weight; /* left out by --top or --cum, and their self weight */
 };
 
 /* LIMIT: rows at most, SETTINGS_ALL: no limit. HITS must be sorted. */

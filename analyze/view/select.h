@@ -11,21 +11,21 @@
 #include "analyze/view/settings.h"
 
 struct selection {
-    bool *tasks;             /* by index: shown */
-    uint64_t *samples;       /* by task: of the shown event */
+    bool *tasks;       /* by index: shown */
+    uint64_t *samples; /* by task: of the shown event */
     uint64_t *weights;
-    uint32_t *order;         /* shown tasks, heaviest first */
-    uint32_t task_count;     /* shown ones */
-    uint32_t *entries;       /* chosen ones, those of one task together: see first */
+    uint32_t *order;     /* shown tasks, heaviest first */
+    uint32_t task_count; /* shown ones */
+    uint32_t *entries;   /* chosen ones, those of one task together: see first */
     uint32_t entry_count;
-    uint32_t *first;         /* by task, one more than tasks: where its entries start */
+    uint32_t *first; /* by task, one more than tasks: where its entries start */
     uint64_t total_samples, total_weight, lost;
     bool filtered;
 };
 
 /*
- * With whole_samples also --object and --symbol choose samples, by where they hit; otherwise these two choose lines only.
- * Without entries (counts only) samples and weights are the tasks' own.
+ * With whole_samples also --object and --symbol choose samples, by where they hit; otherwise these two choose lines
+ * only. Without entries (counts only) samples and weights are the tasks' own.
  */
 struct selection *select_new(const struct profile *profile, const struct settings *settings, struct names *names,
                              bool whole_samples);

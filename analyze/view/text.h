@@ -18,12 +18,12 @@ size_t text_columns(const char *clean, bool utf8);
 void text_cut(char *clean, size_t columns, bool utf8);
 
 /* These write into RET[TEXT_AMOUNT] and return it. */
-char *text_time(char *ret, uint64_t nanoseconds);      /* "9.52 s", "12.3 ms" */
-char *text_count(char *ret, uint64_t count);           /* "1,234,567" */
+char *text_time(char *ret, uint64_t nanoseconds); /* "9.52 s", "12.3 ms" */
+char *text_count(char *ret, uint64_t count);      /* "1,234,567" */
 char *text_weight(char *ret, uint64_t weight, bool nanoseconds);
 char *text_percent(char *ret, uint64_t part, uint64_t whole); /* "12.34 %"; "-" of nothing */
-char *text_bytes(char *ret, uint64_t bytes);           /* "4.2 MB" */
-double text_share(uint64_t part, uint64_t whole);      /* in percent, 0 of nothing */
+char *text_bytes(char *ret, uint64_t bytes);                  /* "4.2 MB" */
+double text_share(uint64_t part, uint64_t whole);             /* in percent, 0 of nothing */
 /* "1 task", "1,234 tasks" */
 char *text_plural(char *ret, uint64_t count, const char *one, const char *many);
 

@@ -29,7 +29,8 @@ static void total_row(struct view *view, struct grid *grid, uint32_t index, cons
 {
     const struct profile_event *event = &view->profile->events[index];
     char text[2 * TEXT_AMOUNT], value[TEXT_AMOUNT], share[TEXT_AMOUNT];
-    grid_cell(grid, OUTPUT_PLAIN, text_weight(value, counter->estimate ? counter->scaled : counter->value, event->nanoseconds));
+    grid_cell(grid, OUTPUT_PLAIN,
+              text_weight(value, counter->estimate ? counter->scaled : counter->value, event->nanoseconds));
     grid_cell(grid, OUTPUT_PLAIN, event->name);
     text[0] = '\0';
     if (counter->estimate)
@@ -59,7 +60,8 @@ static bool print_totals(struct view *view, const struct counter *sum)
         fputs("Nothing was counted in these tasks.\n", view->output->to);
     grid_free(grid);
     if (added)
-        output_wrapped(view->output, 2, "task-clock includes the CPU time of each task before its events began (start-up) and after "
+        output_wrapped(view->output, 2,
+                       "task-clock includes the CPU time of each task before its events began (start-up) and after "
                        "they ended (exit), both from the kernel's accounting.");
     return any;
 }
@@ -97,7 +99,8 @@ static void task_row(struct view *view, struct grid *grid, uint32_t index, const
     free(command);
 }
 
-static void print_tasks(struct view *view, const struct order *order, const struct counter *all, const struct counter *sum)
+static void print_tasks(struct view *view, const struct order *order, const struct counter *all,
+                        const struct counter *sum)
 {
     const struct profile *profile = view->profile;
     uint32_t count = view->selection->task_count;

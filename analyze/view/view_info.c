@@ -16,18 +16,46 @@ struct record_name {
 };
 
 static const struct record_name record_names[] = {
-    {1, "MMAP"}, {2, "LOST"}, {3, "COMM"}, {4, "EXIT"}, {5, "THROTTLE"}, {6, "UNTHROTTLE"}, {7, "FORK"}, {8, "READ"},
-    {9, "SAMPLE"}, {10, "MMAP2"}, {11, "AUX"}, {12, "ITRACE_START"}, {13, "LOST_SAMPLES"}, {14, "SWITCH"},
-    {15, "SWITCH_CPU_WIDE"}, {16, "NAMESPACES"}, {17, "KSYMBOL"}, {18, "BPF_EVENT"}, {19, "CGROUP"}, {20, "TEXT_POKE"},
-    {21, "AUX_OUTPUT_HW_ID"}, {PERFDATA_RECORD_ATTR, "ATTR"}, {PERFDATA_RECORD_EVENT_TYPE, "EVENT_TYPE"},
-    {PERFDATA_RECORD_TRACING_DATA, "TRACING_DATA"}, {PERFDATA_RECORD_BUILD_ID, "BUILD_ID"},
-    {PERFDATA_RECORD_FINISHED_ROUND, "FINISHED_ROUND"}, {PERFDATA_RECORD_ID_INDEX, "ID_INDEX"},
-    {PERFDATA_RECORD_AUXTRACE_INFO, "AUXTRACE_INFO"}, {PERFDATA_RECORD_AUXTRACE, "AUXTRACE"},
-    {PERFDATA_RECORD_AUXTRACE_ERROR, "AUXTRACE_ERROR"}, {PERFDATA_RECORD_THREAD_MAP, "THREAD_MAP"},
-    {PERFDATA_RECORD_CPU_MAP, "CPU_MAP"}, {PERFDATA_RECORD_STAT_CONFIG, "STAT_CONFIG"}, {PERFDATA_RECORD_STAT, "STAT"},
-    {PERFDATA_RECORD_STAT_ROUND, "STAT_ROUND"}, {PERFDATA_RECORD_EVENT_UPDATE, "EVENT_UPDATE"},
-    {PERFDATA_RECORD_TIME_CONV, "TIME_CONV"}, {PERFDATA_RECORD_HEADER_FEATURE, "HEADER_FEATURE"},
-    {PERFDATA_RECORD_COMPRESSED, "COMPRESSED"}, {PERFDATA_RECORD_FINISHED_INIT, "FINISHED_INIT"},
+    {1, "MMAP"},
+    {2, "LOST"},
+    {3, "COMM"},
+    {4, "EXIT"},
+    {5, "THROTTLE"},
+    {6, "UNTHROTTLE"},
+    {7, "FORK"},
+    {8, "READ"},
+    {9, "SAMPLE"},
+    {10, "MMAP2"},
+    {11, "AUX"},
+    {12, "ITRACE_START"},
+    {13, "LOST_SAMPLES"},
+    {14, "SWITCH"},
+    {15, "SWITCH_CPU_WIDE"},
+    {16, "NAMESPACES"},
+    {17, "KSYMBOL"},
+    {18, "BPF_EVENT"},
+    {19, "CGROUP"},
+    {20, "TEXT_POKE"},
+    {21, "AUX_OUTPUT_HW_ID"},
+    {PERFDATA_RECORD_ATTR, "ATTR"},
+    {PERFDATA_RECORD_EVENT_TYPE, "EVENT_TYPE"},
+    {PERFDATA_RECORD_TRACING_DATA, "TRACING_DATA"},
+    {PERFDATA_RECORD_BUILD_ID, "BUILD_ID"},
+    {PERFDATA_RECORD_FINISHED_ROUND, "FINISHED_ROUND"},
+    {PERFDATA_RECORD_ID_INDEX, "ID_INDEX"},
+    {PERFDATA_RECORD_AUXTRACE_INFO, "AUXTRACE_INFO"},
+    {PERFDATA_RECORD_AUXTRACE, "AUXTRACE"},
+    {PERFDATA_RECORD_AUXTRACE_ERROR, "AUXTRACE_ERROR"},
+    {PERFDATA_RECORD_THREAD_MAP, "THREAD_MAP"},
+    {PERFDATA_RECORD_CPU_MAP, "CPU_MAP"},
+    {PERFDATA_RECORD_STAT_CONFIG, "STAT_CONFIG"},
+    {PERFDATA_RECORD_STAT, "STAT"},
+    {PERFDATA_RECORD_STAT_ROUND, "STAT_ROUND"},
+    {PERFDATA_RECORD_EVENT_UPDATE, "EVENT_UPDATE"},
+    {PERFDATA_RECORD_TIME_CONV, "TIME_CONV"},
+    {PERFDATA_RECORD_HEADER_FEATURE, "HEADER_FEATURE"},
+    {PERFDATA_RECORD_COMPRESSED, "COMPRESSED"},
+    {PERFDATA_RECORD_FINISHED_INIT, "FINISHED_INIT"},
 };
 
 #define RECORD_KINDS (sizeof(((struct profile_file *)0)->records) / sizeof(uint64_t))
@@ -73,9 +101,11 @@ static void print_session(struct view *view, const struct profile_session *sessi
     }
     text_field(view, "host", session->hostname);
     if (session->osrelease || session->arch)
-        field(view, "kernel", "%s %s", session->osrelease ? session->osrelease : "?", session->arch ? session->arch : "");
+        field(view, "kernel", "%s %s", session->osrelease ? session->osrelease : "?",
+              session->arch ? session->arch : "");
     if (session->cpus)
-        field(view, "cpus", "%" PRIu32 "%s%s", session->cpus, session->cpudesc ? ", " : "", session->cpudesc ? session->cpudesc : "");
+        field(view, "cpus", "%" PRIu32 "%s%s", session->cpus, session->cpudesc ? ", " : "",
+              session->cpudesc ? session->cpudesc : "");
     if (session->memory_bytes)
         field(view, "memory", "%s", text_bytes(amount, session->memory_bytes));
     text_field(view, "clock", session->clock);
@@ -95,7 +125,10 @@ static void print_events(struct view *view, const struct profile_file *file)
         const struct profile_event *event = &file->events[i];
         if (event->sampled)
             field(view, "event", "%s, sampled %s %" PRIu64 "%s%s", event->name, event->frequency ? "at" : "every",
-                  event->sample_value, event->frequency ? " Hz" : event->nanoseconds ? " ns" : "",
+                  event->sample_value,
+                  event->frequency     ? " Hz"
+                  : event->nanoseconds ? " ns"
+                                       : "",
                   event->exclude_kernel ? ", user space only" : "");
         else
             field(view, "event", "%s, counted%s", event->name, event->exclude_kernel ? ", user space only" : "");
@@ -152,8 +185,8 @@ static void print_file(struct view *view, const struct profile_file *file)
     output_color(view->output, OUTPUT_PLAIN);
     fputc('\n', view->output->to);
     field(view, "format", "perf.data%s%s%s, %s, data %s", file->pipe ? ", written to a pipe" : "",
-          file->swapped ? ", of the other byte order" : "", file->ours ? ", by pinject" : "", text_bytes(size, file->size),
-          text_bytes(data, file->data_size));
+          file->swapped ? ", of the other byte order" : "", file->ours ? ", by pinject" : "",
+          text_bytes(size, file->size), text_bytes(data, file->data_size));
     if (file->truncated_bytes)
         field(view, "truncated", "%s at the end are no whole record", text_bytes(size, file->truncated_bytes));
     if (file->missing_bytes)

@@ -82,8 +82,9 @@ static void print_rest(struct view *view, uint32_t shown)
     }
     char number[TEXT_AMOUNT], share[TEXT_AMOUNT];
     if (with_samples)
-        fprintf(view->output->to, "\nand %s more with %s together; '--by task' lists them, '--aggregate' adds them up\n",
-                text_plural(number, with_samples, "task", "tasks"), text_percent(share, weight, selection->total_weight));
+        fprintf(
+            view->output->to, "\nand %s more with %s together; '--by task' lists them, '--aggregate' adds them up\n",
+            text_plural(number, with_samples, "task", "tasks"), text_percent(share, weight, selection->total_weight));
 }
 
 static void print_sections(struct view *view)
@@ -101,8 +102,8 @@ static void print_sections(struct view *view)
         covered += selection->weights[task];
         fputc('\n', view->output->to);
         print_task_head(view, task);
-        print_sum(view, selection->entries + selection->first[task], selection->first[task + 1] - selection->first[task],
-                  TOP_OF_TASK);
+        print_sum(view, selection->entries + selection->first[task],
+                  selection->first[task + 1] - selection->first[task], TOP_OF_TASK);
     }
     if (shown < selection->task_count)
         print_rest(view, shown);

@@ -93,7 +93,8 @@ static void print_commands(struct view *view, const struct commands *commands)
         char text[TEXT_AMOUNT];
         const struct command *command = &commands->list[i];
         grid_cell(grid, OUTPUT_PLAIN, text_time(text, command->cpu));
-        grid_cell(grid, output_heat(text_share(command->cpu, commands->cpu)), text_percent(text, command->cpu, commands->cpu));
+        grid_cell(grid, output_heat(text_share(command->cpu, commands->cpu)),
+                  text_percent(text, command->cpu, commands->cpu));
         grid_cell(grid, OUTPUT_PLAIN, text_count(text, command->tasks));
         grid_cell(grid, OUTPUT_PLAIN, command->text);
     }
@@ -123,12 +124,14 @@ static void print_functions_markdown(struct view *view, const struct hits *hits,
     FILE *to = view->output->to;
     bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
     char weight[TEXT_AMOUNT], self[TEXT_AMOUNT], total[TEXT_AMOUNT];
-    fprintf(to, "\n| self | %s | total | function | object |\n| ---: | ---: | ---: | --- | --- |\n", nanoseconds ? "time" : "weight");
+    fprintf(to, "\n| self | %s | total | function | object |\n| ---: | ---: | ---: | --- | --- |\n",
+            nanoseconds ? "time" : "weight");
     for (size_t i = 0; i < rows->count; i++) {
         const struct hits_row *row = rows->list[i];
         struct names_function function = names_function(view->names, (uint32_t)row->key);
         fprintf(to, "| %s | %s | %s | ", text_percent(self, row->self_weight, hits->weight),
-                text_weight(weight, row->self_weight, nanoseconds), text_percent(total, row->total_weight, hits->weight));
+                text_weight(weight, row->self_weight, nanoseconds),
+                text_percent(total, row->total_weight, hits->weight));
         print_code(view->output, function.symbol);
         fputs(" | ", to);
         print_code(view->output, text_base(function.object));

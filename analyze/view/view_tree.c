@@ -12,8 +12,8 @@
 #include "analyze/view/text.h"
 #include "analyze/view/view.h"
 
-#define DEEPEST 40     /* levels that are indented */
-#define MOST_IMAGES 6  /* earlier images that are named */
+#define DEEPEST 40    /* levels that are indented */
+#define MOST_IMAGES 6 /* earlier images that are named */
 
 /* The branches left of TASK: from its eldest shown ancestor down. */
 static char *branches(const struct family *family, uint32_t task, bool utf8)
@@ -64,7 +64,8 @@ static char *label(const struct profile *profile, const struct family *family, u
         label_text = memory_print("%s{%s}", left, task->comm);
     } else {
         char *before = history(profile, family, index, utf8);
-        char *command = task->cmdline_count ? text_command(task->cmdline, task->cmdline_count) : memory_text(task->comm);
+        char *command = task->cmdline_count ? text_command(task->cmdline, task->cmdline_count)
+                                            : memory_text(task->comm);
         label_text = memory_print("%s%s%s", left, before, command);
         free(command);
         free(before);
@@ -95,7 +96,8 @@ static void add_times(struct grid *grid, const struct view *view, const struct p
     grid_cell(grid, OUTPUT_PLAIN, text);
 }
 
-static void add_task(struct grid *grid, const struct view *view, const struct family *family, uint32_t index, uint64_t origin)
+static void add_task(struct grid *grid, const struct view *view, const struct family *family, uint32_t index,
+                     uint64_t origin)
 {
     const struct profile_task *task = &view->profile->tasks[index];
     char text[TEXT_AMOUNT];
@@ -124,8 +126,9 @@ static uint64_t origin_of(const struct profile *profile)
 
 int view_tree(struct view *view)
 {
-    static const struct grid_column columns[] = {{"PID.TID", true}, {"Start", true},   {"Duration", true}, {"CPU time", true},
-                                                 {"Exit", true},    {"Samples", true}, {"Command"}};
+    static const struct grid_column columns[] = {{"PID.TID", true},  {"Start", true}, {"Duration", true},
+                                                 {"CPU time", true}, {"Exit", true},  {"Samples", true},
+                                                 {"Command"}};
     if (view->settings->json)
         return view_document(view, false);
     heading_print(view);

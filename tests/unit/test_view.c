@@ -45,7 +45,8 @@ static void test_sections_are_heaviest_first(void **state)
     struct fake fake;
     fake_new(&fake);
     char *text = run(&fake, view_report);
-    const char *cc1 = strstr(text, "20.20 cc1"), *make = strstr(text, "10.10 make"), *worker = strstr(text, "10.11 worker");
+    const char *cc1 = strstr(text, "20.20 cc1"), *make = strstr(text, "10.10 make"),
+               *worker = strstr(text, "10.11 worker");
     assert_true(cc1 && make && worker && cc1 < make && make < worker);
     has(text, "85.0 ms (85.00 %) in 85 samples");
     has(text, "94.12 %  80.0 ms  94.12 %"); /* of the task */
@@ -220,7 +221,8 @@ static void test_bad_families_end(void **state)
     struct profile_task *tasks = fake.profile.tasks;
     /* Two processes that are each other's parents, and one that is its own. */
     for (int i = 0; i < 3; i++)
-        tasks[i] = (struct profile_task){.pid = i + 1, .tid = i + 1, .ppid = i == 2 ? 3 : 2 - i, .comm = "x", .index = (uint32_t)i};
+        tasks[i] = (struct profile_task){
+            .pid = i + 1, .tid = i + 1, .ppid = i == 2 ? 3 : 2 - i, .comm = "x", .index = (uint32_t)i};
     family_init(&family, &fake.profile, wanted);
     int count = 0;
     for (uint32_t at = family.root; at != FAMILY_NONE && count < 10; at = family_next(&family, at))

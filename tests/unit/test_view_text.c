@@ -124,8 +124,10 @@ static void test_json(void **state)
     json_end_list(&json);
     json_end_object(&json);
     fclose(json.to);
-    assert_string_equal(text, "{\n \"a\\\"\":\"\\\\ \\u000a\\u0001 \xc3\xa4 \\ufffd \\ufffd\\ufffd\\ufffd \\ufffd\",\n \"l\":[\n  null,\n"
-                              "  null,\n  12.3457,\n  -1,\n  18446744073709551615],\n \"e\":[]}\n");
+    assert_string_equal(
+        text,
+        "{\n \"a\\\"\":\"\\\\ \\u000a\\u0001 \xc3\xa4 \\ufffd \\ufffd\\ufffd\\ufffd \\ufffd\",\n \"l\":[\n  null,\n"
+        "  null,\n  12.3457,\n  -1,\n  18446744073709551615],\n \"e\":[]}\n");
     free(text);
 }
 
@@ -157,8 +159,9 @@ static void test_map(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_amounts), cmocka_unit_test(test_base), cmocka_unit_test(test_command), cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_clean),   cmocka_unit_test(test_grid), cmocka_unit_test(test_json),    cmocka_unit_test(test_map),
+        cmocka_unit_test(test_amounts), cmocka_unit_test(test_base),  cmocka_unit_test(test_command),
+        cmocka_unit_test(test_cut),     cmocka_unit_test(test_clean), cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_json),    cmocka_unit_test(test_map),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
