@@ -20,7 +20,7 @@ def perf_shares(command):
                   "--sort", "sym", "-F", "overhead,sym", "-t", "\t"]).ok()
     shares = {}
     for line in report.lines:
-        found = re.match(r"\s*([\d.]+)%\t\[.\] (.*?)\s*$", line)
+        found = re.match(r"\s*([\d.]+)% *\t\[.\] (.*?)\s*$", line)
         if found:
             shares[found[2]] = shares.get(found[2], 0) + float(found[1])
     check(shares, f"perf report shows nothing: {report}")
