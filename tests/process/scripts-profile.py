@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 # labels: scripts
-# run-as: self
-# scripts/profile COMMAND on the build that is being tested.
+# scripts/profile COMMAND on the build that is being tested, which it must not build anew under the other tests.
 from harness import *
 
 
 def profile(*args, **kw):
-    env = {"PINJECT_BUILD_DIR": BUILD, "PATH": f"{os.environ.get('PATH')}:{PATH}"}
-    return run([SOURCE / "scripts/profile", *args], env=env, **kw)
+    if not os.path.exists("tree"):
+        shutil.copytree(SOURCE / "scripts", "tree/scripts")
+        pathlib.Path("tree/scripts/build").write_text('#!/bin/sh\necho "build $*" >>built\n')
+        pathlib.Path("tree/scripts/setup").write_text('#!/bin/sh\necho "setup $*" >>built\n')
+    return run(["tree/scripts/profile", *args], env={"PINJECT_BUILD_DIR": BUILD}, **kw)
 
 
 def test_help():
@@ -18,6 +20,7 @@ def test_command():
     need_perf_events()
     result = profile("sh", "-c", f"{target('spin')} 300; exit 3")
     check_equal(result.status, 3, result)
+    check_equal(pathlib.Path("built").read_text().split()[:4], ["setup", "build", "build", str(BUILD)])
     for part in ("spin_a", "spin_b"):
         check_in(part, result.out)
     check_in("tree", result.err)
