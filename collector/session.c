@@ -20,7 +20,7 @@
 #include "common/report.h"
 
 /* How long an object waits at most: long against what an answer takes (50 us), short where the collector stopped. */
-enum { WAIT_US = 20000 };
+enum { WAIT_US = 50000 };
 /* The table of descriptors grows to this at once: with threads each growth waits milliseconds for RCU. */
 enum { TABLE_OF_FDS = 16384 };
 

@@ -316,7 +316,7 @@ static void rings_shrink_with_the_budget(void **state)
     struct attached *attached;
     fake_open(&fake);
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    fake.session.ring_budget = 16 * 5 * page;
+    fake.session.ring_budget = 128 * 5 * page;
     assert_int_equal(attach_task(&fake.session, getpid(), ATTACH_RUNNING, &attached), 0);
     assert_int_equal(attached->ring_size, 4 * page);
     attach_free(attached);
