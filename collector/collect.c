@@ -17,7 +17,7 @@
 
 enum {
     EVENTS = 256,
-    WRITE_SLICE = 8,               /* files between two looks for news; one while there are news */
+    WRITE_SLICE = 8,               /* files between two looks for news */
     WRITE_QUEUE = 8192,            /* complete tasks in memory, at most */
     SWEEP_NS = 100 * 1000 * 1000,
     GRACE_NS = 500 * 1000 * 1000,  /* for tasks that are ending when the root has ended */
@@ -30,6 +30,7 @@ struct collect {
     struct tasks tasks;
     int epoll;
     uint64_t swept_ns;
+    uint64_t write_ns;       /* no file before that while there are news */
     uint64_t alone_ns;       /* bare: since when there is no task; 0: there is one */
     unsigned interrupts;
     bool stop;               /* a signal ends a bare session */
@@ -150,6 +151,19 @@ static void take_event(struct collect *collect, const struct epoll_event *event)
         tasks_drain(&collect->tasks, task);
 }
 
+/* While there are NEWS, files take a quarter of the time at most: those who ended hold memory for their rings. */
+static void write_files(struct collect *collect, bool news)
+{
+    struct tasks *tasks = &collect->tasks;
+    size_t excess = tasks->done_count > WRITE_QUEUE ? tasks->done_count - WRITE_QUEUE : 0;
+    if (!tasks->done || (news && !excess && tasks->now_ns < collect->write_ns))
+        return;
+    uint64_t start = tasks_now_ns();
+    tasks_write(tasks, excess ? excess : news ? 1 : WRITE_SLICE);
+    uint64_t end = tasks_now_ns();
+    collect->write_ns = end + 3 * (end - start);
+}
+
 /* One round; how many news there were. */
 static int run_round(struct collect *collect, int timeout_ms)
 {
@@ -179,7 +193,7 @@ static int run_round(struct collect *collect, int timeout_ms)
     }
     if (root)
         check_root(collect);
-    tasks_write(tasks, tasks->done_count > WRITE_QUEUE ? tasks->done_count - WRITE_QUEUE : count || arrivals_came ? 1 : WRITE_SLICE);
+    write_files(collect, count || arrivals_came);
     tasks_bury(tasks);
     return count + arrivals_came;
 }

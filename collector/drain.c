@@ -118,7 +118,7 @@ static void take_mmap(struct tasks *tasks, struct task *task, const struct perf_
 static void take_fork(struct tasks *tasks, const struct perf_event_header *record)
 {
     struct records_task task = records_parse_task(record);
-    uint32_t flags = tasks->session->segment->flags;
+    uint32_t flags = tasks->session->settings->follow | PINJECT_SESSION_PTHREAD;
     const uint32_t children = PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK;
     bool followed = task.pid == task.ppid ? flags & PINJECT_SESSION_PTHREAD : (flags & children) == children;
     unseen_announced(&tasks->unseen, task.pid, task.tid, task.time_ns, followed);

@@ -66,7 +66,7 @@ static void make_notes(const struct tasks *tasks, const struct task *task, struc
         note(view, "its program did not load the object (static, setuid?): it is profiled, its children and threads are not");
 }
 
-/* The counts of image INDEX alone. False: unknown. */
+/* The counts of image INDEX alone; NOW, NULL when unknown: at the end of the last one. False: unknown. */
 static bool image_values(const struct tasks *tasks, const struct task *task, unsigned index, const struct attach_value *now,
                          struct attach_value *ret)
 {
@@ -85,6 +85,7 @@ static void view_images(const struct tasks *tasks, const struct task *task, stru
                         unsigned end)
 {
     unsigned first = task->image_first;
+    bool split = tasks->session->settings->split;
     view->images = end > first ? calloc(end - first, sizeof(*view->images)) : NULL;
     for (unsigned i = first; view->images && i < end; i++) {
         const struct image *from = &task->images[i];
@@ -94,7 +95,7 @@ static void view_images(const struct tasks *tasks, const struct task *task, stru
         to->exec = from->program ? from->program->exec : "";
         to->cmdline = from->program && from->program->cmdline ? from->program->cmdline : "";
         to->cmdline_size = from->program ? from->program->cmdline_size : 0;
-        to->counted = task->image_count > 1 && image_values(tasks, task, i, now, to->values);
+        to->counted = (split || task->image_count > 1) && image_values(tasks, task, i, now, to->values);
     }
     view->task.images = view->images;
     view->task.image_count = view->images ? end - first : 0;
@@ -127,7 +128,7 @@ static void view_values(const struct tasks *tasks, const struct task *task, stru
     bool known = true;
     if (tasks->session->settings->split && task->image_count)
         known = image_values(tasks, task, end - 1, now, view->task.values);
-    else
+    else if (now)
         memcpy(view->task.values, now, tasks->plan->count * sizeof(*now));
     if (!known)
         note(view, "its counts are unknown: they could not be read at the moment of exec");
@@ -135,7 +136,7 @@ static void view_values(const struct tasks *tasks, const struct task *task, stru
     view->task.lost = count_lost(tasks, view->task.values, task->lost_records - task->split_lost);
 }
 
-/* END: one more than the last image that is shown. NOW: the counts, plan.count of them. */
+/* END: one more than the last image that is shown. NOW: the counts, plan.count of them; NULL: unknown. */
 static void view_init(const struct tasks *tasks, const struct task *task, unsigned end, const struct attach_value *now, struct view *view)
 {
     bool last = end == task->image_count;
@@ -190,14 +191,10 @@ static void add_totals(struct tasks *tasks, struct task *task, const struct view
 void tasks_split_file(struct tasks *tasks, struct task *task, uint64_t end_ns)
 {
     struct view view;
-    static const struct attach_value none[PLAN_EVENTS];
     task->end_ns = end_ns;
-    /* The next image is not in the list yet: show it as ended nevertheless. */
-    const struct attach_value *now = task->images[task->image_count - 1].at_end;
-    view_init(tasks, task, task->image_count, now ? now : none, &view);
+    /* The next image is not in the list yet: this one has ended nevertheless. */
+    view_init(tasks, task, task->image_count, task->images[task->image_count - 1].at_end, &view);
     view.task.flags = (view.task.flags & ~(uint32_t)(PINJECT_TASK_STATUS | PINJECT_TASK_EXIT_COST)) | PINJECT_TASK_ENDED;
-    if (!now)
-        note(&view, "its counts are unknown: they could not be read at the moment of exec");
     add_totals(tasks, task, &view);
     if (task->result)
         result_finish(task->result, &view.task, NULL);

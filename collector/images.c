@@ -115,7 +115,7 @@ static void leave(struct tasks *tasks, struct task *task, uint64_t time_ns, cons
 bool tasks_exec(struct tasks *tasks, struct task *task, uint64_t time_ns, const struct records_comm *comm)
 {
     struct process *process = task->process;
-    if (!task->armed && !(tasks->session->segment->flags & PINJECT_SESSION_EXEC)) {
+    if (!task->armed && !(tasks->session->settings->follow & PINJECT_SESSION_EXEC)) {
         leave(tasks, task, time_ns, comm);
         return false;
     }

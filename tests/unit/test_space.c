@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "check.h"
+
+#include <sys/mman.h>
+
+#include "collector/space.h"
+
+static const char maps[] =
+    "55d6f0a00000-55d6f0a04000 r--p 00000000 fe:00 247230                     /usr/bin/dash\n"
+    "55d6f0a04000-55d6f0a17000 r-xp 00004000 fe:00 247230                     /usr/bin/dash\n"
+    "7f0000000000-7f0000001000 rwxp 00000000 00:00 0 \n"
+    "7f0000002000-7f0000003000 r-xs 00001000 08:01 12                         /tmp/a b\\012c (deleted)\n"
+    "garbage\n"
+    "7f0000005000-7f0000004000 r-xp 00000000 08:01 12                         /tmp/backwards\n"
+    "7fff00000000-7fff00002000 r-xp 00000000 00:00 0                          [vdso]";
+
+static void add(struct space *space, uint64_t start, uint64_t size, uint64_t time_ns, const char *path)
+{
+    struct mapping values = {.start = start, .size = size, .time_ns = time_ns};
+    struct mapping *mapping = mapping_new(&values, path);
+    assert_non_null(mapping);
+    assert_int_equal(space_add(space, mapping), 0);
+    mapping_put(mapping);
+}
+
+static void test_maps(void **state)
+{
+    (void)state;
+    struct space space;
+    space_init(&space);
+    assert_int_equal(space_add_maps(&space, maps, 5), 0);
+    assert_int_equal(space_count(&space), 4);
+    const struct mapping *dash = space_at(&space, 0);
+    assert_string_equal(dash->path, "/usr/bin/dash");
+    assert_int_equal(dash->start, 0x55d6f0a04000);
+    assert_int_equal(dash->size, 0x13000);
+    assert_int_equal(dash->offset, 0x4000);
+    assert_int_equal(dash->maj, 0xfe);
+    assert_int_equal(dash->ino, 247230);
+    assert_int_equal(dash->prot, PROT_READ | PROT_EXEC);
+    assert_int_equal(dash->flags, MAP_PRIVATE);
+    assert_int_equal(dash->time_ns, 5);
+    assert_string_equal(space_at(&space, 1)->path, "//anon");
+    assert_int_equal(space_at(&space, 1)->prot, PROT_READ | PROT_WRITE | PROT_EXEC);
+    assert_string_equal(space_at(&space, 2)->path, "/tmp/a b\nc (deleted)");
+    assert_int_equal(space_at(&space, 2)->flags, MAP_SHARED);
+    assert_string_equal(space_at(&space, 3)->path, "[vdso]");
+    space_release(&space);
+    assert_int_equal(space_add_maps(&space, "", 0), 0);
+    assert_int_equal(space_count(&space), 0);
+}
+
+static void test_newer_covers_older(void **state)
+{
+    (void)state;
+    struct space space;
+    space_init(&space);
+    add(&space, 0x1000, 0x1000, 1, "a");
+    add(&space, 0x3000, 0x1000, 2, "b");
+    add(&space, 0x0, 0x2000, 3, "c");
+    assert_int_equal(space_count(&space), 2);
+    assert_string_equal(space_at(&space, 0)->path, "b");
+    assert_string_equal(space_at(&space, 1)->path, "c");
+    add(&space, 0x3800, 0x1000, 4, "d"); /* covers a part: both stay, the newer one last */
+    assert_int_equal(space_count(&space), 3);
+    add(&space, 0x3000, 0x1000, 1, "e"); /* told late: it is the older one */
+    assert_int_equal(space_count(&space), 4);
+    add(&space, UINT64_MAX - 0xfff, 0xfff, 9, "end");
+    add(&space, UINT64_MAX - 0xfff, 0xfff, 9, "end again");
+    assert_int_equal(space_count(&space), 5);
+    space_release(&space);
+}
+
+static void test_fork_shares(void **state)
+{
+    (void)state;
+    struct space parent, child, grandchild;
+    space_init(&parent);
+    add(&parent, 0x1000, 0x1000, 1, "a");
+    assert_int_equal(space_fork(&parent, 5, &child), 0);
+    assert_ptr_equal(parent.list, child.list);
+    assert_int_equal(space_fork(&child, 5, &grandchild), 0);
+    add(&child, 0x5000, 0x1000, 6, "b");
+    assert_int_equal(space_count(&parent), 1);
+    assert_int_equal(space_count(&child), 2);
+    assert_int_equal(space_count(&grandchild), 1);
+    space_release(&parent);
+    add(&grandchild, 0x1000, 0x1000, 7, "c");
+    assert_string_equal(space_at(&child, 0)->path, "a");
+    assert_string_equal(space_at(&grandchild, 0)->path, "c");
+    space_release(&child);
+    space_release(&grandchild);
+}
+
+/* What the parent mapped after the fork is not in the child. */
+static void test_fork_is_of_its_time(void **state)
+{
+    (void)state;
+    struct space parent, child;
+    space_init(&parent);
+    add(&parent, 0x1000, 0x1000, 1, "a");
+    add(&parent, 0x3000, 0x1000, 10, "later");
+    assert_int_equal(space_fork(&parent, 5, &child), 0);
+    assert_int_equal(space_count(&child), 1);
+    assert_string_equal(space_at(&child, 0)->path, "a");
+    space_release(&child);
+    space_release(&parent);
+    assert_int_equal(space_fork(&parent, 5, &child), 0);
+    assert_int_equal(space_count(&child), 0);
+}
+
+static void test_bounded(void **state)
+{
+    (void)state;
+    struct space space;
+    space_init(&space);
+    struct mapping values = {.size = 0x1000};
+    /* The table is filled without the search for what is covered, which would make this test slow. */
+    add(&space, 0, 0x1000, 1, "first");
+    space.list->items = realloc(space.list->items, SPACE_MAPPINGS * sizeof(struct mapping *));
+    space.list->capacity = SPACE_MAPPINGS;
+    while (space.list->count < SPACE_MAPPINGS) {
+        values.start += 0x1000;
+        space.list->items[space.list->count++] = mapping_new(&values, "//anon");
+    }
+    add(&space, 0x7f0000000000, 0x1000, 2, "last");
+    assert_true(space_count(&space) < SPACE_MAPPINGS);
+    assert_string_equal(space_at(&space, space_count(&space) - 1)->path, "last");
+    space_release(&space);
+}
+
+static void test_same_object(void **state)
+{
+    (void)state;
+    struct mapping values = {.ino = 1, .maj = 2, .start = 0x1000};
+    struct mapping *a = mapping_new(&values, "/a"), *c = mapping_new(&values, "/c");
+    values.start = 0x2000;
+    struct mapping *b = mapping_new(&values, "/a");
+    assert_true(mapping_same_object(a, b));
+    assert_false(mapping_same_object(a, c));
+    mapping_put(a);
+    mapping_put(b);
+    mapping_put(c);
+    mapping_put(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_maps),
+        cmocka_unit_test(test_newer_covers_older),
+        cmocka_unit_test(test_fork_shares),
+        cmocka_unit_test(test_fork_is_of_its_time),
+        cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_same_object),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

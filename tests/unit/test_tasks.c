@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* From arrivals and rings to files: one address space, several threads, forks, ends. */
+#include "check.h"
+
+#include <pinject/format.h>
+
+#include "test_tasks_kit.h"
+
+#define T 2000000000ull
+
+static struct kit_file read_back(const char *path)
+{
+    struct kit_file file;
+    assert_true(kit_read(path, &file));
+    return file;
+}
+
+static const struct pinject_item_task *task_item(const struct kit_file *file)
+{
+    const struct pinject_item_task *item = kit_item(file, PINJECT_ITEM_TASK, 0);
+    assert_non_null(item);
+    return item;
+}
+
+/* A process from its start to its end, with its status and the cost of its end. */
+static void test_process(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *parent = stage_process(&stage, 100, 1, T, 5000000);
+    struct task *task = stage_process(&stage, 101, 100, T + 10, 3000000);
+    assert_non_null(parent);
+    for (int i = 0; i < 5; i++)
+        stage_sample(task, 0x1234, T + 100 + (uint64_t)i);
+    stage_exit(task, T + 200);
+    tasks_task_ended(stage.tasks, task, true);
+    assert_null(tasks_find(stage.tasks, 101));
+    assert_int_equal(access("out.101.101", F_OK), -1); /* held for its parent's wait */
+    stage_reaped(&stage, 100, 101, 7 << 8, 3500000, T + 300);
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->seen, 2);
+    assert_int_equal(stage.tasks->samples, 5);
+    assert_int_equal(stage.tasks->alive, 1);
+    assert_int_equal(stage.tasks->attributed_ns, 5000000 + 3500000);
+    assert_int_equal(stage.tasks->exit_ns, 500000);
+    struct kit_file file = read_back("out.101.101");
+    const struct pinject_item_task *item = task_item(&file);
+    assert_int_equal(file.records[PERF_RECORD_SAMPLE], 5);
+    assert_int_equal(file.records[PERF_RECORD_COMM], 1);
+    assert_int_equal(file.records[PERF_RECORD_MMAP2], 1);
+    assert_int_equal(file.records[PERF_RECORD_EXIT], 1);
+    assert_int_equal(item->flags, PINJECT_TASK_ENDED | PINJECT_TASK_STATUS | PINJECT_TASK_EXIT_COST);
+    assert_int_equal(item->status, 7 << 8);
+    assert_int_equal(item->exit_ns, 500000);
+    assert_int_equal(item->end_ns, T + 200);
+    assert_int_equal(item->samples, 5);
+    assert_int_equal(item->ppid, 100);
+    kit_file_free(&file);
+    file = read_back("out.100.100");
+    assert_int_equal(task_item(&file)->flags & PINJECT_TASK_ENDED, 0);
+    kit_file_free(&file);
+    stage_free(&stage);
+}
+
+/* What one thread maps explains the samples of all; a late thread gets what was mapped before. */
+static void test_threads_share_mappings(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *leader = stage_process(&stage, 100, 1, T, 1000);
+    struct task *early = stage_thread(&stage, 100, 101, T + 10, 1000);
+    stage_mmap(leader, "/lib/plugin.so", 0x7000, T + 20);
+    tasks_drain(stage.tasks, leader);
+    struct task *late = stage_thread(&stage, 100, 102, T + 30, 1000);
+    assert_int_equal(stage.tasks->threads, 2);
+    assert_int_equal(early->module_count, 2);
+    assert_int_equal(late->module_count, 2);
+    assert_string_equal(late->comm, "prog");
+    tasks_task_ended(stage.tasks, early, true);
+    tasks_task_ended(stage.tasks, late, true);
+    stage_close(&stage);
+    struct kit_file file = read_back("out.100.101");
+    assert_int_equal(file.records[PERF_RECORD_MMAP2], 2);
+    kit_file_free(&file);
+    file = read_back("out.100.102");
+    assert_int_equal(file.records[PERF_RECORD_MMAP2], 2);
+    assert_int_equal(task_item(&file)->parent_tid, 100);
+    kit_file_free(&file);
+    stage_free(&stage);
+}
+
+/* A fork has the mappings of its parent at that moment, drained or not; not those of later. */
+static void test_fork(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *parent = stage_process(&stage, 100, 1, T, 1000);
+    stage_mmap(parent, "/lib/before.so", 0x7000, T + 20);
+    stage_fork(parent, 101, 101, T + 25);
+    stage_mmap(parent, "/lib/after.so", 0x9000, T + 40);
+    struct arrival *arrival = stage_arrival(PINJECT_FORK, 101, 101, 1, T + 30); /* its parent may be init by now */
+    arrival->parent_tid = 100;
+    stage_events(&stage, arrival, 1000);
+    stage_arrive(&stage, arrival);
+    struct task *child = tasks_find(stage.tasks, 101);
+    assert_non_null(child);
+    assert_int_equal(child->ppid, 100);
+    assert_string_equal(child->comm, "prog");
+    assert_int_equal(child->module_count, 2);
+    assert_string_equal(child->modules[1]->path, "/lib/before.so");
+    assert_int_equal(stage.tasks->unseen.children, 0); /* it asked */
+    stage_close(&stage);
+    struct kit_file file = read_back("out.101.101");
+    const struct pinject_item_image *image = kit_item(&file, PINJECT_ITEM_IMAGE, 0);
+    assert_string_equal((const char *)(image + 1), "prog");
+    assert_int_equal(image->arguments, 1);
+    kit_file_free(&file);
+    stage_free(&stage);
+}
+
+/* Doors answer before they tell: a child may come first, and the wait for a process before the process. */
+static void test_out_of_order(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct arrival *fork = stage_arrival(PINJECT_FORK, 101, 101, 100, T + 30);
+    fork->parent_tid = 100;
+    stage_events(&stage, fork, 1000);
+    stage_arrive(&stage, fork);
+    struct arrival *thread = stage_arrival(PINJECT_THREAD, 100, 102, 1, T + 20);
+    stage_events(&stage, thread, 1000);
+    stage_arrive(&stage, thread);
+    stage_reaped(&stage, 100, 101, 0, 1500, T + 90);
+    assert_null(tasks_find(stage.tasks, 101));
+    assert_null(tasks_find(stage.tasks, 102));
+    stage_process(&stage, 100, 1, T, 1000);
+    assert_non_null(tasks_find(stage.tasks, 101));
+    assert_non_null(tasks_find(stage.tasks, 102));
+    assert_int_equal(tasks_find(stage.tasks, 101)->module_count, 1);
+    assert_true(tasks_find_process(stage.tasks, 101)->waited);
+    assert_null(stage.tasks->waiting);
+    /* Nobody waits for ever: its process never comes. */
+    thread = stage_arrival(PINJECT_THREAD, 500, 501, 1, T + 20);
+    stage_events(&stage, thread, 1000);
+    stage_arrive(&stage, thread);
+    stage.tasks->now_ns += 1000000000;
+    tasks_arrive(stage.tasks, NULL);
+    assert_non_null(tasks_find(stage.tasks, 501));
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
+static void test_never_asked(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *task = stage_process(&stage, 100, 1, T, 1000);
+    stage_fork(task, 101, 101, T + 5);
+    stage_fork(task, 100, 102, T + 6);
+    tasks_drain(stage.tasks, task);
+    stage_reaped(&stage, 100, 101, 0, 777, T + 90);
+    stage.tasks->now_ns += 1000000000;
+    tasks_arrive(stage.tasks, NULL);
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->unseen.count, 2);
+    assert_int_equal(stage.tasks->unseen.lines[0].cpu_ns + stage.tasks->unseen.lines[1].cpu_ns, 777);
+    stage_free(&stage);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct arrival *arrival = stage_arrival(PINJECT_PROCESS, 100, 100, 1, T);
+    arrival->result = -13;
+    strcpy(arrival->comm, "su");
+    stage_arrive(&stage, arrival);
+    assert_int_equal(stage.tasks->unseen.count, 1);
+    assert_string_equal(stage.tasks->unseen.lines[0].comm, "su");
+    assert_int_equal(stage.tasks->seen, 0);
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
+/* A ring that makes no sense is given up and counted, the counters stay. */
+static void test_hostile_ring(void **state)
+{
+    (void)state;
+    struct stage stage;
+    uint64_t nonsense[2] = {0, 0};
+    struct perf_event_header cut = {.type = PERF_RECORD_MMAP2, .size = 16};
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *task = stage_process(&stage, 100, 1, T, 1000);
+    memcpy(nonsense, &cut, sizeof(cut));
+    stage_put(task, nonsense, sizeof(nonsense));
+    tasks_drain(stage.tasks, task);
+    assert_int_equal(stage.tasks->broken_rings, 1);
+    assert_false(task->broken);
+    memset(nonsense, 0, sizeof(nonsense));
+    stage_put(task, nonsense, sizeof(nonsense));
+    tasks_drain(stage.tasks, task);
+    assert_true(task->broken);
+    stage_sample(task, 1, T + 5);
+    tasks_drain(stage.tasks, task);
+    tasks_task_ended(stage.tasks, task, true);
+    stage_close(&stage);
+    struct kit_file file = read_back("out.100.100");
+    assert_int_equal(file.records[PERF_RECORD_SAMPLE], 0);
+    kit_file_free(&file);
+    stage_free(&stage);
+}
+
+/* A number that is used again is another task. */
+static void test_number_again(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *task = stage_process(&stage, 100, 1, T, 1000);
+    tasks_task_ended(stage.tasks, task, true);
+    stage_process(&stage, 100, 1, T + 100, 2000);
+    stage_process(&stage, 100, 1, T + 200, 3000); /* the end of the second one was not even seen */
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->seen, 3);
+    assert_int_equal(stage.tasks->attributed_ns, 6000);
+    assert_int_equal(access("out.100.100", F_OK), 0);
+    assert_int_equal(access("out.100.100~1", F_OK), 0);
+    assert_int_equal(access("out.100.100~2", F_OK), 0);
+    stage_free(&stage);
+}
+
+/* The end of a session in the middle of everything. */
+static void test_released_unwritten(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    stage_process(&stage, 100, 1, T, 1000);
+    stage_thread(&stage, 100, 101, T + 1, 1000);
+    struct arrival *thread = stage_arrival(PINJECT_THREAD, 500, 501, 1, T + 20);
+    stage_events(&stage, thread, 1000);
+    stage_arrive(&stage, thread);
+    tasks_task_ended(stage.tasks, stage_thread(&stage, 100, 103, T + 2, 1000), true);
+    tasks_task_ended(stage.tasks, stage_process(&stage, 200, 100, T + 3, 1000), true);
+    stage_free(&stage);
+}
+
+/* Thousands of threads one after another leave nothing behind. */
+static void test_many_threads(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *leader = stage_process(&stage, 100, 1, T, 1000);
+    for (int i = 0; i < 300; i++) {
+        struct task *task = stage_thread(&stage, 100, 101 + i, T + 10, 10);
+        stage_sample(task, 0x1000, T + 20);
+        tasks_task_ended(stage.tasks, task, true);
+        tasks_write(stage.tasks, 1);
+        tasks_bury(stage.tasks);
+    }
+    assert_null(stage.tasks->done);
+    assert_null(stage.tasks->graveyard);
+    assert_int_equal(stage.tasks->live_count, 1);
+    assert_int_equal(leader->process->live, 1);
+    assert_int_equal(stage.tasks->active_max, 2);
+    assert_int_equal(results_written(stage.kit.results), 300);
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->attributed_ns, 1000 + 300 * 10);
+    stage_free(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_process),      cmocka_unit_test(test_threads_share_mappings), cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_out_of_order), cmocka_unit_test(test_never_asked),            cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_hostile_ring), cmocka_unit_test(test_number_again),           cmocka_unit_test(test_released_unwritten),
+        cmocka_unit_test(test_many_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* exec: which program runs when, what it counted, where following ends. */
+#include "check.h"
+
+#include <pinject/format.h>
+
+#include "test_tasks_kit.h"
+
+#define T 2000000000ull
+
+static struct kit_file read_back(const char *path)
+{
+    struct kit_file file;
+    assert_true(kit_read(path, &file));
+    return file;
+}
+
+static const char *image_comm(const struct kit_file *file, unsigned index)
+{
+    const struct pinject_item_image *image = kit_item(file, PINJECT_ITEM_IMAGE, index);
+    return image ? (const char *)(image + 1) : "";
+}
+
+static const char *image_exec(const struct kit_file *file, unsigned index)
+{
+    const char *comm = image_comm(file, index);
+    return comm + strlen(comm) + 1;
+}
+
+static void test_exec(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *task = stage_process(&stage, 100, 1, T, 9000);
+    stage_sample(task, 0x1000, T + 5);
+    stage_comm(task, 100, 100, "ls", true, T + 10);
+    stage_mmap(task, "/bin/ls", 0x5000, T + 11);
+    stage_sample(task, 0x5000, T + 20);
+    stage_image(&stage, 100, T + 15, "/bin/ls", "ls -l");
+    assert_int_equal(task->image_count, 2);
+    assert_true(task->images[1].named);
+    assert_int_equal(space_count(&task->process->space), 1);
+    assert_string_equal(space_at(&task->process->space, 0)->path, "/bin/ls");
+    tasks_task_ended(stage.tasks, task, true);
+    stage_close(&stage);
+    struct kit_file file = read_back("out.100.100");
+    assert_string_equal(image_comm(&file, 0), "prog");
+    assert_string_equal(image_comm(&file, 1), "ls");
+    assert_string_equal(image_exec(&file, 1), "/bin/ls");
+    assert_int_equal(file.records[PERF_RECORD_SAMPLE], 2);
+    kit_file_free(&file);
+    stage_free(&stage);
+}
+
+/* The records of a next exec may be in the ring before the message of this one: time tells which is which. */
+static void test_late_message(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *task = stage_process(&stage, 100, 1, T, 9000);
+    stage_comm(task, 100, 100, "a", true, T + 10);
+    stage_mmap(task, "/bin/a", 0x5000, T + 11);
+    stage_comm(task, 100, 100, "b", true, T + 20);
+    stage_mmap(task, "/bin/b", 0x5000, T + 21);
+    tasks_drain(stage.tasks, task);
+    stage_image(&stage, 100, T + 25, "/bin/b", "b");
+    stage_image(&stage, 100, T + 15, "/bin/a-really", "a");
+    assert_int_equal(task->image_count, 3);
+    assert_string_equal(task->images[1].program->exec, "/bin/a-really");
+    assert_string_equal(task->images[2].program->exec, "/bin/b");
+    assert_string_equal(task->process->program->exec, "/bin/b");
+    /* Also after its end. */
+    stage_comm(task, 100, 100, "c", true, T + 30);
+    tasks_task_ended(stage.tasks, task, true);
+    stage_image(&stage, 100, T + 35, "/bin/c", "c");
+    assert_string_equal(task->images[3].program->exec, "/bin/c");
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
+/* A program that never tells anything is known from what it mapped first. */
+static void test_silent_program(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *task = stage_process(&stage, 100, 1, T, 9000);
+    stage_comm(task, 100, 100, "static", true, T + 10);
+    stage_mmap(task, "/bin/static", 0x5000, T + 11);
+    stage_mmap(task, "[vdso]", 0x9000, T + 12);
+    tasks_task_ended(stage.tasks, task, true);
+    stage_close(&stage);
+    struct kit_file file = read_back("out.100.100");
+    assert_string_equal(image_exec(&file, 1), "/bin/static");
+    assert_non_null(kit_item(&file, PINJECT_ITEM_NOTE, 0));
+    kit_file_free(&file);
+    stage_free(&stage);
+}
+
+static struct task *arm(struct stage *stage, pid_t pid, pid_t ppid, uint64_t time_ns)
+{
+    struct arrival *arrival = stage_arrival(PINJECT_ARM, pid, pid, ppid, time_ns);
+    stage_events(stage, arrival, 4000);
+    stage_arrive(stage, arrival);
+    return tasks_find(stage->tasks, pid);
+}
+
+static void test_armed(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    stage_process(&stage, 100, 1, T, 9000);
+    struct task *task = arm(&stage, 101, 100, T + 5);
+    assert_int_equal(stage.tasks->seen, 1);
+    stage_sample(task, 0x5000, T + 9); /* between the start of its events and the record of the exec */
+    stage_comm(task, 101, 101, "cc", true, T + 10);
+    stage_mmap(task, "/bin/cc", 0x5000, T + 11);
+    stage_exit(task, T + 50);
+    tasks_task_ended(stage.tasks, task, true);
+    stage_image(&stage, 101, T + 20, "/bin/cc", "cc");
+    assert_int_equal(stage.tasks->seen, 2);
+    stage_close(&stage);
+    struct kit_file file = read_back("out.101.101");
+    assert_int_equal(file.records[PERF_RECORD_SAMPLE], 1);
+    assert_string_equal(image_comm(&file, 0), "cc");
+    assert_null(kit_item(&file, PINJECT_ITEM_IMAGE, 1));
+    kit_file_free(&file);
+    stage_free(&stage);
+}
+
+/* A child of vfork whose exec failed is no task; what it used is said. */
+static void test_armed_for_nothing(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    stage_process(&stage, 100, 1, T, 9000);
+    struct arrival *arrival = stage_arrival(PINJECT_ARM, 101, 101, 100, T + 5);
+    stage_events(&stage, arrival, 0);
+    stage_arrive(&stage, arrival);
+    tasks_task_ended(stage.tasks, tasks_find(stage.tasks, 101), true);
+    stage_reaped(&stage, 100, 101, 127 << 8, 60000, T + 50);
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->seen, 1);
+    assert_int_equal(access("out.101.101", F_OK), -1);
+    assert_int_equal(stage.tasks->unseen.count, 1);
+    assert_int_equal(stage.tasks->unseen.lines[0].cpu_ns, 60000);
+    stage_free(&stage);
+}
+
+/* A thread that calls exec becomes the process; the message of the new image comes under the process' number. */
+static void test_exec_of_a_thread(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *leader = stage_process(&stage, 100, 1, T, 1000);
+    struct task *thread = stage_thread(&stage, 100, 105, T + 5, 1000);
+    stage_comm(thread, 100, 100, "new", true, T + 10);
+    stage_mmap(thread, "/bin/new", 0x5000, T + 11);
+    tasks_task_ended(stage.tasks, leader, true);
+    stage_image(&stage, 100, T + 15, "/bin/new", "new");
+    assert_int_equal(thread->image_count, 2);
+    assert_true(thread->images[1].named);
+    assert_ptr_equal(thread->process->main, thread);
+    tasks_task_ended(stage.tasks, thread, true);
+    stage_reaped(&stage, 1, 100, 5 << 8, 2000, T + 50);
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->attributed_ns, 2000);
+    struct kit_file file = read_back("out.100.105");
+    assert_string_equal(image_exec(&file, 1), "/bin/new");
+    kit_file_free(&file);
+    stage_free(&stage);
+}
+
+/* Without --follow-exec: counts as of the snapshot, nothing of the ring after the exec. */
+static void test_not_followed(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_PTHREAD, false);
+    struct task *task = stage_process(&stage, 100, 1, T, 9000);
+    stage_sample(task, 0x1000, T + 3);
+    stage_snapshot(&stage, 100, T + 4, 2222); /* of an exec that failed */
+    stage_snapshot(&stage, 100, T + 9, 3333);
+    stage_comm(task, 100, 100, "other", true, T + 10);
+    stage_sample(task, 0x5000, T + 20);
+    tasks_drain(stage.tasks, task);
+    assert_null(tasks_find(stage.tasks, 100));
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->samples, 1);
+    assert_int_equal(stage.tasks->attributed_ns, 3333);
+    assert_int_equal(stage.tasks->alive, 0);
+    assert_int_equal(stage.tasks->unseen.count, 1);
+    assert_string_equal(stage.tasks->unseen.lines[0].comm, "other");
+    struct kit_file file = read_back("out.100.100");
+    assert_int_equal(file.records[PERF_RECORD_SAMPLE], 1);
+    assert_int_equal(((const struct pinject_item_task *)kit_item(&file, PINJECT_ITEM_TASK, 0))->end_ns, T + 10);
+    kit_file_free(&file);
+    stage_free(&stage);
+}
+
+static uint64_t count_of(const struct kit_file *file)
+{
+    const struct pinject_item_count *item = kit_item(file, PINJECT_ITEM_COUNT, 0);
+    assert_non_null(item);
+    return item->value;
+}
+
+static void test_split(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, true);
+    struct task *task = stage_process(&stage, 100, 1, T, 9000);
+    stage_sample(task, 0x1000, T + 3);
+    stage_snapshot(&stage, 100, T + 9, 4000);
+    stage_comm(task, 100, 100, "ls", true, T + 10);
+    stage_mmap(task, "/bin/ls", 0x5000, T + 11);
+    stage_sample(task, 0x5000, T + 20);
+    stage_sample(task, 0x5000, T + 21);
+    tasks_drain(stage.tasks, task);
+    stage_image(&stage, 100, T + 15, "/bin/ls", "ls");
+    tasks_task_ended(stage.tasks, task, true);
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->samples, 3);
+    assert_int_equal(stage.tasks->attributed_ns, 9000);
+    struct kit_file file = read_back("out.100.100.prog");
+    assert_int_equal(file.records[PERF_RECORD_SAMPLE], 1);
+    assert_int_equal(count_of(&file), 4000);
+    assert_string_equal(image_comm(&file, 0), "prog");
+    assert_null(kit_item(&file, PINJECT_ITEM_IMAGE, 1));
+    kit_file_free(&file);
+    file = read_back("out.100.100.ls");
+    assert_int_equal(file.records[PERF_RECORD_SAMPLE], 2);
+    assert_int_equal(file.records[PERF_RECORD_COMM], 1);
+    assert_int_equal(file.records[PERF_RECORD_MMAP2], 1);
+    assert_int_equal(count_of(&file), 5000);
+    assert_string_equal(image_comm(&file, 0), "ls");
+    kit_file_free(&file);
+    stage_free(&stage);
+}
+
+static void test_images_without_end(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *task = stage_process(&stage, 100, 1, T, 9000);
+    for (unsigned i = 0; i < TASKS_IMAGES + 100; i++) {
+        stage_comm(task, 100, 100, "again", true, T + 10 + i);
+        tasks_drain(stage.tasks, task);
+    }
+    assert_int_equal(task->image_count, TASKS_IMAGES);
+    assert_int_equal(task->images_more, 101);
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exec),         cmocka_unit_test(test_late_message),
+        cmocka_unit_test(test_silent_program), cmocka_unit_test(test_armed),
+        cmocka_unit_test(test_armed_for_nothing), cmocka_unit_test(test_exec_of_a_thread),
+        cmocka_unit_test(test_not_followed), cmocka_unit_test(test_split),
+        cmocka_unit_test(test_images_without_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
