@@ -90,13 +90,15 @@ static void check_root(struct collect *collect)
     struct tasks *tasks = &collect->tasks;
     if (!collect->args->root || collect->root_ended)
         return;
+    struct process *process = tasks_find_process(tasks, collect->args->root);
+    if (process)
+        process_ask_clock(process); /* as long as it is there */
     pid_t got = wait4(collect->args->root, &status, WNOHANG, &collect->tree);
     if (got == 0 || (got < 0 && errno == EINTR))
         return;
     collect->root_ended = true;
     if (collect->args->root_pidfd >= 0)
         epoll_ctl(collect->epoll, EPOLL_CTL_DEL, collect->args->root_pidfd, NULL);
-    struct process *process = tasks_find_process(tasks, collect->args->root);
     if (got > 0 && process)
         process_set_waited(process, status, rusage_ns(&collect->tree));
     if (got < 0 && process) /* somebody ignores SIGCHLD for us */

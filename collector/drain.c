@@ -121,7 +121,7 @@ static void take_fork(struct tasks *tasks, const struct perf_event_header *recor
     uint32_t flags = tasks->session->settings->follow | PINJECT_SESSION_PTHREAD;
     const uint32_t children = PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK;
     bool followed = task.pid == task.ppid ? flags & PINJECT_SESSION_PTHREAD : (flags & children) == children;
-    unseen_announced(&tasks->unseen, task.pid, task.tid, task.time_ns, followed);
+    unseen_announced(&tasks->unseen, task.ppid, task.pid, task.tid, task.time_ns, followed);
 }
 
 /* False: nothing of the ring is wanted from here on. */

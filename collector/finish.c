@@ -346,6 +346,7 @@ static void account(struct tasks *tasks, struct process *process)
     account_children(tasks, process);
     process_ask_status(process);
     process_ask_clock(process);
+    process->strangers = unseen_has_strangers(&tasks->unseen, process->pid);
     process->exit_known = process_exit_cost(process, &process->exit_ns);
     uint64_t used = process->clock_ns + (process->exit_known ? process->exit_ns : 0);
     struct process *parent = process->waited || process->orphan ? NULL : tasks_find_process(tasks, process->ppid);

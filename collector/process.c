@@ -114,8 +114,10 @@ bool process_exit_cost(const struct process *process, uint64_t *ret_ns)
     uint64_t most = process->rusage_ns, children = process->children_ns, guessed = process->guessed_ns;
     if (process->incomplete || process->left)
         return false;
-    if (!most || most < children)
+    if (process->own_ns)
         return is_plausible(process, process->own_ns, ret_ns);
+    if (process->strangers || most < children)
+        return false;
     /* Children that ended without their wait being seen were waited for, most likely; else they are in nobody's rusage. */
     if (guessed && most >= children + guessed && is_plausible(process, most - children - guessed, ret_ns))
         return true;

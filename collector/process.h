@@ -45,6 +45,7 @@ struct process {
     bool root;
     bool left;                   /* went on, after exec, to where we do not follow */
     bool incomplete;             /* a thread of it was not seen */
+    bool strangers;              /* it made children of which nothing is known: they may be in its rusage */
     bool orphan;                 /* its parent ended before it */
     bool waited;                 /* its parent's wait was seen */
     bool status_known;

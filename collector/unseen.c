@@ -122,7 +122,7 @@ static bool take_bit(const struct unseen *unseen, pid_t tid)
     return set;
 }
 
-void unseen_announced(struct unseen *unseen, pid_t pid, pid_t tid, uint64_t time_ns, bool followed)
+void unseen_announced(struct unseen *unseen, pid_t parent, pid_t pid, pid_t tid, uint64_t time_ns, bool followed)
 {
     if (tid <= 0 || tid >= PINJECT_TASKS || take_bit(unseen, tid))
         return;
@@ -134,8 +134,12 @@ void unseen_announced(struct unseen *unseen, pid_t pid, pid_t tid, uint64_t time
     struct unseen_child *child = calloc(1, sizeof(*child));
     if (!child)
         return;
-    *child = (struct unseen_child){
-        .next = unseen->table[(unsigned)tid % UNSEEN_TABLE], .pid = pid, .tid = tid, .followed = followed, .time_ns = time_ns};
+    *child = (struct unseen_child){.next = unseen->table[(unsigned)tid % UNSEEN_TABLE],
+                                   .parent = parent,
+                                   .pid = pid,
+                                   .tid = tid,
+                                   .followed = followed,
+                                   .time_ns = time_ns};
     unseen->table[(unsigned)tid % UNSEEN_TABLE] = child;
     unseen->children++;
 }
@@ -152,6 +156,15 @@ void unseen_arrived(struct unseen *unseen, pid_t tid)
     *at = child->next;
     unseen->children--;
     free(child);
+}
+
+bool unseen_has_strangers(const struct unseen *unseen, pid_t parent)
+{
+    for (size_t i = 0; unseen->children && i < UNSEEN_TABLE; i++)
+        for (const struct unseen_child *child = unseen->table[i]; child; child = child->next)
+            if (child->parent == parent && child->pid != parent && !child->ended)
+                return true;
+    return false;
 }
 
 static void read_comm(struct unseen_child *child)

@@ -19,7 +19,7 @@ enum { UNSEEN_LINES = 256, UNSEEN_TABLE = 1024 };
 /* A task that the kernel announced and that did not ask. */
 struct unseen_child {
     struct unseen_child *next;
-    pid_t pid, tid;
+    pid_t pid, tid, parent;
     bool followed;               /* by the policy */
     bool ended;                  /* its parent waited for it */
     unsigned char looks;         /* how often its name was looked up */
@@ -43,12 +43,14 @@ void unseen_add(struct unseen *unseen, const char *reason, const char *comm, uin
 /* Hands the lines over; they are the caller's afterwards. */
 struct result_unseen *unseen_take(struct unseen *unseen, unsigned *ret_count);
 
-/* A FORK record: TID of process PID came to life. */
-void unseen_announced(struct unseen *unseen, pid_t pid, pid_t tid, uint64_t time_ns, bool followed);
+/* A FORK record: process PARENT made TID of process PID. */
+void unseen_announced(struct unseen *unseen, pid_t parent, pid_t pid, pid_t tid, uint64_t time_ns, bool followed);
 /* A request came for TID. */
 void unseen_arrived(struct unseen *unseen, pid_t tid);
 /* The announced child PID that did not ask, or NULL. */
 struct unseen_child *unseen_find(const struct unseen *unseen, pid_t tid);
+/* Did process PARENT make others that did not ask and that it was not seen to wait for? */
+bool unseen_has_strangers(const struct unseen *unseen, pid_t parent);
 /* Looks up the names, while they still live, of those that did not ask and were announced before BEFORE_NS. */
 void unseen_look(struct unseen *unseen, uint64_t before_ns);
 /* Puts those that never came into the ledger: all announced before BEFORE_NS. */

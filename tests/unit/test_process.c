@@ -30,7 +30,9 @@ static void test_exit_cost(void **state)
     check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 1000 * MS}, -1);
     check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .incomplete = true}, -1);
     check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .left = true}, -1);
+    check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .strangers = true}, -1);
     check_cost(&(struct process){.clock_ns = 10 * MS, .own_ns = 12 * MS}, 2 * MS);
+    check_cost(&(struct process){.clock_ns = 10 * MS, .own_ns = 12 * MS, .rusage_ns = 40 * MS, .strangers = true}, 2 * MS);
 }
 
 /* Children that were waited for inside libc. */

@@ -61,15 +61,15 @@ static void test_matched(void **state)
 {
     (void)state;
     unseen_arrived(&unseen, 10);
-    unseen_announced(&unseen, 10, 10, 5, true);
-    unseen_announced(&unseen, 11, 11, 5, true);
+    unseen_announced(&unseen, 1, 10, 10, 5, true);
+    unseen_announced(&unseen, 1, 11, 11, 5, true);
     assert_non_null(unseen_find(&unseen, 11));
     unseen_arrived(&unseen, 11);
     assert_null(unseen_find(&unseen, 11));
     unseen_settle(&unseen, UINT64_MAX);
     assert_int_equal(unseen.count, 0);
     /* The number again, for somebody who does not ask. */
-    unseen_announced(&unseen, 10, 10, 9, true);
+    unseen_announced(&unseen, 1, 10, 10, 9, true);
     unseen_settle(&unseen, UINT64_MAX);
     assert_int_equal(unseen.count, 1);
     assert_int_equal(unseen.children, 0);
@@ -78,11 +78,11 @@ static void test_matched(void **state)
 static void test_never_came(void **state)
 {
     (void)state;
-    unseen_announced(&unseen, 10, 10, 5, true);
-    unseen_announced(&unseen, 20, 20, 5, false);
-    unseen_announced(&unseen, 30, 31, 5, true);
-    unseen_announced(&unseen, 40, 40, 50, true);
-    unseen_announced(&unseen, 10, 10, 7, true); /* a second one with that number: the first never came */
+    unseen_announced(&unseen, 1, 10, 10, 5, true);
+    unseen_announced(&unseen, 1, 20, 20, 5, false);
+    unseen_announced(&unseen, 1, 30, 31, 5, true);
+    unseen_announced(&unseen, 1, 40, 40, 50, true);
+    unseen_announced(&unseen, 1, 10, 10, 7, true); /* a second one with that number: the first never came */
     unseen_settle(&unseen, 50);
     assert_int_equal(unseen.count, 3);
     uint64_t sum = 0;
@@ -92,10 +92,23 @@ static void test_never_came(void **state)
     assert_int_equal(unseen.children, 1);
 }
 
+static void test_strangers(void **state)
+{
+    (void)state;
+    assert_false(unseen_has_strangers(&unseen, 5));
+    unseen_announced(&unseen, 5, 5, 6, 1, true); /* a thread is no child */
+    assert_false(unseen_has_strangers(&unseen, 5));
+    unseen_announced(&unseen, 5, 10, 10, 1, true);
+    assert_true(unseen_has_strangers(&unseen, 5));
+    assert_false(unseen_has_strangers(&unseen, 6));
+    unseen_find(&unseen, 10)->ended = true;
+    assert_false(unseen_has_strangers(&unseen, 5));
+}
+
 static void test_names_of_the_living(void **state)
 {
     (void)state;
-    unseen_announced(&unseen, getpid(), getpid(), 5, true);
+    unseen_announced(&unseen, 1, getpid(), getpid(), 5, true);
     unseen_look(&unseen, 5);
     assert_string_equal(unseen_find(&unseen, getpid())->comm, "");
     unseen_look(&unseen, 6);
@@ -105,9 +118,9 @@ static void test_names_of_the_living(void **state)
 static void test_numbers_that_cannot_be(void **state)
 {
     (void)state;
-    unseen_announced(&unseen, 0, 0, 5, true);
-    unseen_announced(&unseen, -1, -1, 5, true);
-    unseen_announced(&unseen, PINJECT_TASKS, PINJECT_TASKS, 5, true);
+    unseen_announced(&unseen, 1, 0, 0, 5, true);
+    unseen_announced(&unseen, 1, -1, -1, 5, true);
+    unseen_announced(&unseen, 1, PINJECT_TASKS, PINJECT_TASKS, 5, true);
     unseen_arrived(&unseen, -5);
     unseen_arrived(&unseen, PINJECT_TASKS);
     unseen_arrived(&unseen, PINJECT_TASKS - 1);
@@ -121,6 +134,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_lines),      TEST(test_many_lines),          TEST(test_matched),
         TEST(test_never_came), TEST(test_names_of_the_living), TEST(test_numbers_that_cannot_be),
+        TEST(test_strangers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
