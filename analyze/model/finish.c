@@ -81,11 +81,13 @@ static void number_images(struct task *task)
     for (uint32_t i = 0; i < task->count_count; i++) {
         struct profile_count *count = &task->counts[i];
         for (uint32_t at = 0; at < task->image_count; at++) {
-            if (count->image != UINT32_MAX && task->images[at].number == count->image) {
+            if (count->image != UINT32_MAX && task->images[at].number >= count->image) {
                 count->image = at;
                 break;
             }
         }
+        if (count->image != UINT32_MAX && count->image >= task->image_count)
+            count->image = task->image_count - 1;
     }
 }
 
@@ -115,43 +117,63 @@ static int finish_task(struct loader *loader, struct task *task)
     return 0;
 }
 
-/* A thread has the command line of its process: of the leader that began last before it. */
-static void fill_threads(struct profile *profile, struct lookup *leaders)
+static void inherit(struct profile_task *task, const struct profile_task *leader)
+{
+    if (task->cmdline_count == 0) {
+        task->cmdline = leader->cmdline;
+        task->cmdline_count = leader->cmdline_count;
+    }
+    if (!task->exec[0])
+        task->exec = leader->exec;
+    if (task->ppid < 0)
+        task->ppid = leader->ppid;
+}
+
+/* The last leader so far of each process, by pid. */
+struct leaders {
+    struct lookup lookup;
+    uint32_t *tasks;
+    uint32_t count;
+};
+
+static uint32_t *find_leader(const struct leaders *leaders, const struct profile *profile, int32_t pid)
+{
+    struct lookup_walk walk = lookup_start(&leaders->lookup, lookup_mix(7, (uint32_t)pid));
+    for (uint32_t i; (i = lookup_next(&walk)) != LOOKUP_NONE;)
+        if (profile->tasks[leaders->tasks[i]].pid == pid)
+            return &leaders->tasks[i];
+    return NULL;
+}
+
+/* One way through the tasks, in order of start: numbers of processes are used again, and a thread is of the one before it. */
+static int sweep(struct profile *profile, struct leaders *leaders)
 {
     for (uint32_t i = 0; i < profile->task_count; i++) {
         struct profile_task *task = &profile->tasks[i];
-        if (task->pid == task->tid || (task->cmdline_count > 0 && task->exec[0]))
-            continue;
-        const struct profile_task *leader = NULL;
-        struct lookup_walk walk = lookup_start(leaders, lookup_mix(7, (uint32_t)task->pid));
-        for (uint32_t at; (at = lookup_next(&walk)) != LOOKUP_NONE;) {
-            const struct profile_task *one = &profile->tasks[at];
-            if (one->pid == task->pid && (!leader || one->start_ns <= task->start_ns || task->start_ns == 0))
-                leader = one;
+        uint32_t *leader = find_leader(leaders, profile, task->pid);
+        if (task->pid != task->tid) {
+            if (leader)
+                inherit(task, &profile->tasks[*leader]);
+        } else if (leader) {
+            *leader = i;
+        } else {
+            if (lookup_add(&leaders->lookup, lookup_mix(7, (uint32_t)task->pid), leaders->count) < 0)
+                return -ENOMEM;
+            leaders->tasks[leaders->count++] = i;
         }
-        if (!leader)
-            continue;
-        if (task->cmdline_count == 0) {
-            task->cmdline = leader->cmdline;
-            task->cmdline_count = leader->cmdline_count;
-        }
-        if (!task->exec[0])
-            task->exec = leader->exec;
-        if (task->ppid < 0)
-            task->ppid = leader->ppid;
     }
+    return 0;
 }
 
+/* A thread has the command line of its process. The second time is for threads whose leader is known from later on only. */
 static int inherit_from_leaders(struct profile *profile)
 {
-    struct lookup leaders = {0};
-    int status = 0;
-    for (uint32_t i = 0; status == 0 && i < profile->task_count; i++)
-        if (profile->tasks[i].pid == profile->tasks[i].tid)
-            status = lookup_add(&leaders, lookup_mix(7, (uint32_t)profile->tasks[i].pid), i);
+    struct leaders leaders = {.tasks = calloc((size_t)profile->task_count + 1, sizeof(uint32_t))};
+    int status = leaders.tasks ? sweep(profile, &leaders) : -ENOMEM;
     if (status == 0)
-        fill_threads(profile, &leaders);
-    lookup_release(&leaders);
+        status = sweep(profile, &leaders);
+    lookup_release(&leaders.lookup);
+    free(leaders.tasks);
     return status;
 }
 

@@ -76,7 +76,7 @@ struct loader {
 /* task.c */
 struct task *task_new(struct loader *loader, uint32_t *ret_index);
 void task_free(struct task *task);
-/* The image NUMBER, made when it is not there. NULL without memory. */
+/* The image NUMBER, made when it is not there (the last one stands for those that are too many). NULL without memory. */
 struct task_image *task_image_at(struct task *task, uint32_t number);
 int task_add_count(struct task *task, const struct profile_count *count);
 int task_add_reading(struct task *task, const struct task_reading *reading);

@@ -16,19 +16,33 @@ struct named_mapping {
     size_t path_size;
 };
 
+/* Index of the build id of PATH, or LOOKUP_NONE. */
+static uint32_t find_path(const struct replay *replay, const char *path, bool kernel)
+{
+    struct lookup_walk walk = lookup_start(&replay->build_id_lookup, lookup_mix(5 + kernel, (uintptr_t)path));
+    for (uint32_t i; (i = lookup_next(&walk)) != LOOKUP_NONE;)
+        if (replay->build_id_paths[i] == path && replay->file->features.build_ids[i].kernel == kernel)
+            return i;
+    return LOOKUP_NONE;
+}
+
 int maps_start(struct replay *replay)
 {
     const struct features *features = &replay->file->features;
-    replay->build_id_paths = calloc(features->build_id_count + 1, sizeof(char *));
+    replay->build_id_paths = calloc(features->build_id_count + (size_t)1, sizeof(char *));
     if (!replay->build_id_paths)
         return -ENOMEM;
     for (uint32_t i = 0; i < features->build_id_count; i++) {
-        const char *path = store_string(&replay->loader->store, features->build_ids[i].path);
-        if (!path || lookup_add(&replay->build_id_lookup, lookup_mix(5, (uintptr_t)path), i) < 0)
+        const struct feature_build_id *item = &features->build_ids[i];
+        const char *path = store_string(&replay->loader->store, item->path);
+        if (!path)
             return -ENOMEM;
+        if (find_path(replay, path, item->kernel) != LOOKUP_NONE)
+            continue;
         replay->build_id_paths[i] = path;
+        if (lookup_add(&replay->build_id_lookup, lookup_mix(5 + item->kernel, (uintptr_t)path), i) < 0)
+            return -ENOMEM;
     }
-    replay->build_id_count = features->build_id_count;
     return 0;
 }
 
@@ -62,14 +76,11 @@ static bool starts(const char *text, size_t size, const char *with)
 
 static void find_build_id(const struct replay *replay, struct profile_module *module)
 {
-    struct lookup_walk walk = lookup_start(&replay->build_id_lookup, lookup_mix(5, (uintptr_t)module->path));
-    for (uint32_t i; (i = lookup_next(&walk)) != LOOKUP_NONE;) {
-        const struct feature_build_id *item = &replay->file->features.build_ids[i];
-        if (i < replay->build_id_count && replay->build_id_paths[i] == module->path && item->kernel == module->kernel) {
-            module->build_id = item->id;
-            module->build_id_size = item->size;
-        }
-    }
+    uint32_t i = find_path(replay, module->path, module->kernel);
+    if (i == LOOKUP_NONE)
+        return;
+    module->build_id = replay->file->features.build_ids[i].id;
+    module->build_id_size = replay->file->features.build_ids[i].size;
 }
 
 /* Some just-in-time compilers map a memfd twice, to write and to execute; a program may be executed from one as well, and is a file. */

@@ -5,6 +5,8 @@
 
 #include "analyze/model/loader.h"
 
+#define MOST_NOTES 1000
+
 static struct cursor section_of(const struct file *file)
 {
     struct cursor cursor = cursor_of(file->features.pinject, file->features.pinject_size);
@@ -197,6 +199,8 @@ static int take_note(struct loader *loader, struct item *item)
     for (uint32_t i = 0; i < loader->note_count; i++)
         if (loader->notes[i] == note)
             return 0;
+    if (loader->note_count >= MOST_NOTES)
+        return 0;
     if (arena_room(&loader->notes, &loader->note_capacity, loader->note_count, sizeof(note)) < 0)
         return -ENOMEM;
     loader->notes[loader->note_count++] = note;

@@ -44,7 +44,6 @@ struct replay {
     uint64_t *lost;                /* by attr: LOST, and behind them LOST_SAMPLES */
     uint32_t attr_count;
     const char **build_id_paths;   /* interned, parallel to features.build_ids */
-    uint32_t build_id_count;
     struct lookup build_id_lookup; /* by path */
     bool mappings_refused;
 };

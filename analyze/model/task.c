@@ -4,7 +4,10 @@
 
 #include "analyze/model/loader.h"
 
-#define MOST_READINGS 4096 /* events times CPUs of one task */
+/* Of one task. Beyond what any recorder writes; searching them is linear, and files may lie. */
+#define MOST_READINGS 4096 /* events times CPUs */
+#define MOST_IMAGES 4096
+#define MOST_COUNTS 16384
 
 struct task *task_new(struct loader *loader, uint32_t *ret_index)
 {
@@ -37,6 +40,8 @@ struct task_image *task_image_at(struct task *task, uint32_t number)
     while (at > 0 && task->images[at - 1].number >= number)
         if (task->images[--at].number == number)
             return &task->images[at];
+    if (task->image_count >= MOST_IMAGES)
+        return &task->images[task->image_count - 1];
     if (arena_room(&task->images, &task->image_capacity, task->image_count, sizeof(*task->images)) < 0)
         return NULL;
     memmove(task->images + at + 1, task->images + at, (task->image_count - at) * sizeof(*task->images));
@@ -56,6 +61,8 @@ int task_add_count(struct task *task, const struct profile_count *count)
             *known = *count;
         return 0;
     }
+    if (task->count_count >= MOST_COUNTS)
+        return 0;
     if (arena_room(&task->counts, &task->count_capacity, task->count_count, sizeof(*count)) < 0)
         return -ENOMEM;
     task->counts[task->count_count++] = *count;
