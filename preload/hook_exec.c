@@ -4,6 +4,7 @@
  * automatic variables only, nothing of the process is written.
  */
 #include "env_choice.h"
+#include "image.h"
 #include "next.h"
 #include "object.h"
 #include "sys.h"
@@ -48,8 +49,23 @@ static bool image_is_followed(void)
     return object->flags & (sys_getpid() == object->pid ? PINJECT_SESSION_EXEC : PINJECT_SESSION_VFORK);
 }
 
+static enum pinject_image image_of(const struct exec_call *call)
+{
+    switch (call->way) {
+    case BY_PATH:
+        return pinject_image_at(AT_FDCWD, call->path);
+    case BY_SEARCH:
+        return pinject_image_search(call->path);
+    case BY_FD:
+        return pinject_image_at(call->fd, "");
+    case BY_FD_AND_PATH:
+        return pinject_image_at(call->fd, call->path);
+    }
+    return PINJECT_IMAGE_TAKES;
+}
+
 /* Events for a task that has none yet, from the exec on; or its last counts of this image. */
-static void announce(const struct exec_call *call, bool follow)
+static void announce(bool follow)
 {
     const struct pinject_object *object = &pinject_object;
     if (pinject_request_covered(&object->channel, sys_gettid())) {
@@ -57,8 +73,7 @@ static void announce(const struct exec_call *call, bool follow)
             pinject_object_snapshot();
         return;
     }
-    /* A shell tries one folder after the other: only what exists is worth the wait. */
-    if (!follow || (call->way == BY_PATH && !sys_exists(call->path)))
+    if (!follow)
         return;
     /* The parent is outside: the child will have another pid namespace than the collector. */
     if (sys_getpid() != object->pid && sys_getppid() == 0)
@@ -74,9 +89,11 @@ static int exec_image(const struct exec_call *call, char *const *envp)
     if (pinject_object.standing == PINJECT_NOTHING)
         return exec_next(call, envp);
     bool follow = image_is_followed();
-    char *const *chosen = PINJECT_ENV_CHOSEN(&plan, envp, follow);
-    if (pinject_object_follows())
-        announce(call, follow);
+    enum pinject_image image = follow ? image_of(call) : PINJECT_IMAGE_TAKES;
+    char *const *chosen = PINJECT_ENV_CHOSEN(&plan, envp, follow && image != PINJECT_IMAGE_REFUSES);
+    /* A shell tries one folder after the other: only what exists is worth the wait. */
+    if (pinject_object_follows() && image != PINJECT_IMAGE_MISSING)
+        announce(follow);
     int result = exec_next(call, chosen);
     if (errno == E2BIG && chosen != envp)
         result = exec_next(call, envp); /* ours were too much: it goes unfollowed */

@@ -50,6 +50,24 @@ def test_programs_with_sanitizers():
         skip("no compiler with sanitizers")
 
 
+def test_program_of_another_libc():
+    # Its loader would refuse our object, so that it must not hear of it: a copy of env with a loader of musl's name.
+    need_perf_events()
+    env = open(need("env"), "rb").read()
+    loader = re.search(rb"/lib[^\0]*/ld-linux[^\0]*", env)
+    if not loader:
+        skip("env has no loader of glibc's name")
+    name = b"./ld-musl.so.1"
+    open("env", "wb").write(env.replace(loader[0], name.ljust(len(loader[0]), b"\0"), 1))
+    os.chmod("env", 0o755)
+    os.symlink(loader[0].decode(), name.decode())
+    for command in (["./env"], ["sh", "-c", "./env; :"], [target("spawn"), "posix_spawn", "./env"],
+                    [target("spawn"), "execvp", "./env"], [target("spawn"), "fexecve", "./env"]):
+        done = pinject_run("-q", "--follow-all", "--", "sh", "-c", '"$@"; :', "sh", *command).ok()
+        check_in("PATH=", done.out, command)
+        check("LD_PRELOAD" not in done.out and "PINJECT" not in done.out, (command, done.out))
+
+
 def test_session_that_is_none():
     open("empty", "w").close()
     open("large", "wb").write(b"\xff" * 4_000_000)
