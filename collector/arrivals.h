@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * News from the door threads to the event loop: a queue of any number of writers and one reader. An eventfd wakes the reader.
+ * News from the door threads to the event loop: a queue of any number of writers and one reader. An eventfd wakes it.
  */
 #ifndef COLLECTOR_ARRIVALS_H
 #define COLLECTOR_ARRIVALS_H
@@ -10,7 +10,7 @@
 
 #include "collector/attach.h"
 
-/* Owned by whoever holds it; freed with arrival_free(). Everything in it was checked or read by the collector itself. */
+/* Owned by whoever holds it; freed with arrival_free(). All of it was checked or read by the collector itself. */
 struct arrival {
     struct arrival *next;
     uint32_t kind;               /* enum pinject_kind */
@@ -25,11 +25,11 @@ struct arrival {
     struct attached *events;     /* PROCESS, FORK, THREAD, ARM; NULL when refused */
     int pidfd;                   /* of pid for PROCESS, FORK and ARM; -1: none */
     struct attach_value *values; /* SNAPSHOT: plan.count entries */
-    char *maps;                  /* PROCESS: content of /proc/PID/maps, read while the task waited; NUL-terminated; or NULL */
+    char *maps;                  /* PROCESS: /proc/PID/maps, read while the task waited; NUL-terminated; or NULL */
     char *exec;                  /* PROCESS, IMAGE: path of the executable, or NULL */
     char *cmdline;               /* PROCESS, IMAGE: arguments, each NUL-terminated */
     size_t cmdline_size;
-    char comm[16];               /* PROCESS: name at that time; "": the creator's (FORK, THREAD: inherited), or unknown */
+    char comm[16];               /* PROCESS: name at that time; "": the creator's (FORK, THREAD), or unknown */
 };
 
 struct arrivals {
@@ -43,7 +43,10 @@ void arrivals_release(struct arrivals *arrivals);
 void arrivals_put(struct arrivals *arrivals, struct arrival *arrival);
 /* All there is, oldest first, linked by next, or NULL. Only the reader. Clears the eventfd. */
 struct arrival *arrivals_take(struct arrivals *arrivals);
-/* Closes pidfd unless the reader took it over and set it to -1; never touches events, which the reader owns from arrivals_take() on. */
+/*
+ * Closes pidfd unless the reader took it over and set it to -1; never touches events, which the reader owns from
+ * arrivals_take() on.
+ */
 void arrival_free(struct arrival *arrival);
 
 #endif

@@ -25,7 +25,8 @@ struct attached {
     size_t ring_size;           /* bytes of data, without the metadata page */
     int ring_error;             /* -errno why there is no ring */
     int error;                  /* -errno of the first counter that was refused or dropped (EMFILE); 0: all are open */
-    int end_fd;                 /* only without a ring (a ring's fd tells the end by EPOLLHUP): pidfd of the thread, EPOLLIN at its end; -1: none */
+    int end_fd;                 /* only without a ring, whose fd tells the end by EPOLLHUP: pidfd of the thread, EPOLLIN
+                                   at its end; -1: none */
 
     /* Private to attach.c: */
     struct session *session;
@@ -43,13 +44,15 @@ enum attach_how {
 };
 
 /*
- * Opens the plan's events on TID, maps the ring, marks TID as covered in the segment and enters it into the table of live tasks.
- * 0, or -errno when no event could be opened at all (-ESRCH, -EACCES, -EPERM, -EMFILE, ...). Without a ring (mlock budget): counted only, 0.
+ * Opens the plan's events on TID, maps the ring, marks TID as covered in the segment and enters it into the table of
+ * live tasks. 0, or -errno when no event could be opened at all (-ESRCH, -EACCES, -EPERM, -EMFILE, ...). Without a ring
+ * (mlock budget): counted only, 0.
  * A task that is in the table already (armed twice, IMAGE of a covered one) gives -EEXIST.
  */
 int attach_task(struct session *session, pid_t tid, enum attach_how how, struct attached **ret);
 /*
- * attach_task() in two steps, so that the task may go on between them: the first opens and maps, the second reads the events' ids.
+ * attach_task() in two steps, so that the task may go on between them: the first opens and maps, the second reads the
+ * events' ids.
  * PID: the thread group, which the caller has checked.
  */
 int attach_open(struct session *session, pid_t pid, pid_t tid, enum attach_how how, struct attached **ret);

@@ -206,9 +206,9 @@ struct scheduling {
 };
 
 /*
- * A door works for microseconds, and a task waits for it. A short time slice lets the scheduler (EEVDF, since Linux 6.12)
- * prefer it at its wake-up over programs that only compute; so does a lower niceness, where it is allowed. With six such
- * programs and a hundred starting threads on two CPUs, answers took up to 92 ms without both, and less than 5 with them.
+ * A door works for microseconds, and a task waits for it. A short time slice lets the scheduler (EEVDF, since Linux
+ * 6.12) prefer it at its wake-up over programs that only compute; so does a lower niceness, where it is allowed. With
+ * six such programs and 100 starting threads on two CPUs, answers took up to 92 ms without both, less than 5 with them.
  */
 static void ask_for_quick_wakes(void)
 {

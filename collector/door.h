@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The door threads: one per bell, pinned to the bell's CPU, so that the task that waits and the thread that answers it do not
- * meet over two caches. They take requests out of the segment's slots, open events, answer, and queue an arrival.
+ * The door threads: one per bell, pinned to the bell's CPU, so that the task that waits and the thread that answers it
+ * do not meet over two caches. They take requests out of the segment's slots, open events, answer, and queue an arrival.
  */
 #ifndef COLLECTOR_DOOR_H
 #define COLLECTOR_DOOR_H
@@ -12,7 +12,7 @@ struct session;
 void door_assign_bells(struct session *session);
 /* 0, or -errno after report_error(); then no thread runs. */
 int door_start_all(struct session *session);
-/* Serves what was rung for before the call, answers -ECANCELED to the rest, sets closed, joins. Does nothing when none runs. */
+/* Serves what was rung for before the call, answers -ECANCELED to the rest, sets closed, joins. */
 void door_stop_all(struct session *session);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pinject-run --info: what this machine offers to the user who asks, and what it refuses, with the setting that would change it. */
+/* pinject-run --info: what this machine offers to the user who asks, what it refuses, and what would change that. */
 #ifndef COLLECTOR_INFO_H
 #define COLLECTOR_INFO_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is opened for every task: decided once, at the start, by opening it. Immutable afterwards, shared by all threads.
+ * What is opened for every task: decided once, at the start, by opening it. Immutable afterwards, shared by threads.
  */
 #ifndef COLLECTOR_PLAN_H
 #define COLLECTOR_PLAN_H
@@ -24,21 +24,23 @@ struct plan_event {
 struct plan {
     struct plan_event events[PLAN_EVENTS]; /* sampling ones first */
     unsigned count;
-    unsigned sampling;           /* how many of them sample; with --stat none does, and a dummy event (not in reports: hidden) owns the ring, see dummy */
-    bool dummy;                  /* --stat: events[0] is a dummy software event that only carries COMM, MMAP2, FORK, EXIT */
+    unsigned sampling;           /* how many of them sample; with --stat none does, see dummy */
+    bool dummy;                  /* --stat: events[0] is not for reports: it has the ring, for COMM, MMAP2 ... */
     bool exclude_kernel;         /* the kernel may not be sampled */
     size_t ring_pages;           /* data pages of the ring of a process' first thread, a power of two */
     size_t thread_ring_pages;    /* of further threads */
     char reason[128];            /* why the default event is not cycles; "" when it is, or when the user chose */
     char notes[PLAN_NOTES][192]; /* what was refused and dropped, a sentence each */
     unsigned note_count;
-    int keepers[PLAN_EVENTS];    /* one open event of each type, so that the kernel's static keys stay on: opening is 5x cheaper */
+    int keepers[PLAN_EVENTS];    /* one open event of each: the kernel's static keys stay on, opening is 5x cheaper */
 };
 
 /*
- * Default sampling event: cycles where the machine has it, else task-clock. Default counters beside it: task-clock, page-faults,
- * context-switches, cpu-migrations and the hardware ones where they exist; a sampling event that is the same as a counter counts for it.
- * An event that the user asked for and the kernel refuses: -errno after report_error() with reason and way out; a refused default is noted.
+ * Default sampling event: cycles where the machine has it, else task-clock. Default counters beside it: task-clock,
+ * page-faults, context-switches, cpu-migrations and the hardware ones where they exist; a sampling event that is the
+ * same as a counter counts for it. With --stat and a list of events: the list and task-clock.
+ * An event that the user asked for and the kernel refuses: -errno after report_error() with reason and way out; a
+ * refused default is noted.
  */
 int plan_init(struct plan *plan, const struct settings *settings);
 void plan_release(struct plan *plan);

@@ -10,15 +10,15 @@
 
 struct session;
 
-/* Copied out of a slot before anything in it is looked at: its owner may write on. Only what request_copy() checked is in it. */
+/* Copied out of a slot before anything in it is looked at: its owner may write on. What is in it was checked. */
 struct request {
-    struct pinject_slot slot; /* state and owner are not of interest; text is what exec_size and cmdline_size say, NUL-terminated */
+    struct pinject_slot slot; /* but for state and owner; text is as long as its sizes say, then a NUL */
     char end;                 /* a NUL behind the text, whatever the text is */
 };
 
 /* 0, or -EINVAL: it makes no sense. */
 int request_copy(const struct session *session, const struct pinject_slot *from, struct request *ret);
-/* What the task waits for. Returns the answer, 0 or -errno, and *ret_arrival: to be completed and queued, or NULL: there is no news. */
+/* What the task waits for. Returns the answer, 0 or -errno, and *ret_arrival: to be finished; NULL: no news. */
 int request_begin(struct session *session, const struct request *request, struct arrival **ret_arrival);
 /* What can be done while the task runs on already; queues ARRIVAL. */
 void request_finish(struct session *session, const struct request *request, struct arrival *arrival);

@@ -134,8 +134,9 @@ static int create_segment_file(const uint64_t id[2], char *ret_path, size_t size
 }
 
 /*
- * Anybody who may write to the file may also cut it short, and then a touch of the segment is a SIGBUS. Zeros take its place: no
- * further requests come, the tasks that are known stay profiled. Static, since a signal handler has no other way to it.
+ * Anybody who may write to the file may also cut it short, and then a touch of the segment is a SIGBUS. Zeros take its
+ * place: no further requests come, the tasks that are known stay profiled. Static, since a signal handler has no other
+ * way to it.
  */
 static void *mapped;
 static struct sigaction others_action;
@@ -243,7 +244,8 @@ static int init_segment(struct session *session, const char *preload)
     return status < 0 ? status : fill_header(session, path, preload);
 }
 
-int session_init(struct session *session, const struct settings *settings, const struct plan *plan, const char *preload)
+int session_init(struct session *session, const struct settings *settings, const struct plan *plan,
+                 const char *preload)
 {
     memset(session, 0, sizeof(*session));
     session->settings = settings;

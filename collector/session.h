@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One run: the segment, the doors, the plan. Created before the command starts, shared by all threads of the collector. */
+/* One run: the segment, the doors, the plan. Created before the command starts, shared by the collector's threads. */
 #ifndef COLLECTOR_SESSION_H
 #define COLLECTOR_SESSION_H
 
@@ -42,11 +42,14 @@ struct session {
 };
 
 /*
- * Creates the segment (a file with an unguessable name in /dev/shm, else in TMPDIR, /tmp; mode 0600, as root 0600 too) and its header, the queue, and raises
- * RLIMIT_NOFILE of the collector to the hard limit (the command gets the old one back: session_restore_limits() in the child).
+ * Creates the segment (a file with an unguessable name in /dev/shm, else in TMPDIR, /tmp; mode 0600) and its header,
+ * the queue, and raises RLIMIT_NOFILE and RLIMIT_MEMLOCK of the collector to the hard limits (the command gets the old ones
+ * back: session_restore_limits() in the child). Catches SIGBUS of the segment until session_release(): one session at a
+ * time has that.
  * PRELOAD: absolute path of the object. 0 or -errno after report_error().
  */
-int session_init(struct session *session, const struct settings *settings, const struct plan *plan, const char *preload);
+int session_init(struct session *session, const struct settings *settings, const struct plan *plan,
+                 const char *preload);
 /* Context: the forked child before exec. */
 void session_restore_limits(const struct session *session);
 /* Starts / stops the door threads. Stopping answers what is waiting, sets closed, and joins. */

@@ -5,7 +5,7 @@
 
 static struct fake fake;
 
-/* A child that waits, does some work for each 'w' it is sent, calls exec in a second thread for 'x', and ends with the pipe. */
+/* A child that waits, does some work for each 'w' it is sent, calls exec for 'x', and ends with the pipe. */
 struct child {
     pid_t pid;
     int to, from;
