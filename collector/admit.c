@@ -125,6 +125,23 @@ static void set_comm(struct tasks *tasks, struct task *task, const struct arriva
     snprintf(task->comm, sizeof(task->comm), "%.15s", creator ? creator->comm : arrival->comm);
 }
 
+/* The task that ARRIVAL, of a task that has events, is about. */
+static struct task *find_of_image(struct tasks *tasks, const struct arrival *arrival)
+{
+    struct task *task = tasks_find(tasks, arrival->tid);
+    struct process *process = tasks_find_process(tasks, arrival->pid);
+    if (process && arrival->tid == arrival->pid) {
+        if (task)
+            tasks_drain(tasks, task);
+        else
+            tasks_drain_process(tasks, process); /* a thread may have become the process */
+        task = process->main ? process->main : process->leader;
+    }
+    if (task && task->live)
+        tasks_drain(tasks, task);
+    return task;
+}
+
 static void refused(struct tasks *tasks, const struct arrival *arrival)
 {
     char reason[160];
@@ -132,9 +149,10 @@ static void refused(struct tasks *tasks, const struct arrival *arrival)
     struct process *process = tasks_find_process(tasks, arrival->pid);
     if (arrival->result == -ESRCH && arrival->kind == PINJECT_PROCESS && process && process->leader) {
         /* The first message of an image that ended before it was read: its events were there all the time. */
-        tasks_image_arrived(tasks, process->leader, arrival);
+        tasks_image_arrived(tasks, find_of_image(tasks, arrival), arrival);
         return;
     }
+    unseen_arrived(&tasks->unseen, arrival->tid);
     if (arrival->result == -ESRCH)
         snprintf(reason, sizeof(reason), "%s that ended before its events were open", what);
     else
@@ -154,12 +172,11 @@ static void give_back(struct tasks *tasks, struct arrival *arrival)
 
 static void admit(struct tasks *tasks, struct arrival *arrival)
 {
-    unseen_arrived(&tasks->unseen, arrival->tid);
     if (!arrival->events) {
-        if (arrival->result != -EEXIST)
-            refused(tasks, arrival);
+        refused(tasks, arrival);
         return;
     }
+    unseen_arrived(&tasks->unseen, arrival->tid);
     struct task *same = tasks_find(tasks, arrival->tid);
     if (same) /* its end is about to be seen */
         tasks_task_ended(tasks, same, true);
@@ -222,27 +239,13 @@ static void waited(struct tasks *tasks, const struct arrival *arrival)
         process->deadline_ns = tasks->now_ns + WAITED_HOLD_NS;
 }
 
-/* The task that ARRIVAL, of a task that has events, is about. */
-static struct task *find_of_image(struct tasks *tasks, const struct arrival *arrival)
-{
-    struct task *task = tasks_find(tasks, arrival->tid);
-    struct process *process = tasks_find_process(tasks, arrival->pid);
-    if (process && arrival->tid == arrival->pid) {
-        if (task)
-            tasks_drain(tasks, task);
-        else
-            tasks_drain_process(tasks, process); /* a thread may have become the process */
-        task = process->main ? process->main : process->leader;
-    }
-    if (task && task->live)
-        tasks_drain(tasks, task);
-    return task;
-}
-
 /* Is the one known that ARRIVAL refers to? */
 static bool is_ready(const struct tasks *tasks, const struct arrival *arrival)
 {
     switch (arrival->kind) {
+    case PINJECT_PROCESS:
+        /* One that has ended may have had events before: refused(). */
+        return arrival->events || arrival->result != -ESRCH || tasks_find_process(tasks, arrival->pid);
     case PINJECT_FORK:
         return find_parent(tasks, arrival);
     case PINJECT_THREAD:

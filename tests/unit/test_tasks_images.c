@@ -131,6 +131,41 @@ static void test_armed(void **state)
     stage_free(&stage);
 }
 
+/* The door reads the first message of an image when that has ended: it takes it for a new process, which cannot be opened. */
+static void test_message_of_the_dead(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    stage_process(&stage, 100, 1, T, 9000);
+    struct arrival *message = stage_arrival(PINJECT_PROCESS, 101, 101, 100, T + 20);
+    message->result = -3;
+    message->exec = strdup("/bin/cc");
+    message->cmdline = strdup("cc");
+    message->cmdline_size = 3;
+    stage_arrive(&stage, message); /* before its process, even */
+    struct task *task = arm(&stage, 101, 100, T + 5);
+    assert_int_equal(task->image_count, 1);
+    struct task *other = arm(&stage, 102, 100, T + 5);
+    stage_comm(other, 102, 102, "cc", true, T + 10);
+    message = stage_arrival(PINJECT_PROCESS, 102, 102, 100, T + 20);
+    message->result = -3;
+    message->exec = strdup("/bin/cc");
+    stage_arrive(&stage, message);
+    assert_int_equal(other->image_count, 1);
+    assert_string_equal(other->images[0].comm, "cc");
+    assert_string_equal(other->images[0].program->exec, "/bin/cc");
+    assert_int_equal(stage.tasks->unseen.count, 0);
+    /* Nobody knows this one. */
+    message = stage_arrival(PINJECT_PROCESS, 103, 103, 100, T + 20);
+    message->result = -3;
+    stage_arrive(&stage, message);
+    assert_int_equal(stage.tasks->unseen.count, 0);
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->unseen.count, 1);
+    stage_free(&stage);
+}
+
 /* A child of vfork whose exec failed is no task; what it used is said. */
 static void test_armed_for_nothing(void **state)
 {
@@ -265,6 +300,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exec),         cmocka_unit_test(test_late_message),
         cmocka_unit_test(test_silent_program), cmocka_unit_test(test_armed),
+        cmocka_unit_test(test_message_of_the_dead),
         cmocka_unit_test(test_armed_for_nothing), cmocka_unit_test(test_exec_of_a_thread),
         cmocka_unit_test(test_not_followed), cmocka_unit_test(test_split),
         cmocka_unit_test(test_images_without_end),
