@@ -318,6 +318,7 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
     if (!task->end_ns)
         task->end_ns = tasks->now_ns;
     tasks_unlink(tasks, task);
+    process->ended_tasks++;
     process->clock_ns += task->startup_ns + (task->values ? tasks_clock(tasks, task->values) : 0);
     if (process->leader != task)
         put_done(tasks, task);

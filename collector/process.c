@@ -22,8 +22,8 @@ _Static_assert(sizeof(struct info_of_pidfd) == 64, "first version of struct pidf
 #define INFO_OF_PIDFD _IOWR(0xFF, 11, struct info_of_pidfd)
 #define INFO_EXIT (1u << 3)
 
-/* Plausible CPU time of an end: tearing an address space down. Beyond that something else is in the difference. */
-enum { EXIT_COST_NS = 50 * 1000 * 1000, EXIT_COST_SHARE = 5, CLOCK_SLACK_NS = 1000 * 1000 };
+/* Plausible CPU time of an end: tearing an address space down, and each thread's own. Beyond that something else is in the difference. */
+enum { EXIT_COST_NS = 50 * 1000 * 1000, EXIT_COST_SHARE = 5, TASK_EXIT_COST_NS = 100 * 1000, CLOCK_SLACK_NS = 1000 * 1000 };
 
 struct program *program_new(const char *exec, const char *cmdline, size_t cmdline_size)
 {
@@ -103,7 +103,7 @@ static bool is_plausible(const struct process *process, uint64_t own, uint64_t *
     if (!own || own + CLOCK_SLACK_NS < process->clock_ns)
         return false;
     uint64_t cost = own > process->clock_ns ? own - process->clock_ns : 0;
-    if (cost > EXIT_COST_NS + own / EXIT_COST_SHARE)
+    if (cost > EXIT_COST_NS + own / EXIT_COST_SHARE + process->ended_tasks * TASK_EXIT_COST_NS)
         return false;
     *ret_ns = cost;
     return true;

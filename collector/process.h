@@ -50,6 +50,7 @@ struct process {
     bool waited;                 /* its parent's wait was seen */
     bool status_known;
     int status;
+    uint64_t ended_tasks;
     uint64_t clock_ns;           /* CPU time of its ended tasks, as counted */
     uint64_t children_ns;        /* CPU time of the children it waited for, with theirs */
     uint64_t guessed_ns;         /* the same of ended children that it waited for unseen (inside libc: system, popen), if it did */

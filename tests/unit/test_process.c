@@ -28,6 +28,8 @@ static void test_exit_cost(void **state)
     check_cost(&(struct process){.clock_ns = 100 * MS, .rusage_ns = 50 * MS}, -1);
     /* More than an end can cost: something else was waited for. */
     check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 1000 * MS}, -1);
+    check_cost(&(struct process){.clock_ns = 1000 * MS, .rusage_ns = 1800 * MS}, -1);
+    check_cost(&(struct process){.clock_ns = 1000 * MS, .rusage_ns = 1800 * MS, .ended_tasks = 40000}, 800 * MS);
     check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .incomplete = true}, -1);
     check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .left = true}, -1);
     check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .strangers = true}, -1);
