@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The door threads: one per bell, pinned to the bell's CPU, so that the task that waits and the thread that answers it
- * do not meet over two caches. They take requests out of the segment's slots, open events, answer, and queue an arrival.
+ * do not meet over two caches. They take requests out of the segment's slots, open events, answer, queue an arrival.
  */
 #ifndef COLLECTOR_DOOR_H
 #define COLLECTOR_DOOR_H

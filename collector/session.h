@@ -43,8 +43,8 @@ struct session {
 
 /*
  * Creates the segment (a file with an unguessable name in /dev/shm, else in TMPDIR, /tmp; mode 0600) and its header,
- * the queue, and raises RLIMIT_NOFILE and RLIMIT_MEMLOCK of the collector to the hard limits (the command gets the old ones
- * back: session_restore_limits() in the child). Catches SIGBUS of the segment until session_release(): one session at a
+ * the queue, and raises RLIMIT_NOFILE and RLIMIT_MEMLOCK of the collector to the hard limits (session_restore_limits()
+ * in the child gives the command the old ones). Catches SIGBUS of the segment until session_release(): one session at a
  * time has that.
  * PRELOAD: absolute path of the object. 0 or -errno after report_error().
  */
