@@ -48,7 +48,8 @@ static const struct profile_module *rare_module(struct chain *chain, uint32_t *i
     return *index == LOOKUP_NONE ? NULL : store_module_at(chain->store, *index);
 }
 
-static void place_frame(struct chain *chain, const struct chain_place *place, enum mode mode, struct profile_frame *frame)
+static void place_frame(struct chain *chain, const struct chain_place *place, enum mode mode,
+                        struct profile_frame *frame)
 {
     const struct mapping *mapping = NULL;
     switch (mode) {
@@ -128,10 +129,11 @@ static uint64_t depth_limit(const struct record *sample)
 }
 
 /*
- * The first address behind a marker is where that part of the chain was left (by an interrupt or a system call): exact, no return
- * address. A frame pointer that was used for something else ends in 0: no address at all.
+ * The first address behind a marker is where that part of the chain was left (by an interrupt or a system call): exact,
+ * no return address. A frame pointer that was used for something else ends in 0: no address at all.
  */
-static int add_chain(struct chain *chain, const struct chain_place *place, const struct record *sample, bool leaf, bool *ret_user)
+static int add_chain(struct chain *chain, const struct chain_place *place, const struct record *sample, bool leaf,
+                     bool *ret_user)
 {
     enum mode mode = mode_of_sample(sample);
     bool exact = true;
@@ -145,7 +147,8 @@ static int add_chain(struct chain *chain, const struct chain_place *place, const
             exact |= take_marker(ip, &mode);
             continue;
         }
-        /* The sample's own address is the better one where they differ: hardware that samples precisely has the skid in the chain. */
+        /* The sample's own address is the better one where they differ: hardware that samples precisely has the skid in
+         * the chain. */
         if (addresses++ == 0 && leaf && sample->ip != 0)
             ip = sample->ip;
         if (ip != 0)
@@ -167,7 +170,8 @@ static int add_user_register(struct chain *chain, const struct chain_place *plac
     return add_frame(chain, place, MODE_USER, ip, false);
 }
 
-/* Whether the chain begins where the sample is; else (nothing recorded, or only of another part) the sample comes in front. */
+/* Whether the chain begins where the sample is; else (nothing recorded, or only of another part) the sample comes in
+ * front. */
 static bool chain_has_leaf(const struct record *sample)
 {
     enum mode mode = mode_of_sample(sample), own = mode;
@@ -203,7 +207,9 @@ static uint64_t hash_of(const struct chain_place *place, const struct record *sa
     hash = lookup_mix(hash, sample->ip);
     hash = lookup_mix(hash, (uint64_t)sample->misc << 16 | sample->attr->perf.sample_max_stack);
     if (sample->user_regs)
-        hash = lookup_mix(hash, lookup_hash_bytes(sample->user_regs, 8 * (size_t)__builtin_popcountll(sample->attr->perf.sample_regs_user)));
+        hash =
+            lookup_mix(hash, lookup_hash_bytes(sample->user_regs,
+                                               8 * (size_t)__builtin_popcountll(sample->attr->perf.sample_regs_user)));
     return sample->chain ? lookup_mix(hash, lookup_hash_bytes(sample->chain, 8 * sample->chain_count)) : hash;
 }
 

@@ -7,7 +7,8 @@
 #include "analyze/model/store.h"
 #include "analyze/read/record.h"
 
-/* For all files of one store. Most samples were seen before: they are found by the hash of their bytes, without resolving a frame. */
+/* For all files of one store. Most samples were seen before: they are found by the hash of their bytes, without
+ * resolving a frame. */
 struct chain {
     struct store *store;
     struct chain_known *known;   /* stacks by hash: the last one at each place */

@@ -54,7 +54,8 @@ static int choose_named(const struct loader *loader, const char *wanted, uint32_
     char list[400];
     list_sessions(loader, LOOKUP_NONE, list, sizeof(list));
     if (length == 0 || length >= ID_TEXT || wanted[strspn(wanted, "0123456789abcdefABCDEF")]) {
-        report_error("'%s' is no session; give the beginning of an id, one of: %s (sessions are never mixed)", wanted, list);
+        report_error("'%s' is no session; give the beginning of an id, one of: %s (sessions are never mixed)", wanted,
+                     list);
         return -EINVAL;
     }
     for (uint32_t i = 0; i < loader->session_count; i++) {
@@ -66,7 +67,8 @@ static int choose_named(const struct loader *loader, const char *wanted, uint32_
         }
     }
     if (matches != 1) {
-        report_error("%s session of these files begins with '%s'; there are: %s", matches ? "more than one" : "no", wanted, list);
+        report_error("%s session of these files begins with '%s'; there are: %s", matches ? "more than one" : "no",
+                     wanted, list);
         return -EINVAL;
     }
     *ret = found;
@@ -74,8 +76,8 @@ static int choose_named(const struct loader *loader, const char *wanted, uint32_
 }
 
 /*
- * The newest of pinject's own. perf's files, and ours that lost what tells their session (a copy that was cut off), come after them:
- * the time of a copy must not hide the profile that was asked for.
+ * The newest of pinject's own. perf's files, and ours that lost what tells their session (a copy that was cut off),
+ * come after them: the time of a copy must not hide the profile that was asked for.
  */
 static uint32_t newest(const struct loader *loader)
 {

@@ -8,7 +8,9 @@
 static const char *plain_name(struct store *store, const struct perf_event_attr *attr)
 {
     const struct event_name *known = events_find(attr->type, attr->config);
-    const char *side = attr->exclude_kernel && !attr->exclude_user ? ":u" : attr->exclude_user && !attr->exclude_kernel ? ":k" : "";
+    const char *side = attr->exclude_kernel && !attr->exclude_user   ? ":u"
+                       : attr->exclude_user && !attr->exclude_kernel ? ":k"
+                                                                     : "";
     char name[64];
     if (known)
         snprintf(name, sizeof(name), "%s%s", known->name, side);
@@ -41,11 +43,14 @@ uint32_t event_of_attr(struct store *store, const struct attr *attr)
     return event.name ? store_event(store, &event) : LOOKUP_NONE;
 }
 
-uint32_t event_of_count(struct store *store, const struct file *file, const struct pinject_item_count *count, const char *name)
+uint32_t event_of_count(struct store *store, const struct file *file, const struct pinject_item_count *count,
+                        const char *name)
 {
     if (count->event < file->attrs.count)
         return event_of_attr(store, &file->attrs.items[count->event]);
-    struct profile_event event = {.name = store_string(store, name), .type = UINT32_MAX, .nanoseconds = count->nanoseconds};
+    struct profile_event event = {.name = store_string(store, name),
+                                  .type = UINT32_MAX,
+                                  .nanoseconds = count->nanoseconds};
     if (!event.name)
         return LOOKUP_NONE;
     /* The same event may have an attribute in another file: one name is one row. */

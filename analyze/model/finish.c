@@ -145,7 +145,8 @@ static uint32_t *find_leader(const struct leaders *leaders, const struct profile
     return NULL;
 }
 
-/* One way through the tasks, in order of start: numbers of processes are used again, and a thread is of the one before it. */
+/* One way through the tasks, in order of start: numbers of processes are used again, and a thread is of the one before
+ * it. */
 static int sweep(struct profile *profile, struct leaders *leaders)
 {
     for (uint32_t i = 0; i < profile->task_count; i++) {
@@ -165,7 +166,8 @@ static int sweep(struct profile *profile, struct leaders *leaders)
     return 0;
 }
 
-/* A thread has the command line of its process. The second time is for threads whose leader is known from later on only. */
+/* A thread has the command line of its process. The second time is for threads whose leader is known from later on
+ * only. */
 static int inherit_from_leaders(struct profile *profile)
 {
     struct leaders leaders = {.tasks = calloc((size_t)profile->task_count + 1, sizeof(uint32_t))};
@@ -236,8 +238,8 @@ static int finish_files(struct loader *loader)
 static void finish_session(struct loader *loader)
 {
     struct profile_session *session = &loader->profile.session;
-    const char **texts[] = {&session->version, &session->event_reason, &session->hostname, &session->osrelease, &session->arch,
-                            &session->cpudesc};
+    const char **texts[] = {&session->version,   &session->event_reason, &session->hostname,
+                            &session->osrelease, &session->arch,         &session->cpudesc};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         if (!*texts[i])
             *texts[i] = "";

@@ -48,7 +48,8 @@ void profile_free(struct profile *profile)
 
 int loader_open(const struct input *input, struct file *file, struct problem *problem)
 {
-    return input->bytes ? file_open_memory(file, input->bytes, input->size, problem) : file_open(file, input->path, problem);
+    return input->bytes ? file_open_memory(file, input->bytes, input->size, problem)
+                        : file_open(file, input->path, problem);
 }
 
 static int find_session(struct loader *loader, const struct session_seen *seen, uint32_t *ret)
@@ -97,7 +98,9 @@ void loader_describe(const struct file *file, struct problem *ret)
 {
     ret->text[0] = '\0';
     if (file->missing)
-        problem_set(ret, 0, "is cut off: %" PRIu64 " bytes are missing at its end, and with them the names of what was recorded; the rest is read",
+        problem_set(ret, 0,
+                    "is cut off: %" PRIu64
+                    " bytes are missing at its end, and with them the names of what was recorded; the rest is read",
                     file->missing);
     else if (file->problem.text[0])
         problem_set(ret, 0, "%s", file->problem.text);
@@ -112,7 +115,8 @@ void loader_describe(const struct file *file, struct problem *ret)
     else if (file->broken)
         problem_set(ret, 0, "has %" PRIu64 " damaged records, which are left out", file->broken);
     else if (file->unknown_event)
-        problem_set(ret, 0, "has %" PRIu64 " samples of events that it does not describe, which are left out", file->unknown_event);
+        problem_set(ret, 0, "has %" PRIu64 " samples of events that it does not describe, which are left out",
+                    file->unknown_event);
 }
 
 int loader_take(struct loader *loader, struct input *input, struct file *file, bool talk)
@@ -142,7 +146,8 @@ static int compare_inputs(const void *left, const void *right)
     return strcmp(a->path, b->path);
 }
 
-static bool known_already(const struct loader *loader, const struct lookup *lookup, uint64_t hash, const struct input *input)
+static bool known_already(const struct loader *loader, const struct lookup *lookup, uint64_t hash,
+                          const struct input *input)
 {
     struct lookup_walk walk = lookup_start(lookup, hash);
     for (uint32_t i; (i = lookup_next(&walk)) != LOOKUP_NONE;)
@@ -226,7 +231,8 @@ static int load(struct loader *loader, const struct profile_options *options)
     return status < 0 ? status : profile_select_event(&loader->profile, options ? options->event : NULL);
 }
 
-static int load_inputs(const struct input *inputs, size_t count, const struct profile_options *options, struct profile **ret)
+static int load_inputs(const struct input *inputs, size_t count, const struct profile_options *options,
+                       struct profile **ret)
 {
     struct loader *loader = loader_new();
     int status = loader && count < LOOKUP_NONE ? 0 : -ENOMEM;

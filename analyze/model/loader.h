@@ -76,7 +76,7 @@ struct loader {
 /* task.c */
 struct task *task_new(struct loader *loader, uint32_t *ret_index);
 void task_free(struct task *task);
-/* The image NUMBER, made when it is not there (the last one stands for those that are too many). NULL without memory. */
+/* The image NUMBER, made when it is not there; the last one stands for those that are too many. NULL without memory. */
 struct task_image *task_image_at(struct task *task, uint32_t number);
 int task_add_count(struct task *task, const struct profile_count *count);
 int task_add_reading(struct task *task, const struct task_reading *reading);
@@ -87,7 +87,8 @@ int task_take_readings(struct task *task, uint32_t image);
 bool ours_session(const struct file *file, struct pinject_item_session *ret);
 bool ours_task(const struct file *file, struct pinject_item_task *ret);
 const char *ours_first_comm(const struct file *file);
-/* The task of FILE (*ret_task LOOKUP_NONE when it has no item of one), with images and counts; what it says of the session. 0 or -ENOMEM. */
+/* The task of FILE (*ret_task LOOKUP_NONE when it has no item of one), with images and counts; what it says of the
+ * session. 0 or -ENOMEM. */
 int ours_take(struct loader *loader, const struct file *file, uint32_t *ret_task);
 /* The strings of the SESSION item. */
 int ours_take_session(struct loader *loader, const struct file *file);
@@ -95,7 +96,8 @@ int ours_take_session(struct loader *loader, const struct file *file);
 /* event.c */
 /* The event of ATTR as the store knows it, or LOOKUP_NONE without memory. */
 uint32_t event_of_attr(struct store *store, const struct attr *attr);
-uint32_t event_of_count(struct store *store, const struct file *file, const struct pinject_item_count *count, const char *name);
+uint32_t event_of_count(struct store *store, const struct file *file, const struct pinject_item_count *count,
+                        const char *name);
 
 /* replay.c */
 /* A sample that was placed; the chain is in loader->chain. Only for the second pass. */

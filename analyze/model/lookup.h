@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hash table of numbers: it finds the indices of things that are kept elsewhere, in the order they were added. The caller compares.
+ * A hash table of numbers: it finds the indices of things that are kept elsewhere, in the order they were added. The
+ * caller compares.
  *
  *     struct lookup_walk walk = lookup_start(&table, hash);
  *     for (uint32_t i; (i = lookup_next(&walk)) != LOOKUP_NONE;)
@@ -97,7 +98,8 @@ static inline int lookup_grow(struct lookup *lookup)
 /* 0 or -ENOMEM. */
 static inline int lookup_add(struct lookup *lookup, uint64_t hash, uint32_t index)
 {
-    if (index >= UINT32_MAX - 1 || ((!lookup->places || lookup->used >= lookup->mask / 4 * 3) && lookup_grow(lookup) < 0))
+    if (index >= UINT32_MAX - 1 ||
+        ((!lookup->places || lookup->used >= lookup->mask / 4 * 3) && lookup_grow(lookup) < 0))
         return -ENOMEM;
     lookup_put(lookup, (uint32_t)hash, index + 1);
     return 0;

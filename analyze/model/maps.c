@@ -83,7 +83,8 @@ static void find_build_id(const struct replay *replay, struct profile_module *mo
     module->build_id_size = replay->file->features.build_ids[i].size;
 }
 
-/* Some just-in-time compilers map a memfd twice, to write and to execute; a program may be executed from one as well, and is a file. */
+/* Some just-in-time compilers map a memfd twice, to write and to execute; a program may be executed from one as well,
+ * and is a file. */
 static bool is_code_memory(const char *path, size_t size)
 {
     static const char *const names[] = {"jit", "JIT", "doublemapper"};
@@ -103,7 +104,8 @@ static bool is_generated(const char *path, size_t size)
 
 static int map_user(struct replay *replay, struct named_mapping *named)
 {
-    uint32_t index = replay->own != LOOKUP_NONE ? replay->threads[replay->own].process : threads_process(replay, (int32_t)named->pid);
+    uint32_t index = replay->own != LOOKUP_NONE ? replay->threads[replay->own].process
+                                                : threads_process(replay, (int32_t)named->pid);
     struct profile_module module = {.path = store_text(&replay->loader->store, named->path, named->path_size),
                                     .build_id = named->build_id, .build_id_size = named->build_id_size};
     if (index == LOOKUP_NONE || !module.path)
@@ -169,8 +171,10 @@ static int map_kernel(struct replay *replay, struct named_mapping *named)
     if (core && take_reference(replay, named) < 0)
         return -ENOMEM;
     if (!core) {
-        struct profile_module module = {.path = module_name(&replay->loader->store, named->path, named->path_size), .kernel = true,
-                                        .build_id = named->build_id, .build_id_size = named->build_id_size};
+        struct profile_module module = {.path = module_name(&replay->loader->store, named->path, named->path_size),
+                                        .kernel = true,
+                                        .build_id = named->build_id,
+                                        .build_id_size = named->build_id_size};
         if (!module.path)
             return -ENOMEM;
         if (module.build_id_size == 0)

@@ -50,14 +50,16 @@ static int shell_status(int status)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : -1;
 }
 
-/* The files of one task (--exec-split-results) are one task: an image begins at the moment where the one before ended. */
+/* The files of one task (--exec-split-results) are one task: an image begins at the moment where the one before ended.
+ */
 static struct task *find_or_make(struct loader *loader, const struct pinject_item_task *item, uint32_t *ret_index)
 {
     uint64_t key = lookup_mix((uint32_t)item->pid, (uint32_t)item->tid);
     struct lookup_walk walk = lookup_start(&loader->task_lookup, key);
     for (uint32_t i; (item->flags & PINJECT_TASK_SPLIT) && (i = lookup_next(&walk)) != LOOKUP_NONE;) {
         const struct task *task = loader->tasks[i];
-        if (task->split && task->shown.pid == item->pid && task->shown.tid == item->tid && task->shown.end_ns == item->start_ns) {
+        if (task->split && task->shown.pid == item->pid && task->shown.tid == item->tid &&
+            task->shown.end_ns == item->start_ns) {
             *ret_index = i;
             return loader->tasks[i];
         }
@@ -82,7 +84,8 @@ static void fill_task(struct profile_task *task, const struct pinject_item_task 
     task->end_ns = item->end_ns;
     task->ended = item->flags & PINJECT_TASK_ENDED;
     task->exit = item->flags & PINJECT_TASK_STATUS ? shell_status(item->status) : -1;
-    task->source = item->source <= PINJECT_SOURCE_ACCOUNTING ? (enum profile_task_source)item->source : PROFILE_SOURCE_UNKNOWN;
+    task->source =
+        item->source <= PINJECT_SOURCE_ACCOUNTING ? (enum profile_task_source)item->source : PROFILE_SOURCE_UNKNOWN;
     task->startup_ns += item->startup_ns;
     task->exit_cost = item->flags & PINJECT_TASK_EXIT_COST;
     task->exit_ns = task->exit_cost ? item->exit_ns : 0;
@@ -116,7 +119,8 @@ static int take_image(struct loader *loader, struct task *task, uint32_t before,
     return image->shown.comm && image->shown.exec && image->shown.cmdline ? 0 : -ENOMEM;
 }
 
-static int take_count(struct loader *loader, const struct file *file, struct task *task, uint32_t before, struct item *item)
+static int take_count(struct loader *loader, const struct file *file, struct task *task, uint32_t before,
+                      struct item *item)
 {
     struct pinject_item_count fixed;
     if (!item_count(item, &fixed))
@@ -207,7 +211,8 @@ static int take_note(struct loader *loader, struct item *item)
     return 0;
 }
 
-/* Of several files with coverage (the root's images) the one that knows the most is taken, with its list of the unseen. */
+/* Of several files with coverage (the root's images) the one that knows the most is taken, with its list of the unseen.
+ */
 static bool take_coverage(struct loader *loader, struct item *item)
 {
     struct profile_session *session = &loader->profile.session;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The profile: everything the input files say, in one place, independent of how it is shown. Built by profile_load() from
- * result files of pinject and from perf's own perf.data. Memory is bound by distinct stacks, tasks and modules, not by samples.
+ * The profile: everything the input files say, in one place, independent of how it is shown. Built by profile_load()
+ * from result files of pinject and from perf's own perf.data. Memory is bound by distinct stacks, tasks and modules,
+ * not by samples.
  *
- * All pointers belong to the profile and live until profile_free(). Strings are interned: equal strings are equal pointers.
- * Strings are as recorded: escape them (report_safe) before they reach a terminal.
+ * All pointers belong to the profile and live until profile_free(). Strings are interned: equal strings are equal
+ * pointers. Strings are as recorded: escape them (report_safe) before they reach a terminal.
  */
 #ifndef ANALYZE_MODEL_PROFILE_H
 #define ANALYZE_MODEL_PROFILE_H
@@ -33,7 +34,7 @@ struct profile_count {
     uint64_t value;        /* as the kernel counted */
     uint64_t enabled_ns;
     uint64_t running_ns;
-    uint64_t scaled;       /* value * enabled / running (an estimate when running < enabled); value when never running */
+    uint64_t scaled; /* value * enabled / running (an estimate when running < enabled); value when never running */
 };
 
 struct profile_image {
@@ -44,7 +45,13 @@ struct profile_image {
     uint32_t cmdline_count;
 };
 
-enum profile_task_source { PROFILE_SOURCE_UNKNOWN, PROFILE_SOURCE_PERF, PROFILE_SOURCE_NET, PROFILE_SOURCE_TIMER, PROFILE_SOURCE_ACCOUNTING };
+enum profile_task_source {
+    PROFILE_SOURCE_UNKNOWN,
+    PROFILE_SOURCE_PERF,
+    PROFILE_SOURCE_NET,
+    PROFILE_SOURCE_TIMER,
+    PROFILE_SOURCE_ACCOUNTING,
+};
 
 struct profile_task {
     int32_t pid, tid, ppid;      /* ppid -1: unknown */
@@ -73,23 +80,23 @@ struct profile_task {
 };
 
 struct profile_module {
-    const char *path;            /* as mapped: "/usr/lib/libc.so.6", "[vdso]", "//anon", "[kernel.kallsyms]", "[unknown]" */
+    const char *path; /* as mapped: "/usr/lib/libc.so.6", "[vdso]", "//anon", "[kernel.kallsyms]", "[unknown]" */
     const unsigned char *build_id;
     size_t build_id_size;        /* 0: unknown */
     bool kernel;
-    int32_t pid;                 /* memory without a file ("//anon", "[heap]": generated code) is a module per process; else 0 */
+    int32_t pid; /* memory without a file ("//anon", "[heap]": generated code) is a module per process; else 0 */
     uint32_t index;
 };
 
 /*
- * Where an instruction pointer points. Of a caller the chain has the return address, which may belong to the next line or even the
- * next function; the frame's offset is one less, inside of the call, so that every look-up by offset is right as it is. Whoever
- * shows the address as recorded (like perf script) adds `caller` to it.
+ * Where an instruction pointer points. Of a caller the chain has the return address, which may belong to the next line
+ * or even the next function; the frame's offset is one less, inside of the call, so that every look-up by offset is
+ * right as it is. Whoever shows the address as recorded (like perf script) adds `caller` to it.
  */
 struct profile_frame {
     const struct profile_module *module; /* NULL: no mapping known at that time */
-    uint64_t offset;             /* in the file (ip - start + pgoff); the address itself for the kernel, without a module, and
-                                    where module->pid is set. One less than that when caller */
+    uint64_t offset; /* in the file (ip - start + pgoff); the address itself for the kernel, without a module, and
+                        where module->pid is set. One less than that when caller */
     uint64_t ip;                 /* one address at which it was seen, as recorded */
     bool kernel;
     bool caller;                 /* a return address: 1 was subtracted */
@@ -172,21 +179,24 @@ struct profile {
 };
 
 struct profile_options {
-    const char *session;         /* --session: prefix of the id in hex, NULL: the newest. "all" is refused: sessions are never mixed */
+    /* --session: prefix of the id in hex, NULL: the newest. "all" is refused: sessions are never mixed. */
+    const char *session;
     const char *event;           /* --event: name of the shown event, NULL: the first sampled one */
     bool counts_only;            /* samples are not needed (tree, counts): chains may be skipped */
 };
 
 /*
- * Reads PATHS[COUNT]. A bad file is reported on stderr (name, reason) and skipped, counted in files_bad; when several sessions are among the
- * files the newest is taken and a note says so. 0, -ENOENT when no file could be read, -EINVAL for a wrong option (said), -ENOMEM.
+ * Reads PATHS[COUNT]. A bad file is reported on stderr (name, reason) and skipped, counted in files_bad; when several
+ * sessions are among the files the newest is taken and a note says so. 0, -ENOENT when no file could be read, -EINVAL
+ * for a wrong option (said), -ENOMEM.
  */
 int profile_load(const char *const *paths, size_t count, const struct profile_options *options, struct profile **ret);
 void profile_free(struct profile *profile);
 
 /*
- * Makes the event NAME (NULL: the first sampled one that has samples) the shown one: profile->event and the weight of every task.
- * 0, or -EINVAL after a message that names the events there are. profile_load() has called it with options->event.
+ * Makes the event NAME (NULL: the first sampled one that has samples) the shown one: profile->event and the weight of
+ * every task. 0, or -EINVAL after a message that names the events there are. profile_load() has called it with
+ * options->event.
  */
 int profile_select_event(struct profile *profile, const char *name);
 
@@ -207,7 +217,8 @@ struct profile_sample {
     uint32_t depth;
 };
 
-/* Reads the files again and calls EACH for every sample of the session, in time order within a task; EACH returns 0 to go on. Returns what EACH returned, or -errno. */
+/* Reads the files again and calls EACH for every sample of the session, in time order within a task; EACH returns 0 to
+ * go on. Returns what EACH returned, or -errno. */
 typedef int profile_each(void *context, const struct profile_sample *sample);
 int profile_samples(struct profile *profile, profile_each *each, void *context);
 

@@ -32,8 +32,8 @@ static int know_events(struct replay *replay)
 }
 
 /*
- * The store's event of ATTR. All are made known when the first is needed, in the order of the file; not before, since a pipe gives
- * the names after the attributes.
+ * The store's event of ATTR. All are made known when the first is needed, in the order of the file; not before, since a
+ * pipe gives the names after the attributes.
  */
 static uint32_t event_of(struct replay *replay, const struct attr *attr)
 {
@@ -79,7 +79,8 @@ static int take_sample(struct replay *replay, const struct record *sample)
         int status = chain_resolve(&loader->chain, &place, sample);
         return status < 0 ? status : replay->each(replay->context, thread->task, event, thread->comm, sample);
     }
-    struct profile_entry entry = {.task = thread->task, .event = event, .comm = thread->comm, .samples = 1, .weight = sample->period};
+    struct profile_entry entry = {
+        .task = thread->task, .event = event, .comm = thread->comm, .samples = 1, .weight = sample->period};
     entry.stack = loader->counts_only ? loader->chain.none : chain_stack(&loader->chain, &place, sample);
     if (entry.stack == LOOKUP_NONE)
         return -ENOMEM;
@@ -144,7 +145,9 @@ static int take_record(void *context, const struct record *record)
     switch (record->type) {
     case PERF_RECORD_SAMPLE: return take_sample(replay, record);
     case PERF_RECORD_MMAP:
-    case PERF_RECORD_MMAP2: return replay->loader->counts_only && !replay->each && replay->own != LOOKUP_NONE ? 0 : maps_take(replay, record);
+    case PERF_RECORD_MMAP2:
+        return replay->loader->counts_only && !replay->each && replay->own != LOOKUP_NONE ? 0
+                                                                                          : maps_take(replay, record);
     case PERF_RECORD_COMM: return threads_comm(replay, record);
     case PERF_RECORD_FORK: return threads_fork(replay, record_cursor(record));
     case PERF_RECORD_EXIT: return threads_exit(replay, record_cursor(record));
@@ -155,7 +158,8 @@ static int take_record(void *context, const struct record *record)
     }
 }
 
-/* Newer versions of perf write LOST_SAMPLES with what the event itself counted, beside the LOST records of the ring: one loss, told twice. */
+/* Newer versions of perf write LOST_SAMPLES with what the event itself counted, beside the LOST records of the ring:
+ * one loss, told twice. */
 static int count_lost(struct replay *replay)
 {
     for (uint32_t i = 0; i < replay->attr_count && !replay->each; i++) {
@@ -227,8 +231,14 @@ static void release(struct replay *replay)
 
 int replay_file(struct loader *loader, struct input *input, struct file *file, replay_each *each, void *context)
 {
-    struct replay replay = {.loader = loader, .input = input, .file = file, .each = each, .context = context, .own = LOOKUP_NONE,
-                            .last_thread = LOOKUP_NONE, .machine = machine_of(file->features.arch),
+    struct replay replay = {.loader = loader,
+                            .input = input,
+                            .file = file,
+                            .each = each,
+                            .context = context,
+                            .own = LOOKUP_NONE,
+                            .last_thread = LOOKUP_NONE,
+                            .machine = machine_of(file->features.arch),
                             .limits = {&loader->states, MOST_MAPPINGS}};
     int status = maps_start(&replay);
     if (status == 0)

@@ -97,11 +97,14 @@ static uint32_t first_behind(const struct mappings *mappings, uint64_t address)
 static int room_for_two(struct mappings *mappings)
 {
     int status = arena_room(&mappings->items, &mappings->capacity, mappings->count, sizeof(*mappings->items));
-    return status < 0 ? status : arena_room(&mappings->items, &mappings->capacity, mappings->count + 1, sizeof(*mappings->items));
+    return status < 0
+               ? status
+               : arena_room(&mappings->items, &mappings->capacity, mappings->count + 1, sizeof(*mappings->items));
 }
 
 /* Puts COUNT new items in the place of REMOVED ones at AT. */
-static void replace(struct mappings *mappings, uint32_t at, uint32_t removed, const struct mapping *fresh, uint32_t count)
+static void replace(struct mappings *mappings, uint32_t at, uint32_t removed, const struct mapping *fresh,
+                    uint32_t count)
 {
     struct mapping *items = mappings->items;
     memmove(items + at + count, items + at + removed, (mappings->count - at - removed) * sizeof(*items));

@@ -24,7 +24,8 @@ void store_release(struct store *store)
 /* Appends ITEM and makes it findable. */
 static uint32_t list_add(struct store_list *list, uint64_t hash, const void *item, size_t size)
 {
-    if (arena_room(&list->items, &list->capacity, list->count, size) < 0 || lookup_add(&list->lookup, hash, list->count) < 0)
+    if (arena_room(&list->items, &list->capacity, list->count, size) < 0 ||
+        lookup_add(&list->lookup, hash, list->count) < 0)
         return LOOKUP_NONE;
     memcpy((unsigned char *)list->items + list->count * size, item, size);
     return list->count++;
@@ -52,8 +53,9 @@ const char *store_string(struct store *store, const char *text)
 
 uint32_t store_module(struct store *store, const struct profile_module *wanted)
 {
-    uint64_t hash = lookup_mix((uintptr_t)wanted->path, lookup_hash_bytes(wanted->build_id_size ? wanted->build_id : (const void *)"",
-                                                                         wanted->build_id_size));
+    uint64_t hash = lookup_mix((uintptr_t)wanted->path,
+                               lookup_hash_bytes(wanted->build_id_size ? wanted->build_id : (const void *)"",
+                                                 wanted->build_id_size));
     hash = lookup_mix(hash, (uint32_t)wanted->pid);
     struct lookup_walk walk = lookup_start(&store->modules.lookup, hash);
     for (uint32_t i; (i = lookup_next(&walk)) != LOOKUP_NONE;) {
@@ -80,8 +82,8 @@ uint32_t store_frame(struct store *store, const struct profile_frame *wanted)
     const struct profile_frame *frames = store->frames.items;
     struct lookup_walk walk = lookup_start(&store->frames.lookup, hash);
     for (uint32_t i; (i = lookup_next(&walk)) != LOOKUP_NONE;)
-        if (frames[i].module == wanted->module && frames[i].offset == wanted->offset && frames[i].kernel == wanted->kernel &&
-            frames[i].caller == wanted->caller)
+        if (frames[i].module == wanted->module && frames[i].offset == wanted->offset &&
+            frames[i].kernel == wanted->kernel && frames[i].caller == wanted->caller)
             return i;
     struct profile_frame fresh = *wanted;
     fresh.index = store->frames.count;

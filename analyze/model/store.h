@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a profile is made of, each thing once: strings, modules, frames, stacks, events, entries. All are named by their index. */
+/* What a profile is made of, each thing once: strings, modules, frames, stacks, events, entries. All are named by their
+ * index. */
 #ifndef ANALYZE_MODEL_STORE_H
 #define ANALYZE_MODEL_STORE_H
 

@@ -97,8 +97,8 @@ static struct profile_count *find_count(struct task *task, uint32_t event, uint3
 }
 
 /*
- * The readings of an event on several CPUs are one count. Such events run less than they are enabled, because their task was on
- * another CPU: the time running is all the time there was.
+ * The readings of an event on several CPUs are one count. Such events run less than they are enabled, because their
+ * task was on another CPU: the time running is all the time there was.
  */
 int task_take_readings(struct task *task, uint32_t image)
 {

@@ -19,7 +19,8 @@ uint32_t threads_process(struct replay *replay, int32_t pid)
     for (uint32_t i; (i = lookup_next(&walk)) != LOOKUP_NONE;)
         if (replay->processes[i].pid == pid)
             return i;
-    if (arena_room(&replay->processes, &replay->process_capacity, replay->process_count, sizeof(*replay->processes)) < 0 ||
+    if (arena_room(&replay->processes, &replay->process_capacity, replay->process_count, sizeof(*replay->processes)) <
+            0 ||
         lookup_add(&replay->process_lookup, hash, replay->process_count) < 0)
         return LOOKUP_NONE;
     replay->processes[replay->process_count] = (struct process){.pid = pid, .exec = ""};
@@ -61,7 +62,8 @@ static uint32_t find_thread(const struct replay *replay, int32_t tid)
     return found;
 }
 
-/* TID anew: an earlier thread of that number, if any, is over. It keeps its place in the table, so that the table holds one per number. */
+/* TID anew: an earlier thread of that number, if any, is over. It keeps its place in the table, so that the table holds
+ * one per number. */
 static uint32_t make_thread(struct replay *replay, int32_t pid, int32_t tid, const char *comm)
 {
     struct thread fresh = {.pid = pid, .tid = tid, .comm = comm, .process = threads_process(replay, pid)};
@@ -102,7 +104,8 @@ uint32_t threads_get(struct replay *replay, int32_t pid, int32_t tid)
     /* -1 instead of the process: the kernel has begun to take the task apart. */
     if (index == LOOKUP_NONE || (replay->threads[index].pid != pid && pid >= 0)) {
         uint32_t leader = pid >= 0 && pid != tid ? find_thread(replay, pid) : LOOKUP_NONE;
-        index = make_thread(replay, pid, tid, leader == LOOKUP_NONE ? first_comm(replay, tid) : replay->threads[leader].comm);
+        index = make_thread(replay, pid, tid,
+                            leader == LOOKUP_NONE ? first_comm(replay, tid) : replay->threads[leader].comm);
     }
     replay->last_thread = index;
     return index;
@@ -130,13 +133,15 @@ static int share_space(struct replay *replay, int32_t pid, int32_t ppid)
     return 0;
 }
 
-static void fill_birth(struct replay *replay, const struct thread *thread, int32_t ppid, int32_t parent_tid, uint64_t time)
+static void fill_birth(struct replay *replay, const struct thread *thread, int32_t ppid, int32_t parent_tid,
+                       uint64_t time)
 {
     struct task *task = threads_task(replay, thread);
     if (!task)
         return;
     uint32_t leader = find_thread(replay, thread->pid);
-    fill_parents(&task->shown, leader == LOOKUP_NONE ? NULL : threads_task(replay, &replay->threads[leader]), ppid, parent_tid);
+    fill_parents(&task->shown, leader == LOOKUP_NONE ? NULL : threads_task(replay, &replay->threads[leader]), ppid,
+                 parent_tid);
     task->shown.start_ns = task->images[0].shown.start_ns = time;
     if (!task->images[0].shown.exec[0])
         task->images[0].shown.exec = replay->processes[thread->process].exec;
@@ -150,7 +155,8 @@ int threads_fork(struct replay *replay, struct cursor payload)
     if (payload.failed || replay->own != LOOKUP_NONE || tid < 0)
         return 0;
     uint32_t parent = find_thread(replay, parent_tid), known = find_thread(replay, tid);
-    /* perf looks at /proc after the events began: it may describe a thread before the record of its birth is read, or after. */
+    /* perf looks at /proc after the events began: it may describe a thread before the record of its birth is read, or
+     * after. */
     bool described = known != LOOKUP_NONE && replay->threads[known].pid == pid && replay->threads[known].described;
     if (known != LOOKUP_NONE && time == 0)
         return 0;
@@ -248,8 +254,12 @@ int threads_comm(struct replay *replay, const struct record *record)
 
 int threads_own(struct replay *replay, uint32_t index)
 {
-    const struct profile_task *shown = replay->each ? &replay->loader->profile.tasks[index] : &replay->loader->tasks[index]->shown;
-    struct thread own = {.pid = shown->pid, .tid = shown->tid, .task = index, .process = threads_process(replay, shown->pid)};
+    const struct profile_task *shown =
+        replay->each ? &replay->loader->profile.tasks[index] : &replay->loader->tasks[index]->shown;
+    struct thread own = {.pid = shown->pid,
+                         .tid = shown->tid,
+                         .task = index,
+                         .process = threads_process(replay, shown->pid)};
     if (own.process == LOOKUP_NONE || arena_room(&replay->threads, &replay->thread_capacity, 0, sizeof(own)) < 0)
         return -ENOMEM;
     const char *comm = ours_first_comm(replay->file);

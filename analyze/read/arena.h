@@ -24,8 +24,8 @@ void *arena_copy(struct arena *arena, const void *bytes, size_t size);
 char *arena_text(struct arena *arena, const char *text, size_t size);
 
 /*
- * Makes room for one more item behind COUNT of SIZE bytes each in *ITEMS of *CAPACITY. 0 or -ENOMEM. The growth policy of every
- * array here; plain memory, to be freed.
+ * Makes room for one more item behind COUNT of SIZE bytes each in *ITEMS of *CAPACITY. 0 or -ENOMEM. The growth policy
+ * of every array here; plain memory, to be freed.
  */
 int arena_room(void *items, uint32_t *capacity, uint32_t count, size_t size);
 

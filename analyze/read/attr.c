@@ -180,7 +180,8 @@ const struct attr *attr_of_id(const struct attr_list *list, uint64_t id)
     return attr || id ? attr : list->items;
 }
 
-const struct attr *attr_of_record(const struct attr_list *list, const unsigned char *raw, size_t size, uint32_t type, bool swap)
+const struct attr *attr_of_record(const struct attr_list *list, const unsigned char *raw, size_t size, uint32_t type,
+                                  bool swap)
 {
     if (list->count <= 1)
         return list->items;

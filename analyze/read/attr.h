@@ -48,6 +48,7 @@ const struct attr *attr_of_id(const struct attr_list *list, uint64_t id);
 struct attr *attr_with_id(const struct attr_list *list, uint64_t id);
 
 /* The event of a record of SIZE bytes with its header at RAW; NULL when it says none. */
-const struct attr *attr_of_record(const struct attr_list *list, const unsigned char *raw, size_t size, uint32_t type, bool swap);
+const struct attr *attr_of_record(const struct attr_list *list, const unsigned char *raw, size_t size, uint32_t type,
+                                  bool swap);
 
 #endif

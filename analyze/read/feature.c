@@ -15,7 +15,8 @@
 
 void features_init(struct features *features, struct arena *arena)
 {
-    *features = (struct features){.arena = arena, .hostname = "", .osrelease = "", .version = "", .arch = "", .cpudesc = ""};
+    *features =
+        (struct features){.arena = arena, .hostname = "", .osrelease = "", .version = "", .arch = "", .cpudesc = ""};
 }
 
 void features_release(struct features *features)
@@ -28,10 +29,10 @@ void features_release(struct features *features)
 const char *feature_name(uint32_t number)
 {
     static const char *const names[] = {
-        [1] = "TRACING_DATA", "BUILD_ID", "HOSTNAME", "OSRELEASE", "VERSION", "ARCH", "NRCPUS", "CPUDESC", "CPUID", "TOTAL_MEM",
-        "CMDLINE", "EVENT_DESC", "CPU_TOPOLOGY", "NUMA_TOPOLOGY", "BRANCH_STACK", "PMU_MAPPINGS", "GROUP_DESC", "AUXTRACE", "STAT",
-        "CACHE", "SAMPLE_TIME", "MEM_TOPOLOGY", "CLOCKID", "DIR_FORMAT", "BPF_PROG_INFO", "BPF_BTF", "COMPRESSED", "CPU_PMU_CAPS",
-        "CLOCK_DATA", "HYBRID_TOPOLOGY", "PMU_CAPS",
+        [1] = "TRACING_DATA", "BUILD_ID", "HOSTNAME", "OSRELEASE", "VERSION", "ARCH", "NRCPUS", "CPUDESC", "CPUID",
+        "TOTAL_MEM", "CMDLINE", "EVENT_DESC", "CPU_TOPOLOGY", "NUMA_TOPOLOGY", "BRANCH_STACK", "PMU_MAPPINGS",
+        "GROUP_DESC", "AUXTRACE", "STAT", "CACHE", "SAMPLE_TIME", "MEM_TOPOLOGY", "CLOCKID", "DIR_FORMAT",
+        "BPF_PROG_INFO", "BPF_BTF", "COMPRESSED", "CPU_PMU_CAPS", "CLOCK_DATA", "HYBRID_TOPOLOGY", "PMU_CAPS",
     };
     if (number == PINJECT_FEATURE)
         return "PINJECT";

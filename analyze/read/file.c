@@ -41,7 +41,8 @@ static struct perfdata_section take_section(struct cursor *cursor)
 static int read_ids(struct file *file, struct perfdata_section ids, struct problem *problem)
 {
     if (!inside(file, ids))
-        return problem_set(problem, -EBADMSG, "the ids of an event lie outside of the file (at byte %llu); it is cut off or damaged",
+        return problem_set(problem, -EBADMSG,
+                           "the ids of an event lie outside of the file (at byte %llu); it is cut off or damaged",
                            (unsigned long long)ids.offset);
     struct cursor cursor = cursor_at(file, ids.offset, ids.size);
     int status = 0;
@@ -61,7 +62,8 @@ static int read_attrs(struct file *file, const struct perfdata_header *header, s
 {
     uint64_t entry = header->attr_size;
     if (entry < PERF_ATTR_SIZE_VER0 + sizeof(struct perfdata_section) || entry > 4096)
-        return problem_set(problem, -EBADMSG, "its header gives the description of an event %llu bytes: damaged, or not a perf.data file",
+        return problem_set(problem, -EBADMSG,
+                           "its header gives the description of an event %llu bytes: damaged, or not a perf.data file",
                            (unsigned long long)entry);
     if (!inside(file, header->attrs))
         return problem_set(problem, -EBADMSG, "is cut off: its events should be at byte %llu, it has only %llu bytes",
@@ -82,7 +84,8 @@ static int read_features(struct file *file, const struct perfdata_header *header
     for (uint32_t number = 0; number < FEATURE_BITS; number++) {
         if (!(header->features[number / 64] >> (number % 64) & 1))
             continue;
-        struct cursor table = cursor_at(file, at + count++ * sizeof(struct perfdata_section), sizeof(struct perfdata_section));
+        struct cursor table =
+            cursor_at(file, at + count++ * sizeof(struct perfdata_section), sizeof(struct perfdata_section));
         struct perfdata_section section = take_section(&table);
         if (table.failed || !inside(file, section)) {
             file->features_lost = true;
@@ -134,8 +137,8 @@ static int take_header(struct file *file, struct perfdata_header *ret, struct pr
         for (size_t i = 0; i < 4; i++)
             ret->features[i] = ret->features[i] >> 32 | ret->features[i] << 32;
     if (cursor.failed)
-        return problem_set(problem, -EBADMSG, "its header is cut off: %llu bytes of %zu", (unsigned long long)file->source.size,
-                           sizeof(*ret));
+        return problem_set(problem, -EBADMSG, "its header is cut off: %llu bytes of %zu",
+                           (unsigned long long)file->source.size, sizeof(*ret));
     return 0;
 }
 
@@ -144,7 +147,8 @@ static int read_magic(struct file *file, struct problem *problem)
 {
     const unsigned char *bytes = source_at(&file->source, 0, 8);
     if (bytes && memcmp(bytes, OLD_MAGIC, 8) == 0)
-        return problem_set(problem, -EBADMSG, "is in perf's first file format (PERFFILE), which is not supported; record it anew");
+        return problem_set(problem, -EBADMSG,
+                           "is in perf's first file format (PERFFILE), which is not supported; record it anew");
     uint64_t magic = bytes ? bytes_u64(bytes, false) : 0;
     if (magic != PERFDATA_MAGIC && magic != bswap_64(PERFDATA_MAGIC))
         return problem_set(problem, -EBADMSG, "is not a perf.data file");
@@ -152,8 +156,8 @@ static int read_magic(struct file *file, struct problem *problem)
     struct cursor rest = cursor_at(file, 8, 8);
     uint64_t size = cursor_u64(&rest);
     if (rest.failed)
-        return problem_set(problem, -EBADMSG, "its header is cut off: %llu bytes of %zu", (unsigned long long)file->source.size,
-                           sizeof(struct perfdata_header));
+        return problem_set(problem, -EBADMSG, "its header is cut off: %llu bytes of %zu",
+                           (unsigned long long)file->source.size, sizeof(struct perfdata_header));
     if (size != 16 && size < sizeof(struct perfdata_header))
         return problem_set(problem, -EBADMSG, "its header claims to have %llu bytes: damaged, or not a perf.data file",
                            (unsigned long long)size);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One perf.data file: pinject's or perf's, of a disk or of a pipe, of either byte order, whole, growing or cut off. Every byte is
- * distrusted. Nothing here prints. One thread at a time for a struct file; different ones are independent.
+ * One perf.data file: pinject's or perf's, of a disk or of a pipe, of either byte order, whole, growing or cut off.
+ * Every byte is distrusted. Nothing here prints. One thread at a time for a struct file; different ones are
+ * independent.
  */
 #ifndef ANALYZE_READ_FILE_H
 #define ANALYZE_READ_FILE_H
@@ -39,8 +40,8 @@ struct file {
 };
 
 /*
- * Opens PATH and reads header, events and features (a pipe's have them among the records). 0, or -errno with the reason in PROBLEM.
- * On failure there is nothing to release.
+ * Opens PATH and reads header, events and features (a pipe's have them among the records). 0, or -errno with the reason
+ * in PROBLEM. On failure there is nothing to release.
  */
 int file_open(struct file *file, const char *path, struct problem *problem);
 /* The same of BYTES, which must live as long. */
@@ -51,8 +52,8 @@ void file_release(struct file *file);
 typedef int file_each(void *context, const struct record *record);
 
 /*
- * All records in the order of their times (those without a time: as they stand in the file); afterwards problem, unread, ... tell what was wrong.
- * At most LIMIT bytes of data are read. 0, what EACH returned, or -ENOMEM.
+ * All records in the order of their times (those without a time: as they stand in the file); afterwards problem,
+ * unread, ... tell what was wrong. At most LIMIT bytes of data are read. 0, what EACH returned, or -ENOMEM.
  */
 int file_records(struct file *file, uint64_t limit, file_each *each, void *context);
 

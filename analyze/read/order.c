@@ -72,8 +72,8 @@ static int deliver(struct order *order, uint64_t time, uint32_t most, order_take
     return compact(order, done);
 }
 
-int order_push(struct order *order, uint64_t time, const unsigned char *record, size_t size, bool stable, order_take *take,
-               void *context)
+int order_push(struct order *order, uint64_t time, const unsigned char *record, size_t size, bool stable,
+               order_take *take, void *context)
 {
     if (order->held > order->limit || order->count == UINT32_MAX / 4) {
         int status = deliver(order, UINT64_MAX, order->count / 2 + 1, take, context);

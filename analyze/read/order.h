@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Brings records into the order of their times. perf writes what it found in the rings of several CPUs one after the other, and
- * promises with FINISHED_ROUND that nothing older than the last but one round comes any more. Records are kept by address when
- * they stay where they are, else copied.
+ * Brings records into the order of their times. perf writes what it found in the rings of several CPUs one after the
+ * other, and promises with FINISHED_ROUND that nothing older than the last but one round comes any more. Records are
+ * kept by address when they stay where they are, else copied.
  */
 #ifndef ANALYZE_READ_ORDER_H
 #define ANALYZE_READ_ORDER_H
@@ -37,8 +37,8 @@ typedef int order_take(void *context, const unsigned char *record, size_t size);
 void order_init(struct order *order, size_t limit);
 void order_release(struct order *order);
 /* RECORD must live until it was delivered when STABLE. 0, -ENOMEM, or what TAKE returned. */
-int order_push(struct order *order, uint64_t time, const unsigned char *record, size_t size, bool stable, order_take *take,
-               void *context);
+int order_push(struct order *order, uint64_t time, const unsigned char *record, size_t size, bool stable,
+               order_take *take, void *context);
 /* PERF_RECORD_FINISHED_ROUND. */
 int order_round(struct order *order, order_take *take, void *context);
 /* Delivers everything that is left. */

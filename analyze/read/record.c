@@ -11,7 +11,9 @@
 #endif
 #define READ_LOST (1ull << 4) /* PERF_FORMAT_LOST, Linux 6.0 */
 
-#define TRAILER (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
+#define TRAILER                                                                                                        \
+    (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |                   \
+     PERF_SAMPLE_IDENTIFIER)
 
 static inline size_t trailer_size(const struct attr *attr)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bytes of one input file. Read by pread() into memory of our own, never mapped: a file that is truncated or rewritten while
- * we look at it can then give wrong bytes, which are distrusted anyway, but no SIGBUS. Small files are read at once.
+ * The bytes of one input file. Read by pread() into memory of our own, never mapped: a file that is truncated or
+ * rewritten while we look at it can then give wrong bytes, which are distrusted anyway, but no SIGBUS. Small files are
+ * read at once.
  */
 #ifndef ANALYZE_READ_SOURCE_H
 #define ANALYZE_READ_SOURCE_H
@@ -32,7 +33,8 @@ int source_open(struct source *source, const char *path, struct problem *problem
 void source_of_memory(struct source *source, const void *bytes, size_t size);
 void source_release(struct source *source);
 
-/* SIZE bytes at OFFSET, valid until the next call; NULL when the file has fewer, or cannot be read, or memory is short. */
+/* SIZE bytes at OFFSET, valid until the next call; NULL when the file has fewer, or cannot be read, or memory is short.
+ */
 const unsigned char *source_slow(struct source *source, uint64_t offset, size_t size);
 
 static inline const unsigned char *source_at(struct source *source, uint64_t offset, size_t size)

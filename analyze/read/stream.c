@@ -32,7 +32,8 @@ static int deliver(void *context, const unsigned char *raw, size_t size)
     struct stream *stream = context;
     struct file *file = stream->file;
     uint32_t type = bytes_u32(raw, file->swap);
-    const struct attr *attr = type < PERFDATA_RECORD_ATTR ? attr_of_record(&file->attrs, raw, size, type, file->swap) : NULL;
+    const struct attr *attr =
+        type < PERFDATA_RECORD_ATTR ? attr_of_record(&file->attrs, raw, size, type, file->swap) : NULL;
     struct record record;
     if (type == PERF_RECORD_SAMPLE && !attr) {
         file->unknown_event++;
@@ -81,10 +82,13 @@ static int take_description(struct file *file, const unsigned char *raw, size_t 
         /* A file of a disk has its events in the header; perf inject leaves the records in, too. */
         return file->pipe ? take_attr(file, payload) : 0;
     case PERFDATA_RECORD_EVENT_UPDATE: return take_update(file, payload);
-    case PERFDATA_RECORD_BUILD_ID: return feature_take_build_id(&file->features, payload, bytes_u16(raw + 4, file->swap));
+    case PERFDATA_RECORD_BUILD_ID:
+        return feature_take_build_id(&file->features, payload, bytes_u16(raw + 4, file->swap));
     case PERFDATA_RECORD_HEADER_FEATURE: {
         uint64_t number = cursor_u64(&payload);
-        return payload.failed || number >= FEATURE_BITS ? 0 : feature_take(&file->features, &file->attrs, (uint32_t)number, payload);
+        return payload.failed || number >= FEATURE_BITS
+                   ? 0
+                   : feature_take(&file->features, &file->attrs, (uint32_t)number, payload);
     }
     }
     return 0;
@@ -107,7 +111,8 @@ static int decompress(struct stream *stream, const unsigned char *raw, size_t si
     for (;;) {
         int status = unzstd_more(&stream->unzstd, &input, &left);
         if (status == -ENOTSUP)
-            problem_set(&file->problem, status, "its records are compressed (perf record -z), and this program was built without libzstd");
+            problem_set(&file->problem, status,
+                        "its records are compressed (perf record -z), and this program was built without libzstd");
         else if (status == -EBADMSG)
             problem_set(&file->problem, status, "a compressed record is damaged");
         if (status <= 0)
@@ -174,18 +179,21 @@ static int take_records(struct stream *stream, const unsigned char *bytes, size_
     return status;
 }
 
-/* The record at AT of LEFT bytes of data; NULL when there is no whole one, with the reason where it is not just the end. */
+/* The record at AT of LEFT bytes of data; NULL when there is no whole one, with the reason where it is not just the
+ * end. */
 static const unsigned char *record_at(struct file *file, uint64_t at, uint64_t left, size_t *ret_size)
 {
     size_t want = left < LARGEST_RECORD ? (size_t)left : LARGEST_RECORD;
     const unsigned char *raw = source_at(&file->source, at, want);
     if (!raw) {
-        problem_set(&file->problem, -EIO, "could not be read beyond byte %" PRIu64 ": it shrank, or the disk failed", at);
+        problem_set(&file->problem, -EIO, "could not be read beyond byte %" PRIu64 ": it shrank, or the disk failed",
+                    at);
         return NULL;
     }
     size_t size = bytes_u16(raw + 6, file->swap);
     if (size < RECORD_HEADER) {
-        problem_set(&file->problem, -EBADMSG, "is damaged at byte %" PRIu64 " (a record of %zu bytes): %" PRIu64 " bytes from there are not read",
+        problem_set(&file->problem, -EBADMSG,
+                    "is damaged at byte %" PRIu64 " (a record of %zu bytes): %" PRIu64 " bytes from there are not read",
                     at, size, left);
         return NULL;
     }

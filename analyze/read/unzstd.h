@@ -18,8 +18,9 @@ bool unzstd_available(void);
 void unzstd_release(struct unzstd *unzstd);
 
 /*
- * Decompresses some of *INPUT[*SIZE] and moves both on; call until nothing is left and nothing more comes out. New bytes are appended to
- * unzstd->bytes[filled]. 1: came further; 0: nothing more to get; -EBADMSG: damaged; -ENOMEM; -ENOTSUP: built without libzstd.
+ * Decompresses some of *INPUT[*SIZE] and moves both on; call until nothing is left and nothing more comes out. New
+ * bytes are appended to unzstd->bytes[filled]. 1: came further; 0: nothing more to get; -EBADMSG: damaged; -ENOMEM;
+ * -ENOTSUP: built without libzstd.
  */
 int unzstd_more(struct unzstd *unzstd, const unsigned char **input, size_t *size);
 /* Drops the first DONE bytes. */

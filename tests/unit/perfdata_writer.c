@@ -47,13 +47,18 @@ void writer_text(const struct writer *writer, struct buffer *to, const char *tex
     memcpy(buffer_extend(to, size), text, strlen(text));
 }
 
-struct perf_event_attr *writer_attr(struct writer *writer, uint32_t type, uint64_t config, uint64_t period, const char *name)
+struct perf_event_attr *writer_attr(struct writer *writer, uint32_t type, uint64_t config, uint64_t period,
+                                    const char *name)
 {
     unsigned i = writer->attr_count++;
     writer->names[i] = name;
     writer->ids[i] = FIRST_ID + i;
-    writer->attrs[i] = (struct perf_event_attr){.type = type, .config = config, .sample_period = period, .size = sizeof(writer->attrs[i]),
-                                                .sample_type = WRITER_SAMPLE, .sample_id_all = 1};
+    writer->attrs[i] = (struct perf_event_attr){.type = type,
+                                                .config = config,
+                                                .sample_period = period,
+                                                .size = sizeof(writer->attrs[i]),
+                                                .sample_type = WRITER_SAMPLE,
+                                                .sample_id_all = 1};
     return &writer->attrs[i];
 }
 
@@ -126,7 +131,8 @@ void writer_end(struct writer *writer)
     type = writer->swap ? bswap_32(type) : type;
     while ((data->size - writer->record) % 8)
         buffer_append(data, "", 1);
-    if (type < PERFDATA_RECORD_ATTR && type != PERF_RECORD_SAMPLE && writer->attr_count && writer->attrs[0].sample_id_all)
+    if (type < PERFDATA_RECORD_ATTR && type != PERF_RECORD_SAMPLE && writer->attr_count &&
+        writer->attrs[0].sample_id_all)
         put_trailer(writer);
     uint16_t size = (uint16_t)(data->size - writer->record);
     size = writer->swap ? bswap_16(size) : size;
@@ -194,7 +200,8 @@ void writer_exit(struct writer *writer)
     put_birth(writer, PERF_RECORD_EXIT, writer->pid, writer->tid);
 }
 
-void writer_sample(struct writer *writer, unsigned attr, uint16_t mode, uint64_t ip, uint64_t period, const uint64_t *chain, uint64_t count)
+void writer_sample(struct writer *writer, unsigned attr, uint16_t mode, uint64_t ip, uint64_t period,
+                   const uint64_t *chain, uint64_t count)
 {
     struct buffer *data = &writer->data;
     writer_begin(writer, PERF_RECORD_SAMPLE, mode);
@@ -231,7 +238,8 @@ void writer_build_id(struct writer *writer, const char *path, const unsigned cha
     memcpy(buffer_extend(to, text), path, strlen(path));
 }
 
-void writer_item(struct writer *writer, uint32_t type, const void *fixed, size_t size, const char *const *strings, unsigned count)
+void writer_item(struct writer *writer, uint32_t type, const void *fixed, size_t size, const char *const *strings,
+                 unsigned count)
 {
     struct buffer *to = &writer->features[PINJECT_FEATURE];
     size_t start = to->size;
@@ -246,28 +254,41 @@ void writer_item(struct writer *writer, uint32_t type, const void *fixed, size_t
 void writer_session(struct writer *writer, uint8_t id, uint64_t realtime)
 {
     const char *strings[] = {"0.1.0", "task-clock", "no hardware", "make", "-j2"};
-    struct pinject_item_session fixed = {.start_ns = 500, .start_realtime_ns = realtime, .flags = 15, .root = 10, .arguments = 2};
+    struct pinject_item_session fixed = {
+        .start_ns = 500, .start_realtime_ns = realtime, .flags = 15, .root = 10, .arguments = 2};
     memset(fixed.id, id, sizeof(fixed.id));
     writer_item(writer, PINJECT_ITEM_SESSION, &fixed, sizeof(fixed), strings, 5);
 }
 
 void writer_task(struct writer *writer, uint32_t flags, int status, uint64_t start, uint64_t end, uint64_t lost)
 {
-    struct pinject_item_task fixed = {.pid = (int32_t)writer->pid, .tid = (int32_t)writer->tid, .ppid = 1, .flags = flags, .source = PINJECT_SOURCE_PERF,
-                                      .status = status, .start_ns = start, .end_ns = end, .startup_ns = 11, .exit_ns = 22, .lost = lost};
+    struct pinject_item_task fixed = {.pid = (int32_t)writer->pid,
+                                      .tid = (int32_t)writer->tid,
+                                      .ppid = 1,
+                                      .flags = flags,
+                                      .source = PINJECT_SOURCE_PERF,
+                                      .status = status,
+                                      .start_ns = start,
+                                      .end_ns = end,
+                                      .startup_ns = 11,
+                                      .exit_ns = 22,
+                                      .lost = lost};
     writer_item(writer, PINJECT_ITEM_TASK, &fixed, sizeof(fixed), NULL, 0);
 }
 
-void writer_image(struct writer *writer, uint32_t number, uint64_t start, const char *comm, const char *exec, const char *argument)
+void writer_image(struct writer *writer, uint32_t number, uint64_t start, const char *comm, const char *exec,
+                  const char *argument)
 {
     const char *strings[] = {comm, exec, argument};
     struct pinject_item_image fixed = {.start_ns = start, .number = number, .arguments = argument ? 1 : 0};
     writer_item(writer, PINJECT_ITEM_IMAGE, &fixed, sizeof(fixed), strings, argument ? 3 : 2);
 }
 
-void writer_count(struct writer *writer, uint32_t attr, uint32_t image, uint64_t value, uint64_t enabled, uint64_t running, const char *name)
+void writer_count(struct writer *writer, uint32_t attr, uint32_t image, uint64_t value, uint64_t enabled,
+                  uint64_t running, const char *name)
 {
-    struct pinject_item_count fixed = {.value = value, .enabled_ns = enabled, .running_ns = running, .event = attr, .image = image};
+    struct pinject_item_count fixed = {
+        .value = value, .enabled_ns = enabled, .running_ns = running, .event = attr, .image = image};
     writer_item(writer, PINJECT_ITEM_COUNT, &fixed, sizeof(fixed), &name, 1);
 }
 

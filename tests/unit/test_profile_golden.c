@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* perf's own files, against what `perf script` reads out of them: golden ones, and one recorded now where perf is there. */
+/* perf's own files, against what `perf script` reads out of them: golden ones, and one recorded now where perf is
+ * there. */
 #include "check.h"
 
 #include <fcntl.h>
@@ -23,7 +24,8 @@ static int compare_sample(void *context, const struct profile_sample *sample)
     do
         assert_non_null(fgets(line, sizeof(line), expected->script));
     while (line[0] == '\n');
-    int fields = sscanf(line, " %31s %d/%d %llu.%llu: %llu %63[^ \n]", comm, &pid, &tid, &seconds, &nanoseconds, &period, event);
+    int fields =
+        sscanf(line, " %31s %d/%d %llu.%llu: %llu %63[^ \n]", comm, &pid, &tid, &seconds, &nanoseconds, &period, event);
     if (fields != 7)
         fail_msg("not understood: %s", line);
     event[strlen(event) - 1] = '\0';
@@ -146,13 +148,15 @@ static void test_live(void **state)
     char folder[] = "/tmp/pinject-golden-XXXXXX", command[1024], data[64];
     assert_non_null(mkdtemp(folder));
     snprintf(data, sizeof(data), "%s/perf.data", folder);
-    snprintf(command, sizeof(command),
-             "cp /bin/sh %s/work && perf record -q -F 2000 -e task-clock:u,page-faults:u -g -o %s %s/work -c "
-             "'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; (:); /bin/true; cat /proc/self/maps | grep -c vdso' >%s/out 2>&1 </dev/null",
-             folder, data, folder, folder);
+    snprintf(
+        command, sizeof(command),
+        "cp /bin/sh %s/work && perf record -q -F 2000 -e task-clock:u,page-faults:u -g -o %s %s/work -c "
+        "'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; (:); /bin/true; cat /proc/self/maps | grep -c vdso' >%s/out 2>&1 </dev/null",
+        folder, data, folder, folder);
     bool recorded = system(command) == 0;
     if (recorded) {
-        snprintf(command, sizeof(command), "perf script -i %s -F comm,pid,tid,time,period,event -G --ns 2>/dev/null </dev/null", data);
+        snprintf(command, sizeof(command),
+                 "perf script -i %s -F comm,pid,tid,time,period,event -G --ns 2>/dev/null </dev/null", data);
         FILE *script = popen(command, "r");
         struct profile *profile = NULL;
         const char *path = data;

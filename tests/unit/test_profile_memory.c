@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Each allocation of a load fails in turn: the result is an error or a whole profile, and nothing leaks (LeakSanitizer looks). */
+/* Each allocation of a load fails in turn: the result is an error or a whole profile, and nothing leaks (LeakSanitizer
+ * looks). */
 #include "check.h"
 
 #include <errno.h>
@@ -86,7 +87,8 @@ static void check_all(const char *const *paths, size_t count)
 static void test_no_memory(void **state)
 {
     (void)state;
-    static const char *const ours[] = {TEST_SEEDS "/ours.data", TEST_SEEDS "/ours-thread.data", TEST_SEEDS "/ours-split.data"};
+    static const char *const ours[] = {TEST_SEEDS "/ours.data", TEST_SEEDS "/ours-thread.data",
+                                       TEST_SEEDS "/ours-split.data"};
     static const char *const theirs[] = {TEST_DATA "/fp.data"}, *const piped[] = {TEST_DATA "/pipe.data"};
     check_all(ours, 3);
     check_all(theirs, 1);

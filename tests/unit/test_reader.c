@@ -107,7 +107,8 @@ static void test_kinds(void **state)
 }
 
 /* A copy with SIZE bytes of its own, so that a sanitizer sees the first byte read too far. */
-static int open_copy(const struct buffer *bytes, size_t size, struct file *file, void **ret_copy, struct problem *problem)
+static int open_copy(const struct buffer *bytes, size_t size, struct file *file, void **ret_copy,
+                     struct problem *problem)
 {
     *ret_copy = malloc(size ? size : 1);
     memcpy(*ret_copy, bytes->data, size);
@@ -361,8 +362,11 @@ static void test_all_fields(void **state)
         struct writer writer;
         struct record record;
         writer_init(&writer, swap, false);
-        struct attr attr = {.perf = {.sample_type = ((1u << 24) - 1), .branch_sample_type = PERF_SAMPLE_BRANCH_HW_INDEX | 1u << 19,
-                                     .sample_regs_user = 1u << 8 | 1, .sample_regs_intr = 1, .read_format = 0x1f}};
+        struct attr attr = {.perf = {.sample_type = ((1u << 24) - 1),
+                                     .branch_sample_type = PERF_SAMPLE_BRANCH_HW_INDEX | 1u << 19,
+                                     .sample_regs_user = 1u << 8 | 1,
+                                     .sample_regs_intr = 1,
+                                     .read_format = 0x1f}};
         put_full_sample(&writer);
         size_t size = writer.data.size;
         assert_int_equal(record_parse(&attr, writer.data.data, size, swap, &record), 0);
