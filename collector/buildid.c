@@ -135,7 +135,8 @@ bool buildid_of_file(int fd, struct buildid *ret)
     for (unsigned i = 0; i < layout.phnum; i += 16) {
         unsigned count = layout.phnum - i < 16 ? layout.phnum - i : 16;
         size_t size = (size_t)count * layout.phentsize;
-        if (layout.phoff > INT64_MAX / 2 || read_at(fd, bytes, size, layout.phoff + (uint64_t)i * layout.phentsize) < size)
+        if (layout.phoff > INT64_MAX / 2 ||
+            read_at(fd, bytes, size, layout.phoff + (uint64_t)i * layout.phentsize) < size)
             return false;
         struct cursor cursor = cursor_of(bytes, size);
         cursor.swap = layout.swap;
@@ -178,8 +179,8 @@ static bool vdso_id(struct buildids *buildids, struct buildid *ret)
         const ElfW(Ehdr) *header = (const void *)image;
         const ElfW(Phdr) *segments = (const void *)(image + header->e_phoff);
         for (unsigned i = 0; i < header->e_phnum; i++)
-            if (segments[i].p_type == PT_NOTE &&
-                buildid_of_notes(image + segments[i].p_offset, segments[i].p_filesz, false, segments[i].p_align, &buildids->vdso))
+            if (segments[i].p_type == PT_NOTE && buildid_of_notes(image + segments[i].p_offset, segments[i].p_filesz,
+                                                                  false, segments[i].p_align, &buildids->vdso))
                 break;
     }
     buildids->vdso_known = true;
@@ -189,13 +190,15 @@ static bool vdso_id(struct buildids *buildids, struct buildid *ret)
 
 static uint64_t hash_of(const struct result_module *module)
 {
-    uint64_t hash = 0xcbf29ce484222325u ^ module->ino ^ module->ino_generation << 24 ^ (uint64_t)module->maj << 32 ^ (uint64_t)module->min << 44;
+    uint64_t hash = 0xcbf29ce484222325u ^ module->ino ^ module->ino_generation << 24 ^ (uint64_t)module->maj << 32 ^
+                    (uint64_t)module->min << 44;
     for (const char *path = module->path; *path; path++)
         hash = (hash ^ (unsigned char)*path) * 0x100000001b3u;
     return hash;
 }
 
-/* Is the file of STAT the one that was mapped? File systems without a device of their own (overlay, btrfs) show another number there. */
+/* Is the file of STAT the one that was mapped? File systems without a device of their own (overlay, btrfs) show another
+ * number there. */
 static bool is_mapped_one(const struct entry *entry, const struct stat *stat)
 {
     bool same_device = major(stat->st_dev) == entry->maj && minor(stat->st_dev) == entry->min;

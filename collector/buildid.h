@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Build ids of the objects that tasks have mapped, by path: from the ELF file's notes, found by its program headers alone.
- * The files are hostile (any bytes, FIFOs, devices). Context: the event loop's thread only.
+ * Build ids of the objects that tasks have mapped, by path: from the ELF file's notes, found by its program headers
+ * alone. The files are hostile (any bytes, FIFOs, devices). Context: the event loop's thread only.
  */
 #ifndef COLLECTOR_BUILDID_H
 #define COLLECTOR_BUILDID_H
@@ -13,7 +13,7 @@
 #include "collector/result.h"
 
 struct buildid {
-    uint8_t size; /* 0: none */
+    uint8_t size;      /* 0: none */
     uint8_t bytes[20]; /* longer ones are cut, as perf does */
 };
 
@@ -22,8 +22,9 @@ struct buildids;
 struct buildids *buildids_new(void); /* NULL: no memory */
 void buildids_free(struct buildids *buildids);
 /*
- * The build id of the object that was mapped from MODULE's path when it was that inode. NOW_NS: any clock that goes on; what is known is
- * compared with the file again after a tenth of a second. False when there is none, or when another file lies there by now.
+ * The build id of the object that was mapped from MODULE's path when it was that inode. NOW_NS: any clock that goes on;
+ * what is known is compared with the file again after a tenth of a second. False when there is none, or when another
+ * file lies there by now.
  * "[vdso]" and "[kernel.kallsyms]" mean those of this machine.
  */
 bool buildids_find(struct buildids *buildids, const struct result_module *module, uint64_t now_ns, struct buildid *ret);

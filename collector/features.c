@@ -18,8 +18,9 @@ enum { ARGUMENTS_MAX = 4096 };
 
 enum { ATTR_ENTRY = sizeof(struct perf_event_attr) + sizeof(struct perfdata_section) };
 
-#define TRAILER_BITS                                                                                                     \
-    (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
+#define TRAILER_BITS                                                                                 \
+    (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | \
+     PERF_SAMPLE_IDENTIFIER)
 
 /* What struct build_id_event is to perf: its name follows. */
 struct buildid_event {
@@ -39,7 +40,8 @@ _Static_assert(sizeof(struct buildid_event) == 36, "perf.data: build_id_event");
 #endif
 
 /* The sample_id trailer of records that are not samples, in the kernel's order. */
-static void append_trailer(struct buffer *to, uint64_t sample_type, const int32_t task[2], uint64_t time_ns, uint64_t id)
+static void append_trailer(struct buffer *to, uint64_t sample_type, const int32_t task[2], uint64_t time_ns,
+                           uint64_t id)
 {
     if (sample_type & PERF_SAMPLE_TID)
         buffer_append(to, task, 8);
@@ -68,14 +70,16 @@ static void append_string(struct buffer *to, const char *text)
 static void prepare_attrs(struct features *features)
 {
     const struct plan *plan = features->session->plan;
-    /* perf wants the same trailer and the same read format of all events of a file, and perf script an address of each kind of event. */
+    /* perf wants the same trailer and the same read format of all events of a file, and perf script an address of each
+     * kind of event. */
     const uint64_t sample_type =
         plan->events[0].attr.sample_type | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
     for (unsigned i = 0; i < plan->count; i++) {
         struct perf_event_attr *attr = &features->attrs[i];
         *attr = plan->events[i].attr;
         attr->size = sizeof(*attr);
-        attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID | PERF_FORMAT_LOST;
+        attr->read_format =
+            PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID | PERF_FORMAT_LOST;
         attr->sample_id_all = 1;
         /* A sampling event's records are there as its attr says; the others have none but our READ records. */
         if (!plan->events[i].samples) {
@@ -119,7 +123,7 @@ static void end_part(struct features *features, unsigned bit, size_t start)
     buffer_align(&features->constant, 8);
 }
 
-static void prepare_constant(struct features *features)
+static void prepare_texts(struct features *features)
 {
     const struct machine *machine = &features->machine;
     struct buffer *to = &features->constant;
@@ -127,8 +131,12 @@ static void prepare_constant(struct features *features)
         unsigned bit;
         const char *text;
     } texts[] = {
-        {PERFDATA_HOSTNAME, machine->hostname}, {PERFDATA_OSRELEASE, machine->release}, {PERFDATA_VERSION, "pinject-" PINJECT_VERSION_STRING},
-        {PERFDATA_ARCH, machine->arch},         {PERFDATA_NRCPUS, NULL},                {PERFDATA_CPUDESC, machine->cpu},
+        {PERFDATA_HOSTNAME, machine->hostname},
+        {PERFDATA_OSRELEASE, machine->release},
+        {PERFDATA_VERSION, "pinject-" PINJECT_VERSION_STRING},
+        {PERFDATA_ARCH, machine->arch},
+        {PERFDATA_NRCPUS, NULL},
+        {PERFDATA_CPUDESC, machine->cpu},
         {PERFDATA_CPUID, machine->cpuid},
     };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -143,8 +151,13 @@ static void prepare_constant(struct features *features)
         }
         end_part(features, texts[i].bit, start);
     }
+}
+
+static void prepare_numbers(struct features *features)
+{
+    struct buffer *to = &features->constant;
     size_t start = to->size;
-    buffer_u64(to, machine->memory_kb);
+    buffer_u64(to, features->machine.memory_kb);
     end_part(features, PERFDATA_TOTAL_MEM, start);
     start = to->size;
     buffer_u32(to, features->argument_count);
@@ -173,9 +186,11 @@ int features_init(struct features *features, const struct session *session)
     prepare_attrs(features);
     prepare_names(features);
     prepare_arguments(features);
-    prepare_constant(features);
+    prepare_texts(features);
+    prepare_numbers(features);
     features->buildids = buildids_new();
-    if (!features->buildids || buffer_failed(&features->names) || buffer_failed(&features->constant) || buffer_failed(&features->arguments)) {
+    if (!features->buildids || buffer_failed(&features->names) || buffer_failed(&features->constant) ||
+        buffer_failed(&features->arguments)) {
         features_release(features);
         return -ENOMEM;
     }
@@ -195,8 +210,8 @@ void features_release(struct features *features)
 }
 
 /*
- * perf warns of a file whose events do not exclude the kernel and that does not say where the kernel lies. Where that is a secret, the upper half
- * of the addresses has to do.
+ * perf warns of a file whose events do not exclude the kernel and that does not say where the kernel lies. Where that
+ * is a secret, the upper half of the addresses has to do.
  */
 const struct buffer *features_kernel(struct features *features)
 {
@@ -215,7 +230,8 @@ const struct buffer *features_kernel(struct features *features)
     kernelmap_make(&map, &layout, &stamp, &features->kernel);
     kernelmap_release(&map);
     if (features->kernel.size == 0)
-        records_make_kernel(&layout, &stamp, UINT64_MAX / 2 + 1, UINT64_MAX / 2, 0, "[kernel.kallsyms]", &features->kernel);
+        records_make_kernel(&layout, &stamp, UINT64_MAX / 2 + 1, UINT64_MAX / 2, 0, "[kernel.kallsyms]",
+                            &features->kernel);
     return &features->kernel;
 }
 
@@ -260,7 +276,7 @@ void features_front(const struct features *features, const uint64_t ids[PLAN_EVE
     }
 }
 
-/* The counts that a file stands for: of one image with --exec-split-results, else of the whole task. NULL: not known. */
+/* The counts that a file stands for: of one image with --exec-split-results, else of the whole task. NULL: unknown. */
 static const struct attach_value *file_values(const struct result_task *task)
 {
     if (!(task->flags & PINJECT_TASK_SPLIT) || task->image_count != 1)
@@ -283,10 +299,12 @@ void features_reads(const struct features *features, const struct result_task *t
             continue;
         const uint64_t sample_type = features->attrs[i].sample_type;
         const int trailer = __builtin_popcountll(sample_type & TRAILER_BITS);
-        struct perf_event_header header = {.type = PERF_RECORD_READ, .size = (uint16_t)(sizeof(header) + (6 + trailer) * 8)};
+        struct perf_event_header header = {.type = PERF_RECORD_READ,
+                                           .size = (uint16_t)(sizeof(header) + (6 + trailer) * 8)};
         buffer_append(to, &header, sizeof(header));
         buffer_append(to, ids, sizeof(ids));
-        const uint64_t numbers[] = {values[i].value, values[i].enabled_ns, values[i].running_ns, task->ids[i], values[i].lost};
+        const uint64_t numbers[] = {values[i].value, values[i].enabled_ns, values[i].running_ns, task->ids[i],
+                                    values[i].lost};
         buffer_append(to, numbers, sizeof(numbers));
         append_trailer(to, sample_type, ids, task->end_ns, task->ids[i]);
     }
@@ -311,8 +329,9 @@ static void append_buildid(struct buffer *to, const char *path, uint16_t cpumode
     if (length >= 4096)
         return;
     size_t size = (sizeof(struct buildid_event) + length + 1 + 7) & ~(size_t)7;
-    struct buildid_event event = {
-        .header = {.misc = cpumode | PERF_RECORD_MISC_BUILD_ID_SIZE, .size = (uint16_t)size}, .pid = -1, .size = id->size};
+    struct buildid_event event = {.header = {.misc = cpumode | PERF_RECORD_MISC_BUILD_ID_SIZE, .size = (uint16_t)size},
+                                  .pid = -1,
+                                  .size = id->size};
     memcpy(event.bytes, id->bytes, id->size);
     unsigned char *at = buffer_extend(to, size);
     if (!at)
@@ -329,7 +348,8 @@ static bool is_listed(const struct result_task *task, unsigned index)
     return false;
 }
 
-static void collect_buildids(struct features *features, const struct result_task *task, uint64_t now_ns, struct buffer *to)
+static void collect_buildids(struct features *features, const struct result_task *task, uint64_t now_ns,
+                             struct buffer *to)
 {
     static const struct result_module kernel = {.path = "[kernel.kallsyms]"};
     struct buildid id = {0};
@@ -341,7 +361,8 @@ static void collect_buildids(struct features *features, const struct result_task
             append_buildid(to, task->modules[i].path, PERF_RECORD_MISC_USER, &id);
 }
 
-/* Most tasks have the same few sets of modules: what was collected for a set holds for a tenth of a second, as each build id does. */
+/* Most tasks have the same few sets of modules: what was collected for a set holds for a tenth of a second, as each
+ * build id does. */
 static const struct buffer *buildids_of(struct features *features, const struct result_task *task)
 {
     struct timespec now;
@@ -387,7 +408,8 @@ static void note_section(struct table *table, unsigned bit, uint64_t offset, uin
     table->sections[table->count++] = (struct perfdata_section){offset, size};
 }
 
-static void note_parts(const struct features *features, struct table *table, uint64_t offset, unsigned from, unsigned to)
+static void note_parts(const struct features *features, struct table *table, uint64_t offset, unsigned from,
+                       unsigned to)
 {
     for (unsigned i = 0; i < features->part_count; i++) {
         const struct features_part *part = &features->parts[i];
@@ -396,14 +418,16 @@ static void note_parts(const struct features *features, struct table *table, uin
     }
 }
 
-void features_sections(struct features *features, const struct result_task *task, const struct result_coverage *coverage, const char *note,
-                       uint64_t offset, struct buffer *to, uint64_t bits[4])
+void features_sections(struct features *features, const struct result_task *task,
+                       const struct result_coverage *coverage, const char *note, uint64_t offset, struct buffer *to,
+                       uint64_t bits[4])
 {
     struct table table = {.bits = bits};
     memset(bits, 0, 4 * sizeof(bits[0]));
     const struct buffer *buildids = buildids_of(features, task);
     const bool has_buildids = buildids->size > 0 && !buffer_failed(buildids);
-    /* The table stands before the sections: its size must be known first. EVENT_DESC, SAMPLE_TIME and our own come with the constant ones. */
+    /* The table stands before the sections: its size must be known first. EVENT_DESC, SAMPLE_TIME and our own come with
+     * the constant ones. */
     const size_t entries = features->part_count + 3 + has_buildids;
     const size_t start = to->size;
     buffer_extend(to, entries * sizeof(struct perfdata_section));
@@ -424,7 +448,8 @@ void features_sections(struct features *features, const struct result_task *task
     buffer_u64(to, task->last_sample_ns);
     note_parts(features, &table, constant, PERFDATA_EVENT_DESC, PINJECT_FEATURE);
     at = HERE;
-    items_append(features->session, &features->arguments, features->argument_count, features_events(features, task->ids), task, coverage, note, to);
+    items_append(features->session, &features->arguments, features->argument_count,
+                 features_events(features, task->ids), task, coverage, note, to);
     note_section(&table, PINJECT_FEATURE, at, HERE - at);
 #undef HERE
     if (!buffer_failed(to))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parts of a result file around its records: header and attrs in front, feature sections behind. What is the same in all
- * files of a session is built once. Context: the event loop's thread only.
+ * The parts of a result file around its records: header and attrs in front, feature sections behind. What is the same
+ * in all files of a session is built once. Context: the event loop's thread only.
  */
 #ifndef COLLECTOR_FEATURES_H
 #define COLLECTOR_FEATURES_H
@@ -23,7 +23,7 @@ struct features_part {
 };
 
 struct features_buildids {
-    uint64_t key;      /* of the set of modules */
+    uint64_t key; /* of the set of modules */
     uint64_t built_ns;
     struct buffer bytes;
 };
@@ -31,17 +31,17 @@ struct features_buildids {
 struct features {
     const struct session *session;
     struct machine machine;
-    size_t attrs_at;                    /* offset of the attrs: behind the ids */
-    size_t front;                       /* bytes before the data: room for all events of the plan */
+    size_t attrs_at;                           /* offset of the attrs: behind the ids */
+    size_t front;                              /* bytes before the data: room for all events of the plan */
     struct perf_event_attr attrs[PLAN_EVENTS]; /* as the files have them */
-    struct buffer constant;             /* sections that are the same in every file */
-    struct features_part parts[16];     /* of constant, in bit order */
+    struct buffer constant;                    /* sections that are the same in every file */
+    struct features_part parts[16];            /* of constant, in bit order */
     unsigned part_count;
-    struct buffer names;                /* EVENT_DESC's strings, one for each event */
+    struct buffer names; /* EVENT_DESC's strings, one for each event */
     size_t name_at[PLAN_EVENTS + 1];
-    struct buffer kernel;               /* record with the kernel's mapping */
+    struct buffer kernel; /* record with the kernel's mapping */
     bool kernel_known;
-    struct buffer arguments;            /* what the user typed, each with its NUL */
+    struct buffer arguments; /* what the user typed, each with its NUL */
     uint32_t argument_count;
     struct buildids *buildids;
     struct features_buildids sets[FEATURES_BUILDID_SETS];
@@ -60,7 +60,8 @@ void features_front(const struct features *features, const uint64_t ids[PLAN_EVE
 /* One READ record for each event's count. */
 void features_reads(const struct features *features, const struct result_task *task, struct buffer *to);
 /* The table of sections and the sections, to lie at OFFSET of the file; BITS: as in the header. */
-void features_sections(struct features *features, const struct result_task *task, const struct result_coverage *coverage, const char *note,
-                       uint64_t offset, struct buffer *to, uint64_t bits[4]);
+void features_sections(struct features *features, const struct result_task *task,
+                       const struct result_coverage *coverage, const char *note, uint64_t offset, struct buffer *to,
+                       uint64_t bits[4]);
 
 #endif

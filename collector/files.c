@@ -57,13 +57,17 @@ static int refuse_base(const struct files *files, int status)
     int folder = files->folder ? (int)files->folder : 1;
     const char *shown = files->folder ? base : ".";
     if (status == -EISDIR)
-        report_error("'%s' is a folder: result files need a name in it, like '-o %s%sout'", base, base, *prefix ? "/" : "");
+        report_error("'%s' is a folder: result files need a name in it, like '-o %s%sout'", base, base,
+                     *prefix ? "/" : "");
     else if (status == -ENAMETOOLONG)
         report_error("'%.60s...' is too long for the name of result files: shorten it (-o)", base);
     else if (status == -ENOENT)
-        report_error("cannot write result files '%s.*': there is no folder '%.*s': create it, or choose another with -o", base, folder, shown);
+        report_error(
+            "cannot write result files '%s.*': there is no folder '%.*s': create it, or choose another with -o", base,
+            folder, shown);
     else
-        report_error("cannot write result files '%s.*' in '%.*s': %s: choose another place with -o", base, folder, shown, strerror(-status));
+        report_error("cannot write result files '%s.*' in '%.*s': %s: choose another place with -o", base, folder,
+                     shown, strerror(-status));
     return status;
 }
 

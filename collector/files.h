@@ -10,10 +10,10 @@
 struct files_name; /* private: how often a name was given */
 
 struct files {
-    char *base;       /* as the user typed it */
-    size_t folder;    /* length of its folder's part, with the '/'; 0: none */
-    int directory;    /* descriptor of that folder: it may be renamed while we run, and the path is resolved once */
-    int reserve;      /* a descriptor that is given up when all others are in use */
+    char *base;    /* as the user typed it */
+    size_t folder; /* length of its folder's part, with the '/'; 0: none */
+    int directory; /* descriptor of that folder: it may be renamed while we run, and the path is resolved once */
+    int reserve;   /* a descriptor that is given up when all others are in use */
     struct files_name *names;
     size_t capacity, used;
 };
@@ -21,11 +21,13 @@ struct files {
 /* Checks BASE by creating and removing a file beside it. 0 or -errno after report_error(). */
 int files_init(struct files *files, const char *base);
 void files_release(struct files *files);
-/* A name that this session has not used yet: BASE.PID.TID, with EXEC (may be NULL) behind it, then ~1, ~2 ... The caller frees *ret. */
+/* A name that this session has not used yet: BASE.PID.TID, with EXEC (may be NULL) behind it, then ~1, ~2 ... The
+ * caller frees *ret. */
 int files_name(struct files *files, pid_t pid, pid_t tid, const char *exec, char **ret);
 /*
- * Creates PATH, which files_name() gave. A result file of ours that lies there is replaced (who has it open keeps it); anything else
- * (FIFO, symbolic link, another user's or another kind of file) is left alone: -EEXIST. *ret_fd, or -errno.
+ * Creates PATH, which files_name() gave. A result file of ours that lies there is replaced (who has it open keeps it);
+ * anything else (FIFO, symbolic link, another user's or another kind of file) is left alone: -EEXIST. *ret_fd, or
+ * -errno.
  */
 int files_create(struct files *files, const char *path, int *ret_fd);
 /* Opens PATH again for writing, if it still is the file DEV, INO. */

@@ -27,7 +27,8 @@ static bool is_hidden(const struct plan *plan, unsigned event)
     return plan->dummy && event == 0;
 }
 
-static void append_session(const struct session *session, const struct buffer *arguments, uint32_t count, struct buffer *to)
+static void append_session(const struct session *session, const struct buffer *arguments, uint32_t count,
+                           struct buffer *to)
 {
     const struct plan *plan = session->plan;
     const bool bare = session->settings->bare;
@@ -95,8 +96,8 @@ static void append_image(const struct result_image *image, unsigned number, stru
 }
 
 /* Those of one image, or of the whole task (UINT32_MAX). */
-static void append_counts(const struct plan *plan, uint64_t events, const struct result_task *task, const struct attach_value *values,
-                          uint32_t image, struct buffer *to)
+static void append_counts(const struct plan *plan, uint64_t events, const struct result_task *task,
+                          const struct attach_value *values, uint32_t image, struct buffer *to)
 {
     uint32_t index = 0;
     for (unsigned i = 0; i < plan->count; i++) {
@@ -150,7 +151,8 @@ static void append_note(const char *text, struct buffer *to)
 }
 
 void items_append(const struct session *session, const struct buffer *arguments, uint32_t count, uint64_t events,
-                  const struct result_task *task, const struct result_coverage *coverage, const char *note, struct buffer *to)
+                  const struct result_task *task, const struct result_coverage *coverage, const char *note,
+                  struct buffer *to)
 {
     const struct plan *plan = session->plan;
     const bool split = task->flags & PINJECT_TASK_SPLIT;

@@ -15,7 +15,8 @@
 #include "common/buffer.h"
 #include "common/report.h"
 
-/* The kernel copies a page in one go. A write of several may end between two of them (SIGKILL), so their header is written last. */
+/* The kernel copies a page in one go. A write of several may end between two of them (SIGKILL), so their header is
+ * written last. */
 enum { ONE_WRITE_MAX = 4096, SPARES = 16, SPARE_MAX = 65536, OPEN_MAX_FILES = 256, NAMES_TRIED = 16 };
 
 struct results {
@@ -24,20 +25,20 @@ struct results {
     struct features features;
     uint64_t written, bytes, failed;
     int error;
-    unsigned open;                /* files that are kept open between updates */
-    struct buffer spare[SPARES];  /* memory of finished results */
+    unsigned open;               /* files that are kept open between updates */
+    struct buffer spare[SPARES]; /* memory of finished results */
     unsigned spare_count;
 };
 
 struct result {
     struct results *results;
     char *path;
-    int fd;             /* -1: not open */
+    int fd; /* -1: not open */
     dev_t dev;
     ino_t ino;
-    uint64_t data_end;  /* of the data on disk; 0: nothing is on disk */
-    uint64_t size;      /* of the file */
-    int error;          /* the first of this file, 0: none */
+    uint64_t data_end;     /* of the data on disk; 0: nothing is on disk */
+    uint64_t size;         /* of the file */
+    int error;             /* the first of this file, 0: none */
     struct buffer pending; /* room for the file's front while nothing is on disk, then records */
 };
 
@@ -180,8 +181,8 @@ static void note_error(struct result *result, int status)
     if (results->error)
         return;
     results->error = status;
-    report_error("cannot write result file '%s': %s; %s (what cannot be written is missing in the files)", result->path, strerror(-status),
-                 way_out(-status));
+    report_error("cannot write result file '%s': %s; %s (what cannot be written is missing in the files)", result->path,
+                 strerror(-status), way_out(-status));
 }
 
 static void close_file(struct result *result)
@@ -227,7 +228,8 @@ static int open_file(struct result *result)
     return status;
 }
 
-static struct perfdata_header header_of(const struct result *result, const struct result_task *task, uint64_t data_end, const uint64_t *bits)
+static struct perfdata_header header_of(const struct result *result, const struct result_task *task, uint64_t data_end,
+                                        const uint64_t *bits)
 {
     const struct features *features = &result->results->features;
     struct perfdata_header header;
@@ -245,7 +247,8 @@ static int write_first(struct result *result)
     size_t size = result->pending.size;
     if (size <= ONE_WRITE_MAX)
         return buffer_pwrite(result->fd, bytes, size, 0);
-    int status = buffer_pwrite(result->fd, bytes + sizeof(struct perfdata_header), size - sizeof(struct perfdata_header), sizeof(struct perfdata_header));
+    int status = buffer_pwrite(result->fd, bytes + sizeof(struct perfdata_header),
+                               size - sizeof(struct perfdata_header), sizeof(struct perfdata_header));
     return status < 0 ? status : buffer_pwrite(result->fd, bytes, sizeof(struct perfdata_header), 0);
 }
 
@@ -270,7 +273,8 @@ static int reserve_room(struct result *result, uint64_t end)
 }
 
 /* A later version: see the order in result.h. PENDING holds records and sections. */
-static int write_update(struct result *result, const struct perfdata_header *plain, const struct perfdata_header *complete)
+static int write_update(struct result *result, const struct perfdata_header *plain,
+                        const struct perfdata_header *complete)
 {
     const struct buffer *pending = &result->pending;
     int status = reserve_room(result, result->data_end + pending->size);
@@ -302,7 +306,8 @@ static void append_something(struct buffer *to)
     buffer_append(to, &nothing, sizeof(nothing));
 }
 
-static int write_version(struct result *result, const struct result_task *task, const struct result_coverage *coverage, const char *note)
+static int write_version(struct result *result, const struct result_task *task, const struct result_coverage *coverage,
+                         const char *note)
 {
     struct features *features = &result->results->features;
     struct buffer *pending = &result->pending;
@@ -343,10 +348,12 @@ static void take_back(struct result *result)
 }
 
 /* Forgets the records that could not be written: the file ends where it ended, and says so. */
-static int write_without_records(struct result *result, const struct result_task *task, const struct result_coverage *coverage)
+static int write_without_records(struct result *result, const struct result_task *task,
+                                 const struct result_coverage *coverage)
 {
     char note[160];
-    snprintf(note, sizeof(note), "records are missing in this file, it could not be written: %s", strerror(-result->error));
+    snprintf(note, sizeof(note), "records are missing in this file, it could not be written: %s",
+             strerror(-result->error));
     buffer_clear(&result->pending);
     if (!result->data_end && begin_file(result) < 0)
         return -ENOMEM;
@@ -406,7 +413,8 @@ int result_finish(struct result *result, const struct result_task *task, const s
         features_reads(&result->results->features, task, &result->pending);
         status = flush(result, task, coverage);
     } else if (write_without_records(result, task, coverage) < 0) {
-        /* Once more, without the records that were lost: how the task ended and what it counted is worth more than they. */
+        /* Once more, without the records that were lost: how the task ended and what it counted is worth more than
+         * they. */
         take_back(result);
     }
     free_result(result);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One result file: a complete perf.data file for one task (or one image of it), readable at every moment while it grows.
- * Context: the event loop's thread only.
+ * One result file: a complete perf.data file for one task (or one image of it), readable at every moment while it
+ * grows. Context: the event loop's thread only.
  *
- * Order of writing an update: header without features, data and feature sections behind it, header with sizes and features;
- * so a reader, a killed collector or a full disk never meet a header that promises what is not there. The first version is written
- * without its header, which follows; in one write where it fits a page, as for most tasks that ended before their file was created. SIGXFSZ is ignored, so that a limit of the file size is an error like others.
+ * Order of writing an update: header without features, data and feature sections behind it, header with sizes and
+ * features; so a reader, a killed collector or a full disk never meet a header that promises what is not there. The
+ * first version is written without its header, which follows; in one write where all of it fits a page.
+ * SIGXFSZ is ignored, so that a limit of the file size is an error like others.
  */
 #ifndef COLLECTOR_RESULT_H
 #define COLLECTOR_RESULT_H
@@ -25,10 +26,10 @@ struct result;
 struct result_image {
     uint64_t start_ns;
     const char *comm;
-    const char *exec;             /* "" when unknown */
-    const char *cmdline;          /* arguments, each NUL-terminated */
+    const char *exec;    /* "" when unknown */
+    const char *cmdline; /* arguments, each NUL-terminated */
     size_t cmdline_size;
-    bool counted;                 /* values are known */
+    bool counted;                            /* values are known */
     struct attach_value values[PLAN_EVENTS]; /* of this image alone */
 };
 
@@ -42,14 +43,14 @@ struct result_module {
 /* A task as it stands now. Borrowed during the call. */
 struct result_task {
     pid_t pid, tid, ppid, parent_tid;
-    uint32_t flags;               /* enum pinject_task_flags */
-    uint32_t source;              /* enum pinject_task_source */
-    uint32_t kind;                /* enum pinject_kind */
+    uint32_t flags;  /* enum pinject_task_flags */
+    uint32_t source; /* enum pinject_task_source */
+    uint32_t kind;   /* enum pinject_kind */
     int status;
     uint64_t start_ns, end_ns, startup_ns, exit_ns, lost, samples;
     uint64_t first_sample_ns, last_sample_ns; /* 0: none */
     uint64_t ids[PLAN_EVENTS];
-    struct attach_value values[PLAN_EVENTS];  /* of the whole task */
+    struct attach_value values[PLAN_EVENTS]; /* of the whole task */
     const struct result_image *images;
     unsigned image_count;
     const struct result_module *modules;
@@ -72,24 +73,29 @@ struct result_coverage {
     unsigned unseen_count;
 };
 
-/* Checks that files can be created at BASE before the command starts: 0 or -errno after report_error(). Removes files BASE.PID.TID of nobody: older files are replaced only by name. */
+/* Checks that files can be created at BASE before the command starts: 0 or -errno after report_error(). Older files are
+ * replaced only by name, when a task gets it. */
 int results_new(struct session *session, struct results **ret);
 void results_free(struct results *results);
-uint64_t results_written(const struct results *results);  /* files */
+uint64_t results_written(const struct results *results); /* files */
 uint64_t results_bytes(const struct results *results);
-/* The first error of writing (disk full ...), 0: none; *ret_failed: files that are incomplete. Said once by report_error() when it happens. */
+/* The first error of writing (disk full ...), 0: none; *ret_failed: files that are incomplete. Said once by
+ * report_error() when it happens. */
 int results_error(const struct results *results, uint64_t *ret_failed);
 
 /*
- * Starts the file of a task: BASE.PID.TID, with EXEC (non-NULL: --exec-split-results) BASE.PID.TID.EXEC (made safe for a file name); when this session wrote that name
- * already (pid reuse) ~1, ~2 ... is added. Nothing is on disk before the first result_flush().
+ * Starts the file of a task: BASE.PID.TID, with EXEC (non-NULL: --exec-split-results) BASE.PID.TID.EXEC (made safe for
+ * a file name); when this session wrote that name already (pid reuse) ~1, ~2 ... is added. Nothing is on disk before
+ * the first result_flush().
  */
 int result_new(struct results *results, pid_t pid, pid_t tid, const char *exec, struct result **ret);
-/* Appends one record in file form (struct perf_event_header first, size a multiple of 8). In memory until it is flushed. */
+/* Appends one record in file form (struct perf_event_header first, size a multiple of 8). In memory until it is
+ * flushed. */
 int result_record(struct result *result, const void *record, size_t size);
 /* Bytes not yet on disk. */
 size_t result_pending(const struct result *result);
-/* Writes everything so far, with features as of TASK; the file is complete afterwards. COVERAGE may be NULL. 0 or -errno (counted, see results_error()). */
+/* Writes everything so far, with features as of TASK; the file is complete afterwards. COVERAGE may be NULL. 0 or
+ * -errno (counted, see results_error()). */
 int result_flush(struct result *result, const struct result_task *task, const struct result_coverage *coverage);
 /* Adds the counts as READ records, flushes and closes; frees RESULT always. */
 int result_finish(struct result *result, const struct result_task *task, const struct result_coverage *coverage);

@@ -77,7 +77,8 @@ static void append_events(struct buffer *to, const struct plan *plan, bool stat)
     }
 }
 
-static void print_tasks(const struct session *session, const struct collect_outcome *outcome, bool stat, struct buffer *line)
+static void print_tasks(const struct session *session, const struct collect_outcome *outcome, bool stat,
+                        struct buffer *line)
 {
     append_count(line, outcome->tasks, "task", "tasks");
     if (outcome->tasks > 1) {
@@ -148,7 +149,8 @@ static void print_unseen(const struct collect_outcome *outcome, bool all, struct
             append_time(line, sorted[i]->cpu_ns);
         }
         if (i == shown - 1 && outcome->unseen_count > shown)
-            buffer_printf(line, "; and %u more %s: panalyze tree", outcome->unseen_count - shown, outcome->unseen_count - shown == 1 ? "reason" : "reasons");
+            buffer_printf(line, "; and %u more %s: panalyze tree", outcome->unseen_count - shown,
+                          outcome->unseen_count - shown == 1 ? "reason" : "reasons");
         say(line);
     }
     free(sorted);
@@ -191,7 +193,8 @@ static void print_failed(const struct results *results)
     uint64_t failed;
     int error = results_error(results, &failed);
     if (error)
-        report_error("%" PRIu64 " %s not complete: %s", failed, failed == 1 ? "file is" : "files are", strerror(-error));
+        report_error("%" PRIu64 " %s not complete: %s", failed, failed == 1 ? "file is" : "files are",
+                     strerror(-error));
 }
 
 void summary_print(const struct session *session, const struct results *results, const struct collect_outcome *outcome,

@@ -8,7 +8,8 @@
 #include "collector/session.h"
 #include "collector/settings.h"
 
-/* What was seen, what was not, and what to type next, in a few lines. With settings->quiet only what went wrong with the files. */
+/* What was seen, what was not, and what to type next, in a few lines. With settings->quiet only what went wrong with
+ * the files. */
 void summary_print(const struct session *session, const struct results *results, const struct collect_outcome *outcome,
                    const struct settings *settings);
 

@@ -186,7 +186,8 @@ static void module_of(struct result_module *module, const char *path)
     struct stat status;
     snprintf(full, sizeof(paths[0]), "%s%s%s", path[0] == '/' ? "" : folder, path[0] == '/' ? "" : "/", path);
     assert_int_equal(stat(full, &status), 0);
-    *module = (struct result_module){.path = full, .maj = major(status.st_dev), .min = minor(status.st_dev), .ino = status.st_ino};
+    *module = (struct result_module){
+        .path = full, .maj = major(status.st_dev), .min = minor(status.st_dev), .ino = status.st_ino};
 }
 
 static void test_cache(void **state)
@@ -236,7 +237,9 @@ static void test_cache(void **state)
 static void test_no_files(void **state)
 {
     (void)state;
-    static const char *const paths[] = {"//anon", "", "[heap]", "[stack]", "[vsyscall]", "relative", "/memfd:jit (deleted)", "/dev/zero", "/dev/null", "/"};
+    static const char *const paths[] = {
+        "//anon",    "",          "[heap]", "[stack]", "[vsyscall]", "relative", "/memfd:jit (deleted)",
+        "/dev/zero", "/dev/null", "/"};
     struct buildids *buildids = buildids_new();
     struct buildid id;
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
@@ -277,7 +280,8 @@ static void test_this_machine(void **state)
     self[length] = '\0';
     struct stat status;
     assert_int_equal(stat(self, &status), 0);
-    module = (struct result_module){.path = self, .maj = major(status.st_dev), .min = minor(status.st_dev), .ino = status.st_ino};
+    module = (struct result_module){
+        .path = self, .maj = major(status.st_dev), .min = minor(status.st_dev), .ino = status.st_ino};
     snprintf(command, sizeof(command), "readelf -n '%s' 2>/dev/null | sed -n 's/.*Build ID: //p'", self);
     FILE *pipe = popen(command, "re");
     assert_non_null(pipe);
@@ -299,8 +303,9 @@ static void test_this_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classes),  cmocka_unit_test(test_hostile), cmocka_unit_test(test_notes), cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_no_files), cmocka_unit_test(test_many),    cmocka_unit_test(test_this_machine),
+        cmocka_unit_test(test_classes),      cmocka_unit_test(test_hostile),  cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_cache),        cmocka_unit_test(test_no_files), cmocka_unit_test(test_many),
+        cmocka_unit_test(test_this_machine),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

@@ -15,7 +15,8 @@ static void test_x86(void **state)
 {
     (void)state;
     struct machine machine;
-    machine_parse_cpuinfo("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC\nstepping\t: 1\n\n"
+    machine_parse_cpuinfo("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: "
+                          "AMD EPYC\nstepping\t: 1\n\n"
                           "processor\t: 1\nmodel name\t: another\n",
                           &machine);
     assert_string_equal(machine.cpu, "AMD EPYC");

@@ -16,7 +16,8 @@
 /* What perf shall read without a word, for each file here. */
 static void check_perf(const char *path, bool samples)
 {
-    static const char *const commands[] = {"report --stdio", "report --stdio -T", "script", "evlist -v", "buildid-list", "report --header-only"};
+    static const char *const commands[] = {"report --stdio", "report --stdio -T", "script",
+                                           "evlist -v",      "buildid-list",      "report --header-only"};
     char arguments[256];
     if (!kit_has_perf())
         return;
@@ -93,13 +94,20 @@ static void test_items(void **state)
     kit_new(&kit, KIT_SAMPLING);
     assert_int_equal(kit_start(&kit, "out"), 0);
     struct result_task task = kit_task(&kit, 77, 77);
-    struct result_image images[2] = {task.images[0], {.start_ns = 3, .comm = "b", .exec = "/b", .cmdline = "b\0cut", .cmdline_size = 5}};
+    struct result_image images[2] = {
+        task.images[0], {.start_ns = 3, .comm = "b", .exec = "/b", .cmdline = "b\0cut", .cmdline_size = 5}};
     images[0].counted = images[1].counted = true;
     images[1].values[1].value = 41;
     const char *notes[] = {"a note"};
     struct result_unseen unseen = {.reason = "static", .comm = "busybox", .count = 3, .cpu_ns = 12};
-    struct result_coverage coverage = {.cpu_ns = 100, .attributed_ns = 99, .tasks = 4, .files = 5, .collector_ns = 6, .complete = true,
-                                       .unseen = &unseen, .unseen_count = 1};
+    struct result_coverage coverage = {.cpu_ns = 100,
+                                       .attributed_ns = 99,
+                                       .tasks = 4,
+                                       .files = 5,
+                                       .collector_ns = 6,
+                                       .complete = true,
+                                       .unseen = &unseen,
+                                       .unseen_count = 1};
     task.images = images;
     task.image_count = 2;
     task.notes = notes;
@@ -302,7 +310,8 @@ static void test_many_tasks(void **state)
             if (round == 0)
                 assert_int_equal(result_new(kit.results, 77, (pid_t)i + 1, NULL, &results[i]), 0);
             kit_samples(&kit, results[i], &task, 2);
-            assert_int_equal(round < 2 ? result_flush(results[i], &task, NULL) : result_finish(results[i], &task, NULL), 0);
+            assert_int_equal(round < 2 ? result_flush(results[i], &task, NULL) : result_finish(results[i], &task, NULL),
+                             0);
         }
     }
     uint64_t bytes = 0;
@@ -322,8 +331,9 @@ static void test_many_tasks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_finished_task), cmocka_unit_test(test_items),         cmocka_unit_test(test_split),
-        cmocka_unit_test(test_grows),         cmocka_unit_test(test_refused_events), cmocka_unit_test(test_counting_only),
+        cmocka_unit_test(test_finished_task),  cmocka_unit_test(test_items),
+        cmocka_unit_test(test_split),          cmocka_unit_test(test_grows),
+        cmocka_unit_test(test_refused_events), cmocka_unit_test(test_counting_only),
         cmocka_unit_test(test_many_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

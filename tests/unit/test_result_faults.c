@@ -310,8 +310,8 @@ static int fill_disk(struct kit *kit)
         free(run(flush_quietly, result, &task, &status));
     }
     complete -= 100;
-    bool good = status == -ENOSPC && complete > 0 && kit_read("disk/out.77.77", &file) && file.records[PERF_RECORD_SAMPLE] == complete &&
-                kit_item(&file, PINJECT_ITEM_TASK, 0);
+    bool good = status == -ENOSPC && complete > 0 && kit_read("disk/out.77.77", &file) &&
+                file.records[PERF_RECORD_SAMPLE] == complete && kit_item(&file, PINJECT_ITEM_TASK, 0);
     kit_file_free(&file);
     free(run(finish_quietly, result, &task, &status));
     good = good && kit_read("disk/out.77.77", &file) && file.records[PERF_RECORD_SAMPLE] == complete;

@@ -39,9 +39,11 @@ static void test_names(void **state)
     expect_name(&files, "cc1", "./out.12.34.cc1~1");
     expect_name(&files, "/a\nb\033[2J\177", "./out.12.34.a_b_[2J_");
     expect_name(&files, "/ends/in/", "./out.12.34._ends_in_");
-    expect_name(&files, "/bin/0123456789012345678901234567890123456789", "./out.12.34.01234567890123456789012345678901234");
+    expect_name(&files, "/bin/0123456789012345678901234567890123456789",
+                "./out.12.34.01234567890123456789012345678901234");
     /* 34 letters and one of two bytes, which is left out whole. */
-    expect_name(&files, "/bin/0123456789012345678901234567890123\xc3\xa9", "./out.12.34.0123456789012345678901234567890123");
+    expect_name(&files, "/bin/0123456789012345678901234567890123\xc3\xa9",
+                "./out.12.34.0123456789012345678901234567890123");
     files_release(&files);
     kit_free(&kit);
 }
@@ -259,7 +261,8 @@ static void test_bases(void **state)
         {"folder/", -EISDIR, "'folder/' is a folder: result files need a name in it, like '-o folder/out'"},
         {"/", -EISDIR, "'-o /out'"},
         {"..", -EISDIR, "'-o ../out'"},
-        {"nothing/out", -ENOENT, "'nothing/out.*': there is no folder 'nothing/': create it, or choose another with -o"},
+        {"nothing/out", -ENOENT,
+         "'nothing/out.*': there is no folder 'nothing/': create it, or choose another with -o"},
         {"file/out", -ENOTDIR, "Not a directory"},
         {long_name, -ENAMETOOLONG, "is too long for the name of result files: shorten it (-o)"},
         {long_path, -ENAMETOOLONG, "is too long"},
@@ -295,7 +298,9 @@ static void test_unwritable(void **state)
     assert_int_equal(mkdir("locked", 0500), 0);
     char *errors = kit_stderr(try_base, &test);
     assert_int_equal(test.status, -EACCES);
-    assert_non_null(strstr(errors, "cannot write result files 'locked/out.*' in 'locked/': Permission denied: choose another place with -o"));
+    assert_non_null(strstr(
+        errors,
+        "cannot write result files 'locked/out.*' in 'locked/': Permission denied: choose another place with -o"));
     free(errors);
     kit_free(&kit);
 }
@@ -303,9 +308,15 @@ static void test_unwritable(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),         cmocka_unit_test(test_many_names),         cmocka_unit_test(test_replaces_own),
-        cmocka_unit_test(test_leaves_others), cmocka_unit_test(test_leaves_other_users), cmocka_unit_test(test_no_descriptors),
-        cmocka_unit_test(test_moved_away),    cmocka_unit_test(test_bases),              cmocka_unit_test(test_unwritable),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_many_names),
+        cmocka_unit_test(test_replaces_own),
+        cmocka_unit_test(test_leaves_others),
+        cmocka_unit_test(test_leaves_other_users),
+        cmocka_unit_test(test_no_descriptors),
+        cmocka_unit_test(test_moved_away),
+        cmocka_unit_test(test_bases),
+        cmocka_unit_test(test_unwritable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

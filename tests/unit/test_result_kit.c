@@ -204,13 +204,13 @@ void kit_samples(const struct kit *kit, struct result *result, struct result_tas
     }
 }
 
-#define CHECK(condition)                                                                                                 \
-    do {                                                                                                                 \
-        if (!(condition)) {                                                                                              \
-            print_message("%s: not so: %s\n", path, #condition);                                                         \
-            kit_file_free(ret);                                                                                          \
-            return false;                                                                                                \
-        }                                                                                                                \
+#define CHECK(condition)                                         \
+    do {                                                         \
+        if (!(condition)) {                                      \
+            print_message("%s: not so: %s\n", path, #condition); \
+            kit_file_free(ret);                                  \
+            return false;                                        \
+        }                                                        \
     } while (0)
 
 static bool fits(const struct kit_file *file, struct perfdata_section section)
@@ -232,7 +232,8 @@ static bool read_attrs(const char *path, struct kit_file *ret)
         const unsigned char *at = ret->bytes + header->attrs.offset + i * header->attr_size;
         memcpy(&attr, at, sizeof(attr));
         memcpy(&ids, at + sizeof(attr), sizeof(ids));
-        CHECK(attr.size == sizeof(attr) && attr.sample_id_all && (attr.sample_type & trailer) == trailer && attr.use_clockid);
+        CHECK(attr.size == sizeof(attr) && attr.sample_id_all && (attr.sample_type & trailer) == trailer &&
+              attr.use_clockid);
         CHECK(fits(ret, ids) && ids.size <= 8);
         ret->sample_type[i] = attr.sample_type;
         memcpy(&ret->ids[i], ret->bytes + ids.offset, ids.size);
@@ -328,10 +329,12 @@ static char *read_text(const char *path)
 
 char *kit_perf(const char *arguments)
 {
-    static const char *const alarming[] = {"WARNING",      "Warning",  "incompatible", "ncomplete", "nvalid",   "nmatching", "not present",
-                                           "unrecognized", "ailed to", "nhandled",     "kipping",   "terminated", "orrupt"};
+    static const char *const alarming[] = {"WARNING",   "Warning",     "incompatible", "ncomplete", "nvalid",
+                                           "nmatching", "not present", "unrecognized", "ailed to",  "nhandled",
+                                           "kipping",   "terminated",  "orrupt"};
     char command[4096];
-    snprintf(command, sizeof(command), "LC_ALL=C HOME=%s perf %s </dev/null >perf.stdout 2>perf.stderr", "/nonexistent", arguments);
+    snprintf(command, sizeof(command), "LC_ALL=C HOME=%s perf %s </dev/null >perf.stdout 2>perf.stderr", "/nonexistent",
+             arguments);
     int status = system(command);
     char *output = read_text("perf.stdout"), *errors = read_text("perf.stderr");
     bool good = status == 0;

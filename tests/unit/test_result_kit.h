@@ -11,7 +11,7 @@
 #include "common/perfdata.h"
 
 struct kit {
-    char folder[64];        /* a fresh one, and the working directory */
+    char folder[64]; /* a fresh one, and the working directory */
     struct settings settings;
     struct plan plan;
     struct session session;
@@ -20,7 +20,8 @@ struct kit {
 
 enum kit_mode { KIT_SAMPLING, KIT_STAT };
 
-/* The plan has task-clock (sampling) and the counters page-faults, context-switches; with KIT_STAT a dummy and three counters. */
+/* The plan has task-clock (sampling) and the counters page-faults, context-switches; with KIT_STAT a dummy and three
+ * counters. */
 void kit_new(struct kit *kit, enum kit_mode mode);
 /* Starts the session's results with BASE. */
 int kit_start(struct kit *kit, const char *base);
@@ -56,7 +57,8 @@ void kit_file_free(struct kit_file *file);
 const void *kit_item(const struct kit_file *file, uint32_t type, unsigned index);
 
 bool kit_has_perf(void);
-/* Runs perf with ARGUMENTS (for a shell); its output, to be freed. Fails the test unless its status is 0 and it says nothing alarming. */
+/* Runs perf with ARGUMENTS (for a shell); its output, to be freed. Fails the test unless its status is 0 and it says
+ * nothing alarming. */
 char *kit_perf(const char *arguments);
 /* Standard error of CALL(ARGUMENT), to be freed. */
 char *kit_stderr(void (*call)(void *), void *argument);

@@ -46,8 +46,15 @@ static void set_up(struct scene *scene, enum kit_mode mode, const char *base)
     memset(scene, 0, sizeof(*scene));
     kit_new(&scene->kit, mode);
     assert_int_equal(kit_start(&scene->kit, base), 0);
-    scene->outcome = (struct collect_outcome){.tasks = 42, .processes = 40, .threads = 2, .active_max = 4, .samples = 1234, .lost = 0,
-                                              .cpu_ns = 9520000000, .attributed_ns = 9500000000, .collector_ns = 310000000};
+    scene->outcome = (struct collect_outcome){.tasks = 42,
+                                              .processes = 40,
+                                              .threads = 2,
+                                              .active_max = 4,
+                                              .samples = 1234,
+                                              .lost = 0,
+                                              .cpu_ns = 9520000000,
+                                              .attributed_ns = 9500000000,
+                                              .collector_ns = 310000000};
 }
 
 /* The last line has the size of the files: it is compared up to there. */
@@ -67,11 +74,13 @@ static void test_run(void **state)
     (void)state;
     struct scene scene;
     set_up(&scene, KIT_SAMPLING, "out");
-    expect(&scene, "pinject-run: 42 tasks (40 processes, 2 further threads, at most 4 at once), 1234 samples of task-clock, 0 lost\n"
+    expect(&scene, "pinject-run: 42 tasks (40 processes, 2 further threads, at most 4 at once), 1234 samples of "
+                   "task-clock, 0 lost\n"
                    "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %); 310.0 ms more by pinject itself\n");
     write_files(&scene.kit, 2);
     expect_last(&scene, "pinject-run: 2 files out.* (", " kB); next: panalyze out.* --aggregate\n");
-    scene.outcome = (struct collect_outcome){.tasks = 1, .processes = 1, .active_max = 1, .samples = 1, .attributed_ns = 200000};
+    scene.outcome =
+        (struct collect_outcome){.tasks = 1, .processes = 1, .active_max = 1, .samples = 1, .attributed_ns = 200000};
     scene.outcome.alive = 1;
     char *text = kit_stderr(print, &scene);
     assert_non_null(strstr(text, "pinject-run: 1 task, 1 sample of task-clock, 0 lost\n"
@@ -98,10 +107,11 @@ static void test_unseen(void **state)
     scene.outcome.unseen_count = 4;
     scene.outcome.counted_only = 5;
     char *text = kit_stderr(print, &scene);
-    assert_non_null(strstr(text, "pinject-run: not seen: 1 x setuid program: su\\033[2J, CPU time 2.0 ms\n"
-                                 "pinject-run: not seen: 7 x refused\n"
-                                 "pinject-run: not seen: 3 x static program: busybox; and 1 more reason: panalyze tree\n"
-                                 "pinject-run: 5 tasks were counted but not sampled: "));
+    assert_non_null(strstr(text,
+                           "pinject-run: not seen: 1 x setuid program: su\\033[2J, CPU time 2.0 ms\n"
+                           "pinject-run: not seen: 7 x refused\n"
+                           "pinject-run: not seen: 3 x static program: busybox; and 1 more reason: panalyze tree\n"
+                           "pinject-run: 5 tasks were counted but not sampled: "));
     free(text);
     kit_free(&scene.kit);
 }
@@ -123,7 +133,8 @@ static void test_counting(void **state)
 static void test_quoting(void **state)
 {
     (void)state;
-    static const char *const bases[] = {"out", "my out", "-x", "it's", "a;b", "~x", "$HOME", "*", "r\303\251sum\303\251"};
+    static const char *const bases[] = {
+        "out", "my out", "-x", "it's", "a;b", "~x", "$HOME", "*", "r\303\251sum\303\251"};
     for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++) {
         struct scene scene;
         set_up(&scene, KIT_SAMPLING, bases[i]);
@@ -134,8 +145,9 @@ static void test_quoting(void **state)
         line += strlen("next: panalyze ");
         char *end = strstr(line, " --aggregate");
         assert_non_null(end);
-        snprintf(command, sizeof(command), "for file in %.*s; do test -s \"$file\" || exit 9; done; set -- %.*s; exit $#", (int)(end - line), line,
-                 (int)(end - line), line);
+        snprintf(command, sizeof(command),
+                 "for file in %.*s; do test -s \"$file\" || exit 9; done; set -- %.*s; exit $#", (int)(end - line),
+                 line, (int)(end - line), line);
         int status = system(command);
         if (status != 3 << 8)
             print_message("%s", text);
@@ -161,7 +173,8 @@ static void test_incomplete(void **state)
     assert_int_equal(kit_start(&scene.kit, "folder/out"), 0);
     assert_int_equal(rmdir("folder"), 0);
     char *text = kit_stderr(write_two, &scene.kit);
-    assert_string_equal(text, "pinject-run: cannot write result file 'folder/out.1.1': No such file or directory; choose another place with -o "
+    assert_string_equal(text, "pinject-run: cannot write result file 'folder/out.1.1': No such file or directory; "
+                              "choose another place with -o "
                               "(what cannot be written is missing in the files)\n");
     free(text);
     scene.kit.settings.quiet = true;
