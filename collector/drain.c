@@ -131,7 +131,7 @@ static bool take_comm(struct tasks *tasks, struct task *task, const struct perf_
     if (comm.exec)
         return tasks_exec(tasks, task, time_ns, &comm);
     /* A thread may name another: then it is the other one's ring that has no record of it. */
-    struct task *named = comm.tid == task->tid ? task : tasks_find(tasks, comm.tid);
+    struct task *named = comm.tid == task->key ? task : tasks_find(tasks, comm.tid);
     if (named) {
         strncpy(named->comm, comm.name, sizeof(named->comm) - 1);
         if (named->image_count == 1 && named->kind == PINJECT_THREAD)
@@ -165,7 +165,7 @@ static bool take_record(struct tasks *tasks, struct task *task, const struct per
         take_fork(tasks, record);
         break;
     case PERF_RECORD_EXIT:
-        if (records_parse_task(record).tid == task->tid || !task->end_ns)
+        if (records_parse_task(record).tid == task->key || !task->end_ns)
             task->end_ns = time_ns;
         break;
     case PERF_RECORD_LOST:

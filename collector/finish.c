@@ -402,7 +402,7 @@ void tasks_finish_process(struct tasks *tasks, struct process *process)
 
 static bool is_gone(const struct task *task)
 {
-    return task->ring_fd < 0 && syscall(SYS_tgkill, task->pid, task->tid, 0) != 0 && errno == ESRCH;
+    return task->ring_fd < 0 && syscall(SYS_tgkill, task->pid, task->key, 0) != 0 && errno == ESRCH;
 }
 
 static void sweep_task(struct tasks *tasks, struct task *task)

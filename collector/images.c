@@ -123,7 +123,9 @@ bool tasks_exec(struct tasks *tasks, struct task *task, uint64_t time_ns, const 
     program_put(process->program);
     process->program = NULL;
     process->exec_ns = time_ns;
-    process->main = task; /* whatever its tid was before */
+    process->main = task;
+    if (comm->tid != task->key)
+        tasks_rename(tasks, task, comm->tid);
     snprintf(task->comm, sizeof(task->comm), "%s", comm->name);
     struct image *before = last_image(task);
     if (before && !before->at_end)
@@ -171,7 +173,7 @@ static void set_program(struct tasks *tasks, struct task *task, struct image *im
 static struct image *add_unannounced(struct tasks *tasks, struct task *task, const struct arrival *arrival)
 {
     const char *slash = arrival->exec ? strrchr(arrival->exec, '/') : NULL;
-    struct records_comm comm = {.pid = task->pid, .tid = task->tid, .exec = true, .name = slash ? slash + 1 : "?"};
+    struct records_comm comm = {.pid = task->pid, .tid = task->key, .exec = true, .name = slash ? slash + 1 : "?"};
     char name[16];
     snprintf(name, sizeof(name), "%.15s", comm.name);
     comm.name = name;

@@ -106,7 +106,7 @@ void tasks_release(struct tasks *tasks)
 struct task *tasks_find(const struct tasks *tasks, pid_t tid)
 {
     struct task *task = tasks->by_tid[(uint32_t)tid % TASKS_TABLE];
-    while (task && task->tid != tid)
+    while (task && task->key != tid)
         task = task->next;
     return task;
 }
@@ -155,11 +155,33 @@ static void watch(struct tasks *tasks, struct task *task)
     task->ring_fd = fd >= 0 && epoll_ctl(tasks->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? fd : -1;
 }
 
-void tasks_link(struct tasks *tasks, struct task *task, struct process *process)
+static void put_in_table(struct tasks *tasks, struct task *task, pid_t tid)
 {
-    struct task **bucket = &tasks->by_tid[(uint32_t)task->tid % TASKS_TABLE];
+    struct task **bucket = &tasks->by_tid[(uint32_t)tid % TASKS_TABLE];
+    task->key = tid;
     task->next = *bucket;
     *bucket = task;
+}
+
+static void take_from_table(struct tasks *tasks, struct task *task)
+{
+    struct task **at = &tasks->by_tid[(uint32_t)task->key % TASKS_TABLE];
+    while (*at && *at != task)
+        at = &(*at)->next;
+    if (*at)
+        *at = task->next;
+    task->next = NULL;
+}
+
+void tasks_rename(struct tasks *tasks, struct task *task, pid_t tid)
+{
+    take_from_table(tasks, task);
+    put_in_table(tasks, task, tid);
+}
+
+void tasks_link(struct tasks *tasks, struct task *task, struct process *process)
+{
+    put_in_table(tasks, task, task->tid);
     task->live_prev = NULL;
     task->live_next = tasks->live;
     if (tasks->live)
@@ -189,12 +211,7 @@ static void leave_process(struct process *process, struct task *task)
 
 void tasks_unlink(struct tasks *tasks, struct task *task)
 {
-    struct task **at = &tasks->by_tid[(uint32_t)task->tid % TASKS_TABLE];
-    while (*at && *at != task)
-        at = &(*at)->next;
-    if (*at)
-        *at = task->next;
-    task->next = NULL;
+    take_from_table(tasks, task);
     *(task->live_prev ? &task->live_prev->live_next : &tasks->live) = task->live_next;
     if (task->live_next)
         task->live_next->live_prev = task->live_prev;

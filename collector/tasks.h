@@ -51,6 +51,7 @@ struct task {
     struct pinject_ring ring;
     int ring_fd;                   /* in epoll; -1: none */
     pid_t pid, tid, ppid, parent_tid;
+    pid_t key;                     /* the tid that it has now: a thread that calls exec gets that of its process */
     uint32_t kind;                 /* enum pinject_kind */
     char comm[16];
     bool live;                     /* in the table */
@@ -143,7 +144,9 @@ struct process *tasks_add_process(struct tasks *tasks, pid_t pid, pid_t ppid, ui
 void tasks_remove_process(struct tasks *tasks, struct process *process);
 /* Adds TASK to the table, to its process and to epoll. */
 void tasks_link(struct tasks *tasks, struct task *task, struct process *process);
-/* The opposite; closes its events. The task stays. */
+/* The kernel knows it by another tid from now on. */
+void tasks_rename(struct tasks *tasks, struct task *task, pid_t tid);
+/* The opposite of tasks_link(); closes its events. The task stays. */
 void tasks_unlink(struct tasks *tasks, struct task *task);
 /* Freed at the next tasks_bury(). */
 void tasks_discard(struct tasks *tasks, struct task *task);

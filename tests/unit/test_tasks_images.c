@@ -201,6 +201,12 @@ static void test_exec_of_a_thread(void **state)
     assert_int_equal(thread->image_count, 2);
     assert_true(thread->images[1].named);
     assert_ptr_equal(thread->process->main, thread);
+    assert_ptr_equal(tasks_find(stage.tasks, 100), thread);
+    /* Its old number is free, for somebody else. */
+    struct task *other = stage_process(&stage, 105, 1, T + 20, 0);
+    assert_true(thread->live);
+    assert_ptr_equal(tasks_find(stage.tasks, 105), other);
+    tasks_task_ended(stage.tasks, other, true);
     tasks_task_ended(stage.tasks, thread, true);
     stage_reaped(&stage, 1, 100, 5 << 8, 2000, T + 50);
     stage_close(&stage);
