@@ -6,9 +6,9 @@
 #include "environ.h"
 
 /*
- * Plans for an image that is followed or not. False: pass envp on as it is, because nothing has to change, because it is wild (the
- * kernel shall say so), or because it is too large for the stack (then the image goes unfollowed, and is counted).
- * True: bring plan->bytes of stack to pinject_env_build(). Context: anywhere, also a vfork child.
+ * Plans for an image that is followed or not. False: pass envp on as it is, because nothing has to change, because it
+ * is wild (the kernel shall say so), or because it is too large for the stack (then the image goes unfollowed, and is
+ * counted). True: bring plan->bytes of stack to pinject_env_build(). Context: anywhere, also a vfork child.
  */
 bool pinject_env_choose(struct pinject_env_plan *plan, char *const *envp, bool follow);
 

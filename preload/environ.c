@@ -26,7 +26,8 @@ static bool token_is(const char *token, size_t length, const char *text)
     return text && strlen(text) == length && memcmp(token, text, length) == 0;
 }
 
-/* Ours: the path we know, or whatever has our file's name (a relative path, another copy: two objects would count twice). */
+/* Ours: the path we know, or whatever has our file's name (a relative path, another copy: two objects would count
+   twice). */
 static bool token_is_ours(const char *token, size_t length, const char *preload)
 {
     static const char name[] = PINJECT_OBJECT_NAME;
@@ -156,7 +157,8 @@ static enum verdict judge(const struct pinject_env_plan *plan, size_t index, con
     return gone ? DROP : CHANGE;
 }
 
-/* An entry's first bytes can be compared, and the whole of it when it is one of the two that we handle: 1; 0: not ours. */
+/* An entry's first bytes can be compared, and the whole of it when it is one of the two that we handle: 1; 0: not
+   ours. */
 static int look_at(struct pinject_reach *reach, const char *entry, bool *ret_session)
 {
     /* Most entries differ from both names in the first byte. */

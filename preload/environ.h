@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Environments: ours put into a vector, or taken out of it. Only PINJECT_SESSION and our name within LD_PRELOAD are ever
- * touched. Nothing allocates; the plan says how much memory the caller has to bring (stack).
+ * Environments: ours put into a vector, or taken out of it. Only PINJECT_SESSION and our name within LD_PRELOAD are
+ * ever touched. Nothing allocates; the plan says how much memory the caller has to bring (stack).
  */
 #ifndef PINJECT_PRELOAD_ENVIRON_H
 #define PINJECT_PRELOAD_ENVIRON_H
@@ -28,8 +28,8 @@ struct pinject_ours {
 size_t pinject_preload_join(const char *value, const char *preload, char *out);
 
 /*
- * LD_PRELOAD's value without our object; `out` may be `value`. *ret_gone: nothing is left of the variable. A value of "ours:"
- * leaves an empty variable (the user had set an empty one), "ours" leaves none.
+ * LD_PRELOAD's value without our object; `out` may be `value`. *ret_gone: nothing is left of the variable. A value of
+ * "ours:" leaves an empty variable (the user had set an empty one), "ours" leaves none.
  */
 size_t pinject_preload_leave(const char *value, const char *preload, char *out, bool *ret_gone);
 
@@ -46,7 +46,8 @@ struct pinject_env_plan {
 
 /*
  * Join: afterwards the vector names the session and the object. One that names another session stays as it is: a nested
- * pinject-run. Leave: the opposite. 0, -EFAULT for wild pointers, -E2BIG for more than the limits. envp may be NULL: empty.
+ * pinject-run. Leave: the opposite. 0, -EFAULT for wild pointers, -E2BIG for more than the limits. envp may be NULL:
+ * empty.
  */
 int pinject_env_plan(struct pinject_env_plan *plan, char *const *envp, struct pinject_ours ours, bool join);
 
@@ -54,8 +55,9 @@ int pinject_env_plan(struct pinject_env_plan *plan, char *const *envp, struct pi
 char **pinject_env_build(const struct pinject_env_plan *plan, void *memory);
 
 /*
- * Takes ours out of the process's own vector, in place and keeping the order. A shortened LD_PRELOAD goes to `buffer` when it
- * has room for it, else, and with buffer NULL, over the old one. Returns the number of pointers that were removed.
+ * Takes ours out of the process's own vector, in place and keeping the order. A shortened LD_PRELOAD goes to `buffer`
+ * when it has room for it, else, and with buffer NULL, over the old one. Returns the number of pointers that were
+ * removed.
  */
 size_t pinject_env_leave_in_place(char **envp, struct pinject_ours ours, char *buffer, size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The exec family. Everything here may run in a child of vfork, on its parent's memory and stack, and in a signal handler:
- * automatic variables only, nothing of the process is written.
+ * The exec family. Everything here may run in a child of vfork, on its parent's memory and stack, and in a signal
+ * handler: automatic variables only, nothing of the process is written.
  */
 #include "env_choice.h"
 #include "image.h"
@@ -144,8 +144,8 @@ static size_t count_list(const char *first, va_list list)
 }
 
 /*
- * argv of a list on the caller's stack, as libc's own does it: `count` out of count_list(). The arguments are `const char *` to the
- * caller and `char *const` to execve: nobody writes to them.
+ * argv of a list on the caller's stack, as libc's own does it: `count` out of count_list(). The arguments are `const
+ * char *` to the caller and `char *const` to execve: nobody writes to them.
  */
 #define COLLECT_LIST(argv, count, first, list)        \
     do {                                              \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fork() comes to us through pthread_atfork(), also from within libc (daemon, forkpty). _Fork() runs no such handlers. */
+/* fork() comes to us through pthread_atfork(), also from within libc (daemon, forkpty). _Fork() runs no such
+   handlers. */
 #include "next.h"
 #include "object.h"
 

@@ -13,9 +13,9 @@ int __libc_start_main(int (*run)(int, char **, char **), int argc, char **argv, 
                       void (*unload)(void), void *stack);
 
 /*
- * Of a bare LD_PRELOAD with followed children, environ has to get PINJECT_SESSION for system() and popen(), which use it within
- * libc. The constructor is too early: libc sets environ after it (-z initfirst), from the vector on the stack, which has no
- * room for one more. Here all constructors have run, and main has not.
+ * Of a bare LD_PRELOAD with followed children, environ has to get PINJECT_SESSION for system() and popen(), which use
+ * it within libc. The constructor is too early: libc sets environ after it (-z initfirst), from the vector on the
+ * stack, which has no room for one more. Here all constructors have run, and main has not.
  */
 PINJECT_HOOK int __libc_start_main(int (*run)(int, char **, char **), int argc, char **argv, void (*begin)(void),
                                    void (*end)(void), void (*unload)(void), void *stack)
@@ -42,9 +42,9 @@ static int visit_others(struct dl_phdr_info *info, size_t size, void *data)
 }
 
 /*
- * AddressSanitizer refuses to start a program in which another library comes before its own, as every preloaded one does. That
- * check is over when main begins; until then we are not in the list. No frame of ours can be on a stack that is unwound by
- * then.
+ * AddressSanitizer refuses to start a program in which another library comes before its own, as every preloaded one
+ * does. That check is over when main begins; until then we are not in the list. No frame of ours can be on a stack that
+ * is unwound by then.
  */
 PINJECT_HOOK int dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
 {

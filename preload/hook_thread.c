@@ -7,7 +7,8 @@
 
 #include <errno.h>
 
-/* In the new thread: announces it and gives the record back, so that nothing of ours is left when the program's code runs. */
+/* In the new thread: announces it and gives the record back, so that nothing of ours is left when the program's code
+   runs. */
 __attribute__((noinline)) static struct pinject_thread_record begin(void *data)
 {
     struct pinject_thread_record record = *(struct pinject_thread_record *)data;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The wait family, when the session wants it: the kernel tells the CPU time of an ended child, its end included, which no
- * event of it has. All of them stay what they are, cancellation points too, as it is libc's function that waits.
+ * The wait family, when the session wants it: the kernel tells the CPU time of an ended child, its end included, which
+ * no event of it has. All of them stay what they are, cancellation points too, as it is libc's function that waits.
  */
 #include "next.h"
 #include "object.h"
@@ -71,8 +71,8 @@ static int status_of(const siginfo_t *info)
 }
 
 /*
- * libc's waitid has no rusage. It waits, and leaves the child; the kernel's then takes exactly that child, without waiting. When
- * another thread was faster, there is a next round, as the kernel itself would go on waiting.
+ * libc's waitid has no rusage. It waits, and leaves the child; the kernel's then takes exactly that child, without
+ * waiting. When another thread was faster, there is a next round, as the kernel itself would go on waiting.
  */
 PINJECT_HOOK int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program to be executed is, before it is: some must not get our LD_PRELOAD. Another class's or machine's ld.so would
- * complain on the program's stderr, and musl's loader would refuse to start it.
- * Context: also a vfork child and signal handlers; one descriptor is opened and closed. Pointers may be wild.
+ * What a program to be executed is, before it is: some must not get our LD_PRELOAD. Another class's or machine's ld.so
+ * would complain on the program's stderr, and musl's loader would refuse to start it. Context: also a vfork child and
+ * signal handlers; one descriptor is opened and closed. Pointers may be wild.
  */
 #ifndef PINJECT_PRELOAD_IMAGE_H
 #define PINJECT_PRELOAD_IMAGE_H
@@ -13,7 +13,8 @@ enum pinject_image {
     PINJECT_IMAGE_REFUSES,
 };
 
-/* The image at `path`, seen from the folder `fd` (AT_FDCWD); an empty path means `fd` itself. Scripts stand for their interpreter. */
+/* The image at `path`, seen from the folder `fd` (AT_FDCWD); an empty path means `fd` itself. Scripts stand for
+   their interpreter. */
 enum pinject_image pinject_image_at(int fd, const char *path);
 
 /* As execvp() finds it in PATH. */

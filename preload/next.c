@@ -37,8 +37,8 @@ static int no_execvpe(const char *file, char *const argv[], char *const envp[])
     return strchr(file, '/') ? plain_execve(file, argv, envp) : failed(-ENOSYS);
 }
 
-static int no_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,
-                    char *const argv[], char *const envp[])
+static int no_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                    const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
     (void)pid, (void)path, (void)actions, (void)attr, (void)argv, (void)envp;
     return ENOSYS;

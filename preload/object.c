@@ -43,10 +43,6 @@ static int check_header(struct pinject_segment *segment)
     object->ours = (struct pinject_ours){object->session, object->preload};
     object->channel = (struct pinject_channel){segment, segment->bells_used, segment->wait_us};
     object->flags = segment->flags;
-    /* The threads of the first process are followed whatever the session follows; it has no root yet when we are the first. */
-    int32_t root = __atomic_load_n(&segment->root, __ATOMIC_RELAXED);
-    if (root == 0 || root == sys_getpid())
-        object->flags |= PINJECT_SESSION_PTHREAD;
     /* A path with a blank or a colon cannot stand in LD_PRELOAD: new images would complain, so none is followed. */
     if (strchr(object->preload, ':') || strchr(object->preload, ' '))
         object->flags &= ~(uint32_t)(PINJECT_SESSION_VFORK | PINJECT_SESSION_EXEC);
@@ -198,8 +194,9 @@ void pinject_object_init(int argc, char **argv, char **envp)
 }
 
 /*
- * The object is linked with -z initfirst: this runs before the constructors of every other object, so that their work is
- * seen, the threads they make are followed, and nobody has yet kept a pointer into the environment that may be changed.
+ * The object is linked with -z initfirst: this runs before the constructors of every other object, so that their work
+ * is seen, the threads they make are followed, and nobody has yet kept a pointer into the environment that may be
+ * changed.
  */
 __attribute__((constructor)) static void begin(int argc, char **argv, char **envp)
 {
@@ -254,8 +251,6 @@ void pinject_object_forked(void)
     object->pid = sys_getpid();
     object->threads = object->flags & PINJECT_SESSION_PTHREAD;
     pinject_thread_pool_reset();
-    object->flags = (object->flags & ~(uint32_t)PINJECT_SESSION_PTHREAD) |
-                    (object->channel.segment->flags & PINJECT_SESSION_PTHREAD);
     /* A parent outside our namespace has no pid here: the first child after unshare(CLONE_NEWPID). */
     bool foreign = sys_getppid() == 0;
     if (foreign)

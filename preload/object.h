@@ -16,8 +16,8 @@ enum pinject_standing {
 };
 
 /*
- * The one state of this process. Written by the constructor and by the only thread of a forked child, so that it is read
- * without locks; a vfork child must not write it.
+ * The one state of this process. Written by the constructor and by the only thread of a forked child, so that it is
+ * read without locks; a vfork child must not write it.
  */
 struct pinject_object {
     uint32_t begun;     /* 0, 1: init runs, 2: done */

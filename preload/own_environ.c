@@ -67,9 +67,9 @@ enum {
 };
 
 /*
- * Tells the kernel where the environment ends now, so that /proc/PID/environ has no trailing zeros. Needs no privilege where
- * CONFIG_CHECKPOINT_RESTORE is set (any distribution); refused, the zeros stay. The call sets the heap's end as well: a
- * second thread that moves it in between would lose memory, so this is left alone when there is one.
+ * Tells the kernel where the environment ends now, so that /proc/PID/environ has no trailing zeros. Needs no privilege
+ * where CONFIG_CHECKPOINT_RESTORE is set (any distribution); refused, the zeros stay. The call sets the heap's end as
+ * well: a second thread that moves it in between would lose memory, so this is left alone when there is one.
  */
 static void set_end(struct block block, char *end)
 {
@@ -94,8 +94,10 @@ static void set_end(struct block block, char *end)
     SYS_5(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, &map, sizeof(map), 0);
 }
 
-/* The strings that are left move together. Strings change only from the first gap on: without an LD_PRELOAD of the user's own
-   ours are the last ones, and nothing moves at all. */
+/*
+ * The strings that are left move together, from the first gap on: without an LD_PRELOAD of the user's own ours are the
+ * last ones, and nothing moves at all.
+ */
 static void close_gaps(char **initial, struct block block)
 {
     char *out = block.start;

@@ -6,8 +6,8 @@
 #include "environ.h"
 
 /*
- * In the constructor: from the vector that the kernel made, from environ when it is another one by now, and from the bytes
- * that /proc/PID/environ shows.
+ * In the constructor: from the vector that the kernel made, from environ when it is another one by now, and from the
+ * bytes that /proc/PID/environ shows.
  */
 void pinject_own_environ_leave(char **initial, struct pinject_ours ours);
 

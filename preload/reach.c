@@ -8,8 +8,8 @@
 enum { PAGE = 4096, STACK_MARGIN = 16384 };
 
 /*
- * rt_sigprocmask reads the set before it looks at `how`: EFAULT when it cannot, EINVAL (as no such `how` exists) when it can.
- * Nothing changes, no seccomp filter forbids it, and it costs less than process_vm_readv.
+ * rt_sigprocmask reads the set before it looks at `how`: EFAULT when it cannot, EINVAL (as no such `how` exists) when
+ * it can. Nothing changes, no seccomp filter forbids it, and it costs less than process_vm_readv.
  */
 static bool page_is_readable(uintptr_t page)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading vectors and strings that a program hands to execve: they may be wild, and then the kernel answers EFAULT; we must
- * not crash before it can. Context: anywhere, also a vfork child and a signal handler. Memory that another thread unmaps
- * while we read is that program's race, as it would be for libc.
+ * Reading vectors and strings that a program hands to execve: they may be wild, and then the kernel answers EFAULT; we
+ * must not crash before it can. Context: anywhere, also a vfork child and a signal handler. Memory that another thread
+ * unmaps while we read is that program's race, as it would be for libc.
  */
 #ifndef PINJECT_PRELOAD_REACH_H
 #define PINJECT_PRELOAD_REACH_H

@@ -83,8 +83,9 @@ static bool abandon(struct pinject_claim claim)
     static const uint32_t phases[] = {PINJECT_POSTED, PINJECT_TAKEN, PINJECT_POSTED, PINJECT_TAKEN};
     for (unsigned i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
         uint32_t expected = PINJECT_STATE(claim.generation, phases[i]);
-        if (__atomic_compare_exchange_n(&claim.slot->state, &expected, PINJECT_STATE(claim.generation, PINJECT_ABANDONED),
-                                        false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        uint32_t abandoned = PINJECT_STATE(claim.generation, PINJECT_ABANDONED);
+        if (__atomic_compare_exchange_n(&claim.slot->state, &expected, abandoned, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
             return true;
     }
     return false;

@@ -25,12 +25,14 @@ struct pinject_claim {
 
 bool pinject_request_covered(const struct pinject_channel *channel, int32_t tid);
 
-/* The slot is cleared but for its text. Without a free one it tries again for a few milliseconds, then counts `dropped`. */
+/* The slot is cleared but for its text. Without a free one it tries again for a few milliseconds, then counts
+   `dropped`. */
 struct pinject_claim pinject_request_claim(const struct pinject_channel *channel, int32_t tid);
 
 /*
- * Posts the slot, which the caller gives up. Without PINJECT_REQUEST_NO_REPLY it waits for the answer, at most wait_us; returns
- * the collector's result, -ETIMEDOUT when none came, -EAGAIN when it did not wait because the collector is stalled.
+ * Posts the slot, which the caller gives up. Without PINJECT_REQUEST_NO_REPLY it waits for the answer, at most wait_us;
+ * returns the collector's result, -ETIMEDOUT when none came, -EAGAIN when it did not wait because the collector is
+ * stalled.
  */
 int pinject_request_send(const struct pinject_channel *channel, struct pinject_claim claim);
 

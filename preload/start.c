@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The collector of a bare LD_PRELOAD. It must never be a child that the program could wait for, nor raise a SIGCHLD, so a bare
- * clone() makes a process that only __WCLONE sees, which makes the collector and ends at once.
+ * The collector of a bare LD_PRELOAD. It must never be a child that the program could wait for, nor raise a SIGCHLD, so
+ * a bare clone() makes a process that only __WCLONE sees, which makes the collector and ends at once.
  */
 #include "start.h"
 #include "object.h"
@@ -105,7 +105,8 @@ static _Noreturn void leave(int status)
         SYS_1(SYS_exit_group, status);
 }
 
-/* Descriptors: /dev/null twice, the program's stderr for what is wrong with PINJECT_*, the pipe. Nothing else is kept open. */
+/* Descriptors: /dev/null twice, the program's stderr for what is wrong with PINJECT_*, the pipe. Nothing else is
+   kept open. */
 static void set_descriptors(int news)
 {
     int null = sys_open("/dev/null", O_RDWR);
@@ -122,7 +123,8 @@ static void set_descriptors(int news)
             sys_close(fd);
 }
 
-/* The program's dispositions and mask are not the collector's. The kernel's layout of sigaction is all zero for SIG_DFL. */
+/* The program's dispositions and mask are not the collector's. The kernel's layout of sigaction is all zero for
+   SIG_DFL. */
 static void reset_signals(void)
 {
     static const uint64_t nothing[8];

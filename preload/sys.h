@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System calls without libc: they return -errno and touch neither errno nor any thread state, so they may be used on borrowed
- * memory (child of vfork), in signal handlers, in a child of a multithreaded process and before libc has initialised itself.
+ * System calls without libc: they return -errno and touch neither errno nor any thread state, so they may be used on
+ * borrowed memory (child of vfork), in signal handlers, in a child of a multithreaded process and before libc has
+ * initialised itself.
  */
 #ifndef PINJECT_PRELOAD_SYS_H
 #define PINJECT_PRELOAD_SYS_H
@@ -58,7 +59,8 @@ static inline long sys_call(long number, long a, long b, long c, long d, long e,
 #define SYS_3(number, a, b, c) sys_call(number, (long)(a), (long)(b), (long)(c), 0, 0, 0)
 #define SYS_4(number, a, b, c, d) sys_call(number, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 #define SYS_5(number, a, b, c, d, e) sys_call(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
-#define SYS_6(number, a, b, c, d, e, f) sys_call(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+#define SYS_6(number, a, b, c, d, e, f) \
+    sys_call(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 static inline int sys_getpid(void)
 {

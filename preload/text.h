@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of string.h, of the object's own. libc's may be the interceptors of a sanitizer that has not begun yet, or
- * the program's; calls that the compiler makes up (memcpy of a struct) come here too. Compared to what the hooks do, their
- * speed does not matter.
+ * The functions of string.h, of the object's own. libc's may be the interceptors of a sanitizer that has not begun yet,
+ * or the program's; calls that the compiler makes up (memcpy of a struct) come here too. Compared to what the hooks do,
+ * their speed does not matter.
  */
 #ifndef PINJECT_PRELOAD_TEXT_H
 #define PINJECT_PRELOAD_TEXT_H

@@ -26,7 +26,8 @@ struct pinject_thread_record *pinject_thread_pool_take(void)
             __atomic_compare_exchange_n(&record->used, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             return record;
     }
-    struct pinject_thread_record *page = sys_map(sizeof(*page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    struct pinject_thread_record *page =
+        sys_map(sizeof(*page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     return sys_failed(page) ? NULL : page;
 }
 

@@ -58,12 +58,13 @@ def test_exec_alone():
     check_equal(tasks, [("echo", ["/bin/echo", "end"])])
 
 
-def test_without_threads():
-    # --follow-fork names what is followed; threads are no more among it.
-    tasks = tree("--follow-fork", command=[target("spin"), "20", "3"])
-    alone = tree(command=[target("spin"), "20", "3"])
-    check_equal(len(alone), 3)
-    check(len(tasks) in (1, 3), tasks)
+def test_threads():
+    # Those of the first process always are, those of its children with --follow-pthread alone.
+    child = ["sh", "-c", f"{target('spin')} 5 3; :"]
+    for options, count in ([], 3), (["--follow-fork"], 3), (["--follow-pthread"], 3):
+        check_equal(len(tree(*options, command=[target("spin"), "5", "3"])), count, options)
+    check_equal(len(tree("--follow-fork", "--follow-vfork", "--follow-exec", command=child)), 2)
+    check_equal(len(tree("--follow-all", command=child)), 4)
 
 
 def test_unfollowed_children_do_not_see_us():
