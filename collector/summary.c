@@ -193,7 +193,7 @@ static void print_failed(const struct results *results)
     uint64_t failed;
     int error = results_error(results, &failed);
     if (error)
-        report_error("%" PRIu64 " %s not complete: %s", failed, failed == 1 ? "file is" : "files are",
+        report_error("%" PRIu64 " %s not complete: %s", failed, failed == 1 ? "file is missing or" : "files are missing or",
                      strerror(-error));
 }
 

@@ -178,7 +178,7 @@ static void test_incomplete(void **state)
                               "(what cannot be written is missing in the files)\n");
     free(text);
     scene.kit.settings.quiet = true;
-    expect(&scene, "pinject-run: 2 files are not complete: No such file or directory\n");
+    expect(&scene, "pinject-run: 2 files are missing or not complete: No such file or directory\n");
     kit_free(&scene.kit);
 }
 
