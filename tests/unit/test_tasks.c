@@ -235,6 +235,55 @@ static void test_number_again(void **state)
     stage_free(&stage);
 }
 
+/* News of one moment are taken in the order in which they happened. */
+static void test_sorted(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *task = stage_process(&stage, 100, 1, T, 1000);
+    tasks_task_ended(stage.tasks, task, true);
+    struct arrival *again = stage_arrival(PINJECT_PROCESS, 100, 100, 1, T + 50);
+    stage_events(&stage, again, 2000);
+    again->next = stage_arrival(PINJECT_REAPED, 100, 1, 1, T + 40);
+    again->next->status = 9;
+    stage_arrive(&stage, again);
+    stage_close(&stage);
+    struct kit_file file = read_back("out.100.100");
+    assert_int_equal(task_item(&file)->flags & PINJECT_TASK_STATUS, PINJECT_TASK_STATUS);
+    assert_int_equal(task_item(&file)->status, 9);
+    kit_file_free(&file);
+    file = read_back("out.100.100~1");
+    assert_int_equal(task_item(&file)->flags & PINJECT_TASK_STATUS, 0);
+    kit_file_free(&file);
+    stage_free(&stage);
+}
+
+/* Whom nobody waited for is in nobody's rusage. */
+static void test_orphans(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *parent = stage_process(&stage, 100, 1, T, 1000);
+    struct task *waited = stage_process(&stage, 101, 100, T + 1, 20);
+    struct task *unwaited = stage_process(&stage, 102, 100, T + 1, 300);
+    struct task *orphan = stage_process(&stage, 103, 100, T + 1, 4000);
+    stage_process(&stage, 104, 100, T + 1, 50000);
+    tasks_task_ended(stage.tasks, waited, true);
+    stage_reaped(&stage, 100, 101, 0, 20, T + 10);
+    tasks_task_ended(stage.tasks, unwaited, true);
+    tasks_task_ended(stage.tasks, parent, true);
+    stage_reaped(&stage, 1, 100, 0, 1320, T + 20);
+    tasks_task_ended(stage.tasks, orphan, true);
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->attributed_ns, 55320);
+    assert_int_equal(stage.tasks->unwaited_ns, 300);
+    assert_int_equal(stage.tasks->orphans_ns, 54000); /* with the one that still lives */
+    assert_int_equal(stage.tasks->alive, 1);
+    stage_free(&stage);
+}
+
 /* The end of a session in the middle of everything. */
 static void test_released_unwritten(void **state)
 {
@@ -282,7 +331,7 @@ int main(void)
         cmocka_unit_test(test_process),      cmocka_unit_test(test_threads_share_mappings), cmocka_unit_test(test_fork),
         cmocka_unit_test(test_out_of_order), cmocka_unit_test(test_never_asked),            cmocka_unit_test(test_refused),
         cmocka_unit_test(test_hostile_ring), cmocka_unit_test(test_number_again),           cmocka_unit_test(test_released_unwritten),
-        cmocka_unit_test(test_many_threads),
+        cmocka_unit_test(test_many_threads), cmocka_unit_test(test_sorted),                 cmocka_unit_test(test_orphans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
