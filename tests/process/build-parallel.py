@@ -107,7 +107,7 @@ def test_every_file_is_read_by_perf():
             rest = [line for line in text.splitlines() if line.strip() and not ("has no samples" in line and not samples)
                     and "kernel.kptr_restrict" not in line and "To display the perf.data header info" not in line]
             check(not [line for line in rest if re.search(r"(?i)warning|error|incompatible|fail|corrupt|unknown", line)], f"{name}: {rest}")
-        check_equal(len(re.findall(r"^\S.*:\s+\d+ task-clock", script.out, re.MULTILINE)) if samples else 0, samples, f"samples of {name}")
+        check_equal(len(re.findall(r"^\S.*:\s+\d+\s+task-clock", script.out, re.MULTILINE)) if samples else 0, samples, f"samples of {name}")
         if samples >= 50:
             ours = [function["symbol"] for function in panalyze_json(name, "--top", "100000")["functions"]]
             for symbol in top_symbols(report.out)[:3]:

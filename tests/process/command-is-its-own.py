@@ -80,7 +80,7 @@ def test_terminate_is_passed_on():
 
 def test_a_daemon_does_not_hold_us():
     need_perf_events()
-    process = start([PINJECT_RUN, "--follow-all", "--", "sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!"])
+    process = start([PINJECT_RUN, "--follow-all", "--", "sh", "-c", "mkfifo ready; { echo >ready; exec sleep 1000; } >/dev/null 2>&1 & read line <ready; echo $!"])
     daemon = int(process.stdout.readline())
     out, err = process.communicate(timeout=60)
     os.kill(daemon, signal.SIGKILL)
