@@ -37,12 +37,16 @@ static struct task *new_task(struct tasks *tasks, struct arrival *arrival)
     memcpy(task->ids, events->ids, sizeof(task->ids));
     buffer_init(&task->backlog);
     if (events->ring)
-        pinject_ring_init(&task->ring, events->ring, (const char *)events->ring + sysconf(_SC_PAGESIZE), events->ring_size);
+        pinject_ring_init(&task->ring, events->ring, (const char *)events->ring + sysconf(_SC_PAGESIZE),
+                          events->ring_size);
     arrival->events = NULL;
     return task;
 }
 
-/* The net under the tree of a bare session, which nobody waits for: counts what its first process and all its descendants use. */
+/*
+ * The net under the tree of a bare session, which nobody waits for: counts what its first process and all its
+ * descendants use.
+ */
 static void open_tree_clock(struct tasks *tasks, const struct arrival *arrival)
 {
     struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
@@ -119,7 +123,8 @@ static struct process *new_process(struct tasks *tasks, struct arrival *arrival)
 static void set_comm(struct tasks *tasks, struct task *task, const struct arrival *arrival)
 {
     const struct task *creator = arrival->comm[0] ? NULL : tasks_find(tasks, arrival->parent_tid);
-    const struct process *parent = arrival->kind == PINJECT_THREAD ? tasks_find_process(tasks, arrival->pid) : find_parent(tasks, arrival);
+    const struct process *parent = arrival->kind == PINJECT_THREAD ? tasks_find_process(tasks, arrival->pid)
+                                                                   : find_parent(tasks, arrival);
     if (!arrival->comm[0] && !creator && parent)
         creator = parent->leader;
     snprintf(task->comm, sizeof(task->comm), "%.15s", creator ? creator->comm : arrival->comm);
@@ -156,7 +161,8 @@ static void refused(struct tasks *tasks, const struct arrival *arrival)
     if (arrival->result == -ESRCH)
         snprintf(reason, sizeof(reason), "%s that ended before its events were open", what);
     else
-        snprintf(reason, sizeof(reason), "%s refused by the kernel: %s", what, strerror(arrival->result < 0 ? -arrival->result : EIO));
+        snprintf(reason, sizeof(reason), "%s refused by the kernel: %s", what,
+                 strerror(arrival->result < 0 ? -arrival->result : EIO));
     unseen_add(&tasks->unseen, reason, arrival->comm, 1, 0);
     if (process)
         process->incomplete = true;

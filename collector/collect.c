@@ -53,8 +53,8 @@ void collect_outcome_release(struct collect_outcome *outcome)
 /* ---- Signals ---- */
 
 /*
- * What the terminal sends reaches the command without us, and so does what a process of the tree sends to its whole group. A signal that
- * was sent to us alone is meant for the command.
+ * What the terminal sends reaches the command without us, and so does what a process of the tree sends to its whole
+ * group. A signal that was sent to us alone is meant for the command.
  */
 static void take_signal(struct collect *collect, const struct signalfd_siginfo *info)
 {
@@ -277,15 +277,16 @@ static void add_ledger(struct collect *collect)
     struct unseen *unseen = &collect->tasks.unseen;
     unseen_add(unseen, "began before the collector answered: its first moments are missing", "",
                __atomic_load_n(&segment->unanswered, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "found no free slot to ask for events", "", __atomic_load_n(&segment->dropped, __ATOMIC_RELAXED), 0);
+    unseen_add(unseen, "found no free slot to ask for events", "",
+               __atomic_load_n(&segment->dropped, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "in another pid namespace", "", __atomic_load_n(&segment->foreign, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "request that made no sense", "", __atomic_load_n(&session->malformed, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "damaged ring or record", "", collect->tasks.broken_rings, 0);
 }
 
 /*
- * The kernel's accounting of the tree: the root's rusage, or the inherited clock of a bare session. A rusage knows only who was waited
- * for, a clock does not know the ends of processes: both are completed by what we know.
+ * The kernel's accounting of the tree: the root's rusage, or the inherited clock of a bare session. A rusage knows only
+ * who was waited for, a clock does not know the ends of processes: both are completed by what we know.
  */
 static uint64_t tree_cpu_ns(const struct collect *collect)
 {
@@ -386,7 +387,8 @@ int collect_run(const struct collect_args *args, struct collect_outcome *outcome
         /* The command runs already: without us, then. */
         report_error("cannot collect: %s", strerror(-error));
         attach_free(args->root_events);
-        while (args->root && !collect->root_ended && wait4(args->root, &collect->root_status, 0, &collect->tree) < 0 && errno == EINTR)
+        while (args->root && !collect->root_ended && wait4(args->root, &collect->root_status, 0, &collect->tree) < 0 &&
+               errno == EINTR)
             ;
         outcome->root_ended = args->root != 0;
         outcome->root_status = collect->root_status;

@@ -51,7 +51,8 @@ static void make_notes(const struct tasks *tasks, const struct task *task, struc
     char text[160];
     const struct image *image = task->image_count ? &task->images[task->image_count - 1] : NULL;
     if (task->counted_only && tasks->plan->sampling) {
-        snprintf(text, sizeof(text), "counted, but not sampled: no memory for its ring (%s)", strerror(-task->ring_error));
+        snprintf(text, sizeof(text), "counted, but not sampled: no memory for its ring (%s)",
+                 strerror(-task->ring_error));
         note(view, text);
     }
     if (task->broken)
@@ -63,12 +64,12 @@ static void make_notes(const struct tasks *tasks, const struct task *task, struc
         note(view, text);
     }
     if (image && !image->named && image->start_ns > task->start_ns && task->kind != PINJECT_THREAD && !task->left)
-        note(view, "its program did not load the object (static, setuid?): it is profiled, its children and threads are not");
+        note(view, "its program did not load the object (static, setuid?): its children and threads are not profiled");
 }
 
 /* The counts of image INDEX alone; NOW, NULL when unknown: at the end of the last one. False: unknown. */
-static bool image_values(const struct tasks *tasks, const struct task *task, unsigned index, const struct attach_value *now,
-                         struct attach_value *ret)
+static bool image_values(const struct tasks *tasks, const struct task *task, unsigned index,
+                         const struct attach_value *now, struct attach_value *ret)
 {
     const struct image *image = &task->images[index];
     const struct attach_value *end = index + 1 == task->image_count ? now : image->at_end;
@@ -81,8 +82,8 @@ static bool image_values(const struct tasks *tasks, const struct task *task, uns
     return true;
 }
 
-static void view_images(const struct tasks *tasks, const struct task *task, struct view *view, const struct attach_value *now,
-                        unsigned end)
+static void view_images(const struct tasks *tasks, const struct task *task, struct view *view,
+                        const struct attach_value *now, unsigned end)
 {
     unsigned first = task->image_first;
     bool split = tasks->session->settings->split;
@@ -123,7 +124,8 @@ static uint64_t count_lost(const struct tasks *tasks, const struct attach_value 
 }
 
 /* Counts of the file: of the task, or (--exec-split-results) of its image that ends before image END. */
-static void view_values(const struct tasks *tasks, const struct task *task, struct view *view, const struct attach_value *now, unsigned end)
+static void view_values(const struct tasks *tasks, const struct task *task, struct view *view,
+                        const struct attach_value *now, unsigned end)
 {
     bool known = true;
     if (tasks->session->settings->split && task->image_count)
@@ -137,20 +139,22 @@ static void view_values(const struct tasks *tasks, const struct task *task, stru
 }
 
 /* END: one more than the last image that is shown. NOW: the counts, plan.count of them; NULL: unknown. */
-static void view_init(const struct tasks *tasks, const struct task *task, unsigned end, const struct attach_value *now, struct view *view)
+static void view_init(const struct tasks *tasks, const struct task *task, unsigned end, const struct attach_value *now,
+                      struct view *view)
 {
     bool last = end == task->image_count;
-    *view = (struct view){.task = {.pid = task->pid,
-                                   .tid = task->tid,
-                                   .ppid = task->ppid,
-                                   .parent_tid = task->parent_tid,
-                                   .source = PINJECT_SOURCE_PERF,
-                                   .kind = task->kind,
-                                   .start_ns = task->image_first ? task->images[task->image_first].start_ns : task->start_ns,
-                                   .end_ns = last && task->end_ns ? task->end_ns : tasks->now_ns,
-                                   .startup_ns = task->image_first ? 0 : task->startup_ns,
-                                   .first_sample_ns = task->first_sample_ns,
-                                   .last_sample_ns = task->last_sample_ns}};
+    *view = (struct view){
+        .task = {.pid = task->pid,
+                 .tid = task->tid,
+                 .ppid = task->ppid,
+                 .parent_tid = task->parent_tid,
+                 .source = PINJECT_SOURCE_PERF,
+                 .kind = task->kind,
+                 .start_ns = task->image_first ? task->images[task->image_first].start_ns : task->start_ns,
+                 .end_ns = last && task->end_ns ? task->end_ns : tasks->now_ns,
+                 .startup_ns = task->image_first ? 0 : task->startup_ns,
+                 .first_sample_ns = task->first_sample_ns,
+                 .last_sample_ns = task->last_sample_ns}};
     memcpy(view->task.ids, task->ids, sizeof(task->ids));
     view->task.notes = view->notes;
     if (!last)
@@ -194,7 +198,8 @@ void tasks_split_file(struct tasks *tasks, struct task *task, uint64_t end_ns)
     task->end_ns = end_ns;
     /* The next image is not in the list yet: this one has ended nevertheless. */
     view_init(tasks, task, task->image_count, task->images[task->image_count - 1].at_end, &view);
-    view.task.flags = (view.task.flags & ~(uint32_t)(PINJECT_TASK_STATUS | PINJECT_TASK_EXIT_COST)) | PINJECT_TASK_ENDED;
+    view.task.flags = (view.task.flags & ~(uint32_t)(PINJECT_TASK_STATUS | PINJECT_TASK_EXIT_COST)) |
+                      PINJECT_TASK_ENDED;
     add_totals(tasks, task, &view);
     if (task->result)
         result_finish(task->result, &view.task, NULL);
@@ -417,7 +422,8 @@ static void sweep_task(struct tasks *tasks, struct task *task)
     if (task->image_count && !task->images[task->image_count - 1].named &&
         tasks->now_ns - task->images[task->image_count - 1].start_ns > LOOK_NS)
         tasks_look_for_programs(tasks, task);
-    if (task->live && task->result && tasks->now_ns - task->flushed_ns >= FLUSH_NS && (!task->on_disk || result_pending(task->result)))
+    if (task->live && task->result && tasks->now_ns - task->flushed_ns >= FLUSH_NS &&
+        (!task->on_disk || result_pending(task->result)))
         tasks_flush(tasks, task);
 }
 

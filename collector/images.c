@@ -54,7 +54,8 @@ void tasks_begin_file(struct tasks *tasks, struct task *task)
     task->name_known = true;
     task->flushed_ns = tasks->now_ns;
     for (size_t at = 0; at + sizeof(struct perf_event_header) <= task->backlog.size;) {
-        const struct perf_event_header *record = (const struct perf_event_header *)(const void *)(task->backlog.data + at);
+        const void *bytes = task->backlog.data + at;
+        const struct perf_event_header *record = bytes;
         tasks_put_record(tasks, task, record, record->size);
         at += record->size;
     }

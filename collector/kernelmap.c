@@ -80,18 +80,21 @@ static void read_once(struct kernelmap *map)
         read_modules(map);
 }
 
-void kernelmap_make(struct kernelmap *map, const struct records_layout *layout, const struct records_stamp *stamp, struct buffer *buffer)
+void kernelmap_make(struct kernelmap *map, const struct records_layout *layout, const struct records_stamp *stamp,
+                    struct buffer *buffer)
 {
     read_once(map);
     if (map->text)
-        records_make_kernel(layout, stamp, map->text, UINT64_MAX - map->text, map->text, "[kernel.kallsyms]_text", buffer);
+        records_make_kernel(layout, stamp, map->text, UINT64_MAX - map->text, map->text, "[kernel.kallsyms]_text",
+                            buffer);
 }
 
-void kernelmap_make_modules(struct kernelmap *map, const struct records_layout *layout, const struct records_stamp *stamp,
-                            struct buffer *buffer)
+void kernelmap_make_modules(struct kernelmap *map, const struct records_layout *layout,
+                            const struct records_stamp *stamp, struct buffer *buffer)
 {
     for (size_t i = 0; i < map->count; i++)
-        records_make_kernel(layout, stamp, map->modules[i].start, map->modules[i].size, 0, map->modules[i].name, buffer);
+        records_make_kernel(layout, stamp, map->modules[i].start, map->modules[i].size, 0, map->modules[i].name,
+                            buffer);
 }
 
 bool kernelmap_in_modules(struct kernelmap *map, const struct perf_event_header *sample)

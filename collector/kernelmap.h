@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the kernel and its modules lie, for files that hold samples of the kernel. Read once, when the first one needs it. */
+/*
+ * Where the kernel and its modules lie, for files that hold samples of the kernel. Read once, when the first one needs
+ * it.
+ */
 #ifndef COLLECTOR_KERNELMAP_H
 #define COLLECTOR_KERNELMAP_H
 
@@ -24,10 +27,14 @@ struct kernelmap {
 
 void kernelmap_init(struct kernelmap *map);
 void kernelmap_release(struct kernelmap *map);
-/* Appends the mappings as records: of the kernel itself (every file has it, see features.c), of its modules. Both may append nothing. */
-void kernelmap_make(struct kernelmap *map, const struct records_layout *layout, const struct records_stamp *stamp, struct buffer *buffer);
-void kernelmap_make_modules(struct kernelmap *map, const struct records_layout *layout, const struct records_stamp *stamp,
-                            struct buffer *buffer);
+/*
+ * Appends the mappings as records: of the kernel itself (every file has it, see features.c), of its modules. Both may
+ * append nothing.
+ */
+void kernelmap_make(struct kernelmap *map, const struct records_layout *layout, const struct records_stamp *stamp,
+                    struct buffer *buffer);
+void kernelmap_make_modules(struct kernelmap *map, const struct records_layout *layout,
+                            const struct records_stamp *stamp, struct buffer *buffer);
 /* Does a sample of the kernel mention a module? */
 bool kernelmap_in_modules(struct kernelmap *map, const struct perf_event_header *sample);
 

@@ -22,8 +22,16 @@ _Static_assert(sizeof(struct info_of_pidfd) == 64, "first version of struct pidf
 #define INFO_OF_PIDFD _IOWR(0xFF, 11, struct info_of_pidfd)
 #define INFO_EXIT (1u << 3)
 
-/* Plausible CPU time of an end: tearing an address space down, and each thread's own. Beyond that something else is in the difference. */
-enum { EXIT_COST_NS = 50 * 1000 * 1000, EXIT_COST_SHARE = 5, TASK_EXIT_COST_NS = 100 * 1000, CLOCK_SLACK_NS = 1000 * 1000 };
+/*
+ * Plausible CPU time of an end: tearing an address space down, and each thread's own. Beyond that something else is in
+ * the difference.
+ */
+enum {
+    EXIT_COST_NS = 50 * 1000 * 1000,
+    EXIT_COST_SHARE = 5,
+    TASK_EXIT_COST_NS = 100 * 1000,
+    CLOCK_SLACK_NS = 1000 * 1000
+};
 
 struct program *program_new(const char *exec, const char *cmdline, size_t cmdline_size)
 {
@@ -118,7 +126,7 @@ bool process_exit_cost(const struct process *process, uint64_t *ret_ns)
         return is_plausible(process, process->own_ns, ret_ns);
     if (process->strangers || most < children)
         return false;
-    /* Children that ended without their wait being seen were waited for, most likely; else they are in nobody's rusage. */
+    /* Children whose wait was not seen were waited for, most likely; else they are in nobody's rusage. */
     if (guessed && most >= children + guessed && is_plausible(process, most - children - guessed, ret_ns))
         return true;
     return is_plausible(process, most - children, ret_ns);
@@ -146,7 +154,8 @@ void process_ask_clock(struct process *process)
     struct timespec used;
     if (process->waited || process->pidfd < 0 || !process_is_dead(process) || !has_number(process))
         return;
-    clockid_t clock = (clockid_t)(~(unsigned)process->pid << 3 | 2); /* CPUCLOCK_SCHED of the process: clock_getcpuclockid(3) */
+    /* CPUCLOCK_SCHED of the process: what clock_getcpuclockid(3) makes. */
+    clockid_t clock = (clockid_t)(~(unsigned)process->pid << 3 | 2);
     if (clock_gettime(clock, &used) == 0 && has_number(process))
         process->own_ns = (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }

@@ -53,7 +53,7 @@ struct process {
     uint64_t ended_tasks;
     uint64_t clock_ns;           /* CPU time of its ended tasks, as counted */
     uint64_t children_ns;        /* CPU time of the children it waited for, with theirs */
-    uint64_t guessed_ns;         /* the same of ended children that it waited for unseen (inside libc: system, popen), if it did */
+    uint64_t guessed_ns;         /* the same of ended children whose wait was not seen (inside libc: system, popen) */
     unsigned children;           /* that are in the table */
     uint64_t rusage_ns;          /* CPU time as wait(2) told, with its children's; 0: unknown */
     uint64_t exit_ns;            /* with exit_known: the cost of its end */
@@ -66,8 +66,8 @@ void process_free(struct process *process);
 /* The parent's wait: status and the CPU time of the process with its waited-for children. */
 void process_set_waited(struct process *process, int status, uint64_t rusage_ns);
 /*
- * CPU time that the kernel charged to the process beyond what its events counted: mostly the end of the process itself. False when it
- * is not known or not plausible (children that were waited for behind our back).
+ * CPU time that the kernel charged to the process beyond what its events counted: mostly the end of the process itself.
+ * False when it is not known or not plausible (children that were waited for behind our back).
  */
 bool process_exit_cost(const struct process *process, uint64_t *ret_ns);
 /* Asks the kernel for the status of an ended process, if its parent's wait was not seen. */

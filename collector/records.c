@@ -185,7 +185,8 @@ bool records_mentions(const struct perf_event_header *record, uint64_t start, ui
 }
 
 /* Room for a record of SIZE bytes with STRING behind it, aligned, and the sample_id. NULL when out of memory. */
-static void *begin(struct buffer *buffer, uint64_t sample_type, size_t size, const char *string, struct perf_event_header header)
+static void *begin(struct buffer *buffer, uint64_t sample_type, size_t size, const char *string,
+                   struct perf_event_header header)
 {
     size_t length = strnlen(string, RECORD_STRING_MAX - 1);
     size_t body = size + ((length + 8) & ~(size_t)7);
@@ -224,7 +225,8 @@ static void put_trailer(unsigned char *record, uint64_t type, const struct recor
     put_word(&at, type & PERF_SAMPLE_IDENTIFIER, stamp->id);
 }
 
-void records_make_comm(const struct records_layout *layout, const struct records_stamp *stamp, const char *comm, struct buffer *buffer)
+void records_make_comm(const struct records_layout *layout, const struct records_stamp *stamp, const char *comm,
+                       struct buffer *buffer)
 {
     uint64_t type = layout->sample_type[stamp->event];
     struct perf_event_header header = {.type = PERF_RECORD_COMM};
@@ -236,8 +238,8 @@ void records_make_comm(const struct records_layout *layout, const struct records
     put_trailer((unsigned char *)record, type, stamp);
 }
 
-void records_make_mmap(const struct records_layout *layout, const struct records_stamp *stamp, const struct mapping *mapping,
-                       struct buffer *buffer)
+void records_make_mmap(const struct records_layout *layout, const struct records_stamp *stamp,
+                       const struct mapping *mapping, struct buffer *buffer)
 {
     uint64_t type = layout->sample_type[stamp->event];
     struct perf_event_header header = {.type = PERF_RECORD_MMAP2, .misc = PERF_RECORD_MISC_USER};
@@ -258,8 +260,8 @@ void records_make_mmap(const struct records_layout *layout, const struct records
     put_trailer((unsigned char *)record, type, stamp);
 }
 
-void records_make_kernel(const struct records_layout *layout, const struct records_stamp *stamp, uint64_t start, uint64_t size,
-                         uint64_t offset, const char *name, struct buffer *buffer)
+void records_make_kernel(const struct records_layout *layout, const struct records_stamp *stamp, uint64_t start,
+                         uint64_t size, uint64_t offset, const char *name, struct buffer *buffer)
 {
     uint64_t type = layout->sample_type[stamp->event];
     struct perf_event_header header = {.type = PERF_RECORD_MMAP, .misc = PERF_RECORD_MISC_KERNEL};

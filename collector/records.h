@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Records of perf: where their fields lie under the plan's attributes, whether they make sense, and how to make new ones. */
+/*
+ * Records of perf: where their fields lie under the plan's attributes, whether they make sense, and how to make new
+ * ones.
+ */
 #ifndef COLLECTOR_RECORDS_H
 #define COLLECTOR_RECORDS_H
 
@@ -45,8 +48,12 @@ struct records_mmap {
 
 void records_layout_init(struct records_layout *layout, const struct plan *plan);
 
-/* Index of the event that wrote RECORD, by its IDENTIFIER; IDS as in struct attached. Event 0 when there is no identifier to go by. */
-unsigned records_event(const struct records_layout *layout, const uint64_t *ids, const struct perf_event_header *record);
+/*
+ * Index of the event that wrote RECORD, by its IDENTIFIER; IDS as in struct attached. Event 0 when there is no
+ * identifier to go by.
+ */
+unsigned records_event(const struct records_layout *layout, const uint64_t *ids,
+                       const struct perf_event_header *record);
 /* Time of the record, 0: it has none (or is too short for it). */
 uint64_t records_time(const struct records_layout *layout, unsigned event, const struct perf_event_header *record);
 /* Is RECORD long enough for its type, and are its strings terminated? Types that are not known are accepted. */
@@ -62,11 +69,12 @@ uint64_t records_parse_lost(const struct perf_event_header *record);
 bool records_mentions(const struct perf_event_header *record, uint64_t start, uint64_t end);
 
 /* Made records, appended to BUFFER, in the form of the file: with a sample_id as the attributes want it. */
-void records_make_comm(const struct records_layout *layout, const struct records_stamp *stamp, const char *comm, struct buffer *buffer);
-void records_make_mmap(const struct records_layout *layout, const struct records_stamp *stamp, const struct mapping *mapping,
+void records_make_comm(const struct records_layout *layout, const struct records_stamp *stamp, const char *comm,
                        struct buffer *buffer);
+void records_make_mmap(const struct records_layout *layout, const struct records_stamp *stamp,
+                       const struct mapping *mapping, struct buffer *buffer);
 /* A mapping of the kernel: pid -1. */
-void records_make_kernel(const struct records_layout *layout, const struct records_stamp *stamp, uint64_t start, uint64_t size,
-                         uint64_t offset, const char *name, struct buffer *buffer);
+void records_make_kernel(const struct records_layout *layout, const struct records_stamp *stamp, uint64_t start,
+                         uint64_t size, uint64_t offset, const char *name, struct buffer *buffer);
 
 #endif

@@ -159,8 +159,8 @@ static bool parse_line(char *line, struct mapping *values, const char **ret_path
     char access[5];
     uint64_t end;
     int at = 0;
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32 ":%" SCNx32 " %" SCNu64 "%n", &values->start, &end,
-               access, &values->offset, &values->maj, &values->min, &values->ino, &at) < 7 ||
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32 ":%" SCNx32 " %" SCNu64 "%n", &values->start,
+               &end, access, &values->offset, &values->maj, &values->min, &values->ino, &at) < 7 ||
         strlen(access) != 4 || end <= values->start || access[2] != 'x')
         return false;
     values->size = end - values->start;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is mapped executable in an address space, merged over the rings of its threads. A fork shares the list with its parent
- * until one of them changes it, so that a storm of forks stays cheap. There is no record of munmap(2): a mapping lives until a
- * newer one covers it.
+ * What is mapped executable in an address space, merged over the rings of its threads. A fork shares the list with its
+ * parent until one of them changes it, so that a storm of forks stays cheap. There is no record of munmap(2): a mapping
+ * lives until a newer one covers it.
  */
 #ifndef COLLECTOR_SPACE_H
 #define COLLECTOR_SPACE_H
@@ -48,7 +48,7 @@ void space_release(struct space *space);
 int space_add(struct space *space, struct mapping *mapping);
 /* COPY (initialized, empty) becomes what SPACE was at TIME_NS. 0 or -ENOMEM. */
 int space_fork(const struct space *space, uint64_t time_ns, struct space *copy);
-/* Adds the executable mappings of MAPS, the text of /proc/PID/maps. Lines that make no sense are skipped. 0 or -ENOMEM. */
+/* Adds the executable mappings of MAPS, the text of /proc/PID/maps. Lines without sense are skipped. 0 or -ENOMEM. */
 int space_add_maps(struct space *space, const char *maps, uint64_t time_ns);
 size_t space_count(const struct space *space);
 struct mapping *space_at(const struct space *space, size_t index);

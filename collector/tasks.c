@@ -255,7 +255,8 @@ void tasks_count(struct tasks *tasks, struct task *task)
 struct records_stamp tasks_stamp(const struct tasks *tasks, const struct task *task, uint64_t time_ns)
 {
     (void)tasks;
-    return (struct records_stamp){.pid = task->pid, .tid = task->tid, .time_ns = time_ns, .id = task->ids[0], .event = 0};
+    return (struct records_stamp){
+        .pid = task->pid, .tid = task->tid, .time_ns = time_ns, .id = task->ids[0], .event = 0};
 }
 
 uint64_t tasks_clock(const struct tasks *tasks, const struct attach_value *values)

@@ -2,8 +2,8 @@
 /*
  * The tasks and processes of a session: from the arrival of each to its result file. Context: the event loop's thread.
  *
- * tasks.c has the tables and the life of the structures, admit.c takes arrivals, drain.c reads rings, images.c knows which program
- * runs when, finish.c makes result files of tasks and ends processes.
+ * tasks.c has the tables and the life of the structures, admit.c takes arrivals, drain.c reads rings, images.c knows
+ * which program runs when, finish.c makes result files of tasks and ends processes.
  */
 #ifndef COLLECTOR_TASKS_H
 #define COLLECTOR_TASKS_H
@@ -159,8 +159,8 @@ struct records_stamp tasks_stamp(const struct tasks *tasks, const struct task *t
 uint64_t tasks_clock(const struct tasks *tasks, const struct attach_value *values);
 
 /*
- * admit.c: takes over and frees ARRIVALS, a list. Doors answer before they tell, so that a child may be told of before its parent, and
- * the wait for a process before the process: what refers to somebody unknown waits a moment.
+ * admit.c: takes over and frees ARRIVALS, a list. Doors answer before they tell, so that a child may be told of before
+ * its parent, and the wait for a process before the process: what refers to somebody unknown waits a moment.
  */
 void tasks_arrive(struct tasks *tasks, struct arrival *arrivals);
 
@@ -190,7 +190,10 @@ void tasks_look_for_programs(struct tasks *tasks, struct task *task);
 void tasks_begin_file(struct tasks *tasks, struct task *task);
 
 /* finish.c */
-/* The task's end was seen: drains, counts, gives its events back. The file is written later, that of its process' first thread last. */
+/*
+ * The task's end was seen: drains, counts, gives its events back. The file is written later, that of its process' first
+ * thread last.
+ */
 void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended);
 /* Ends the file of image IMAGE_FIRST because the next one begins (--exec-split-results). */
 void tasks_split_file(struct tasks *tasks, struct task *task, uint64_t end_ns);
@@ -201,7 +204,10 @@ void tasks_finish_process(struct tasks *tasks, struct process *process);
 void tasks_write(struct tasks *tasks, size_t count);
 /* Rings, growing files, held processes, unseen children; about ten times a second. */
 void tasks_sweep(struct tasks *tasks);
-/* The end of the session: everything that still lives is written as it stands. The root's file is last: tasks_finish_root(). */
+/*
+ * The end of the session: everything that still lives is written as it stands. The root's file is last:
+ * tasks_finish_root().
+ */
 void tasks_close(struct tasks *tasks);
 void tasks_finish_root(struct tasks *tasks, const struct result_coverage *coverage);
 

@@ -16,7 +16,8 @@ enum { CHILDREN_MAX = 65536 };
 enum { LOOKS_MAX = 3 };
 
 static const char reason_more[] = "further reasons";
-static const char reason_process[] = "child never asked to be profiled (static, setuid, or ended before its program began)";
+static const char reason_process[] =
+    "child never asked to be profiled (static, setuid, or ended before its program began)";
 static const char reason_thread[] = "thread that was not created by pthread_create";
 static const char reason_policy[] = "child not followed (--follow-all follows it)";
 
@@ -24,7 +25,8 @@ int unseen_init(struct unseen *unseen)
 {
     *unseen = (struct unseen){0};
     /* Pages of zeros cost nothing until a bit is set. */
-    unseen->arrived = mmap(NULL, PINJECT_TASKS / 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    unseen->arrived = mmap(NULL, PINJECT_TASKS / 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                           -1, 0);
     if (unseen->arrived == MAP_FAILED) {
         unseen->arrived = NULL;
         return -errno;

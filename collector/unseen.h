@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ledger of what could not be seen: reasons with the names of commands and how often. Also which children the kernel
- * announced (FORK records) that nobody asked events for.
+ * The ledger of what could not be seen: reasons with the names of commands and how often. Also which children the
+ * kernel announced (FORK records) that nobody asked events for.
  */
 #ifndef COLLECTOR_UNSEEN_H
 #define COLLECTOR_UNSEEN_H

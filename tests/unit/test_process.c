@@ -34,7 +34,8 @@ static void test_exit_cost(void **state)
     check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .left = true}, -1);
     check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .strangers = true}, -1);
     check_cost(&(struct process){.clock_ns = 10 * MS, .own_ns = 12 * MS}, 2 * MS);
-    check_cost(&(struct process){.clock_ns = 10 * MS, .own_ns = 12 * MS, .rusage_ns = 40 * MS, .strangers = true}, 2 * MS);
+    check_cost(&(struct process){.clock_ns = 10 * MS, .own_ns = 12 * MS, .rusage_ns = 40 * MS, .strangers = true},
+               2 * MS);
 }
 
 /* Children that were waited for inside libc. */
@@ -42,7 +43,9 @@ static void test_exit_cost_of_guessed(void **state)
 {
     (void)state;
     check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 31 * MS, .guessed_ns = 20 * MS}, 1 * MS);
-    check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 36 * MS, .children_ns = 5 * MS, .guessed_ns = 20 * MS}, 1 * MS);
+    check_cost(
+        &(struct process){.clock_ns = 10 * MS, .rusage_ns = 36 * MS, .children_ns = 5 * MS, .guessed_ns = 20 * MS},
+        1 * MS);
     /* They were not waited for after all. */
     check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .guessed_ns = 500 * MS}, 1 * MS);
 }

@@ -12,8 +12,8 @@ static int set_up(void **state)
     (void)state;
     static struct plan plan = {.count = 2};
     for (unsigned i = 0; i < 2; i++) {
-        plan.events[i].attr.sample_type =
-            PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+        plan.events[i].attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                                          PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
         plan.events[i].attr.read_format = PERF_FORMAT_LOST;
     }
     records_layout_init(&layout, &plan);
@@ -49,8 +49,15 @@ static void test_comm(void **state)
 static void test_mmap(void **state)
 {
     (void)state;
-    struct mapping values = {.start = 0x1000, .size = 0x2000, .offset = 0x3000, .maj = 8, .min = 1, .ino = 77, .ino_generation = 5,
-                             .prot = 5, .flags = 2};
+    struct mapping values = {.start = 0x1000,
+                             .size = 0x2000,
+                             .offset = 0x3000,
+                             .maj = 8,
+                             .min = 1,
+                             .ino = 77,
+                             .ino_generation = 5,
+                             .prot = 5,
+                             .flags = 2};
     struct mapping *mapping = mapping_new(&values, "/usr/lib/libc.so.6");
     struct buffer buffer = BUFFER_INIT;
     records_make_mmap(&layout, &stamp, mapping, &buffer);
@@ -106,9 +113,11 @@ static void test_cut(void **state)
     static const struct {
         uint32_t type;
         uint16_t least;
-    } least[] = {{PERF_RECORD_COMM, 8 + 8 + 8},   {PERF_RECORD_MMAP, 8 + 32 + 8}, {PERF_RECORD_MMAP2, 8 + 64 + 8},
-                 {PERF_RECORD_FORK, 8 + 24},      {PERF_RECORD_EXIT, 8 + 24},     {PERF_RECORD_LOST, 8 + 16},
-                 {PERF_RECORD_LOST_SAMPLES, 8 + 8}, {PERF_RECORD_THROTTLE, 8 + 24}, {PERF_RECORD_READ, 8 + 16}, {200, 8}};
+    } least[] = {{PERF_RECORD_COMM, 8 + 8 + 8},     {PERF_RECORD_MMAP, 8 + 32 + 8},
+                 {PERF_RECORD_MMAP2, 8 + 64 + 8},   {PERF_RECORD_FORK, 8 + 24},
+                 {PERF_RECORD_EXIT, 8 + 24},        {PERF_RECORD_LOST, 8 + 16},
+                 {PERF_RECORD_LOST_SAMPLES, 8 + 8}, {PERF_RECORD_THROTTLE, 8 + 24},
+                 {PERF_RECORD_READ, 8 + 16},        {200, 8}};
     for (size_t i = 0; i < sizeof(least) / sizeof(least[0]); i++)
         for (uint16_t size = 8; size < 200; size += 8) {
             struct perf_event_header *record = calloc(1, size);

@@ -328,10 +328,18 @@ static void test_many_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_process),      cmocka_unit_test(test_threads_share_mappings), cmocka_unit_test(test_fork),
-        cmocka_unit_test(test_out_of_order), cmocka_unit_test(test_never_asked),            cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_hostile_ring), cmocka_unit_test(test_number_again),           cmocka_unit_test(test_released_unwritten),
-        cmocka_unit_test(test_many_threads), cmocka_unit_test(test_sorted),                 cmocka_unit_test(test_orphans),
+        cmocka_unit_test(test_process),
+        cmocka_unit_test(test_threads_share_mappings),
+        cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_out_of_order),
+        cmocka_unit_test(test_never_asked),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_hostile_ring),
+        cmocka_unit_test(test_number_again),
+        cmocka_unit_test(test_released_unwritten),
+        cmocka_unit_test(test_many_threads),
+        cmocka_unit_test(test_sorted),
+        cmocka_unit_test(test_orphans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

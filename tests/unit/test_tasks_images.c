@@ -131,7 +131,10 @@ static void test_armed(void **state)
     stage_free(&stage);
 }
 
-/* The door reads the first message of an image when that has ended: it takes it for a new process, which cannot be opened. */
+/*
+ * The door reads the first message of an image when that has ended: it takes it for a new process, which cannot be
+ * opened.
+ */
 static void test_message_of_the_dead(void **state)
 {
     (void)state;

@@ -71,7 +71,8 @@ struct attached *stage_events(struct stage *stage, struct arrival *arrival, uint
     for (unsigned i = 0; i < events->count; i++)
         events->ids[i] = 1000ull * (unsigned)arrival->tid + i + 1;
     events->ring_size = STAGE_RING;
-    events->ring = mmap(NULL, STAGE_RING + (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    events->ring = mmap(NULL, STAGE_RING + (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(events->ring != MAP_FAILED);
     arrival->events = events;
     return events;
@@ -115,8 +116,8 @@ void stage_put(struct task *task, const void *record, size_t size)
 }
 
 /* HEADER, words, string, and the sample_id of the kit's plan: TID, TIME, IDENTIFIER. */
-static void put(struct task *task, struct perf_event_header header, const uint64_t *words, size_t count, const char *string, pid_t pid,
-                pid_t tid, uint64_t time_ns)
+static void put(struct task *task, struct perf_event_header header, const uint64_t *words, size_t count,
+                const char *string, pid_t pid, pid_t tid, uint64_t time_ns)
 {
     unsigned char record[512] = {0};
     size_t size = sizeof(header), length = string ? (strlen(string) + 8) & ~(size_t)7 : 0;
@@ -140,15 +141,15 @@ static uint64_t pair(pid_t a, pid_t b)
 void stage_comm(struct task *task, pid_t pid, pid_t tid, const char *name, bool exec, uint64_t time_ns)
 {
     uint64_t words[] = {pair(pid, tid)};
-    put(task, (struct perf_event_header){.type = PERF_RECORD_COMM, .misc = exec ? PERF_RECORD_MISC_COMM_EXEC : 0}, words, 1, name, pid,
-        tid, time_ns);
+    put(task, (struct perf_event_header){.type = PERF_RECORD_COMM, .misc = exec ? PERF_RECORD_MISC_COMM_EXEC : 0},
+        words, 1, name, pid, tid, time_ns);
 }
 
 void stage_mmap(struct task *task, const char *path, uint64_t start, uint64_t time_ns)
 {
     uint64_t words[] = {pair(task->pid, task->tid), start, 0x1000, 0, pair(8, 1), 99, 0, pair(5, 2)};
-    put(task, (struct perf_event_header){.type = PERF_RECORD_MMAP2, .misc = PERF_RECORD_MISC_USER}, words, 8, path, task->pid, task->tid,
-        time_ns);
+    put(task, (struct perf_event_header){.type = PERF_RECORD_MMAP2, .misc = PERF_RECORD_MISC_USER}, words, 8, path,
+        task->pid, task->tid, time_ns);
 }
 
 void stage_fork(struct task *task, pid_t pid, pid_t tid, uint64_t time_ns)
@@ -167,7 +168,8 @@ void stage_exit(struct task *task, uint64_t time_ns)
 void stage_sample(struct task *task, uint64_t ip, uint64_t time_ns)
 {
     uint64_t words[] = {0, task->ids[0], ip, pair(task->pid, task->tid), time_ns, 1000000, 1, ip};
-    struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER, .size = sizeof(words)};
+    struct perf_event_header header = {
+        .type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER, .size = sizeof(words)};
     memcpy(words, &header, sizeof(header));
     stage_put(task, words, sizeof(words));
 }
