@@ -29,7 +29,7 @@ struct arrival {
     char *exec;                  /* PROCESS, IMAGE: path of the executable, or NULL */
     char *cmdline;               /* PROCESS, IMAGE: arguments, each NUL-terminated */
     size_t cmdline_size;
-    char comm[16];               /* PROCESS: name at that time; "": the creator's (FORK, THREAD), or unknown */
+    char comm[16];               /* name of the task at that time, "": unknown */
 };
 
 struct arrivals {

@@ -101,18 +101,6 @@ static char *read_proc(pid_t pid, const char *name, size_t limit, size_t *ret_si
     return (char *)buffer.data;
 }
 
-static void read_comm(pid_t tid, char ret[16])
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/comm", (int)tid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd < 0 ? 0 : read(fd, ret, 16);
-    if (fd >= 0)
-        close(fd);
-    /* Its newline becomes the NUL. */
-    ret[size > 0 ? size - 1 : 0] = '\0';
-}
-
 static void take_text(const struct request *request, struct arrival *arrival)
 {
     const struct pinject_slot *slot = &request->slot;
@@ -158,6 +146,8 @@ static struct arrival *new_arrival(const struct pinject_slot *slot)
     arrival->utime_ns = slot->utime_ns;
     arrival->stime_ns = slot->stime_ns;
     arrival->status = slot->status;
+    memcpy(arrival->comm, slot->comm, sizeof(arrival->comm));
+    arrival->comm[sizeof(arrival->comm) - 1] = '\0';
     arrival->pidfd = -1;
     return arrival;
 }
@@ -243,7 +233,5 @@ void request_finish(struct session *session, const struct request *request, stru
         attach_complete(arrival->events);
     if (has_text(arrival->kind))
         take_text(request, arrival);
-    if (arrival->kind == PINJECT_PROCESS)
-        read_comm(arrival->tid, arrival->comm);
     arrivals_put(&session->arrivals, arrival);
 }

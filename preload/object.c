@@ -96,6 +96,7 @@ static struct pinject_claim claim(uint32_t kind, uint32_t flags, int32_t parent_
     mine.slot->ppid = sys_getppid();
     mine.slot->parent_tid = parent_tid;
     mine.slot->startup_ns = sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    sys_get_name(mine.slot->comm);
     return mine;
 }
 

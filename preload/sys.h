@@ -67,6 +67,12 @@ static inline int sys_getpid(void)
     return (int)SYS_0(SYS_getpid);
 }
 
+/* The name of the calling task: 16 bytes with the NUL. */
+static inline void sys_get_name(char *name)
+{
+    SYS_5(SYS_prctl, 15 /* PR_GET_NAME */, name, 0, 0, 0);
+}
+
 static inline int sys_getppid(void)
 {
     return (int)SYS_0(SYS_getppid);

@@ -101,7 +101,8 @@ struct pinject_slot {
     int32_t result;         /* answer: 0 or -errno */
     uint32_t exec_size;     /* text: path of the executable, with its NUL */
     uint32_t cmdline_size;  /* text: behind it the arguments, each with its NUL */
-    uint64_t reserved[6];
+    char comm[16];          /* name of the task (PR_GET_NAME) */
+    uint64_t reserved[4];
     char text[PINJECT_TEXT];
 };
 

@@ -93,6 +93,8 @@ UNUSED static struct pinject_slot *fake_claim(struct pinject_segment *segment, u
     slot->pid = getpid();
     slot->ppid = getppid();
     slot->kind = kind;
+    /* No NUL: the collector gives one. */
+    memcpy(slot->comm, "test_door_process", sizeof(slot->comm));
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     slot->time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;

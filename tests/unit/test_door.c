@@ -77,7 +77,7 @@ static void a_process_tells_its_text_and_maps(void **state)
     assert_int_equal(arrival->cmdline_size, 5);
     assert_memory_equal(arrival->cmdline, "x\0-v\0", 5);
     assert_non_null(strstr(arrival->maps, "test_door"));
-    assert_true(strncmp(arrival->comm, "test_door", 9) == 0);
+    assert_string_equal(arrival->comm, "test_door_proce");
 
     /* Asked again, it is a new image of what is known. */
     slot = fake_claim(fake.session.segment, 3, PINJECT_PROCESS);
