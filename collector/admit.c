@@ -55,7 +55,11 @@ static void open_tree_clock(struct tasks *tasks, const struct arrival *arrival)
                                    .inherit = 1,
                                    .exclude_kernel = tasks->plan->exclude_kernel};
     tasks->tree_fd = (int)syscall(SYS_perf_event_open, &attr, arrival->tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    tasks->tree_startup_ns = arrival->startup_ns;
+    /* It ran while its arrival was on its way. */
+    struct attach_value values[PLAN_EVENTS] = {0};
+    if (arrival->events)
+        attach_read(arrival->events, values);
+    tasks->tree_startup_ns = arrival->startup_ns + tasks_clock(tasks, values);
 }
 
 static void set_root(struct tasks *tasks, struct process *process, const struct arrival *arrival)

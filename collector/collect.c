@@ -295,7 +295,9 @@ static uint64_t tree_cpu_ns(const struct collect *collect)
     if (!collect->args->root) {
         if (tasks->tree_fd < 0 || read(tasks->tree_fd, &clock, sizeof(clock)) != sizeof(clock))
             return 0;
-        return clock + tasks->tree_startup_ns + tasks->exit_ns;
+        /* Children that were made before it was opened are not in it: what is attributed is there in any case. */
+        cpu = clock + tasks->tree_startup_ns + tasks->exit_ns;
+        return cpu > tasks->attributed_ns ? cpu : tasks->attributed_ns;
     }
     if (!cpu)
         return 0;
