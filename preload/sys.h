@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #if !defined(__x86_64__) && !defined(__aarch64__)
@@ -70,7 +71,7 @@ static inline int sys_getpid(void)
 /* The name of the calling task: 16 bytes with the NUL. */
 static inline void sys_get_name(char *name)
 {
-    SYS_5(SYS_prctl, 15 /* PR_GET_NAME */, name, 0, 0, 0);
+    SYS_5(SYS_prctl, PR_GET_NAME, name, 0, 0, 0);
 }
 
 static inline int sys_getppid(void)
