@@ -40,7 +40,10 @@ void buffer_align(struct buffer *buffer, size_t alignment);
 int buffer_pwrite(int fd, const void *data, size_t size, uint64_t offset);
 /* Writes all of DATA (write, restarted on EINTR and short writes). 0 or -errno. */
 int buffer_write(int fd, const void *data, size_t size);
-/* Reads a whole file of at most LIMIT bytes (procfs files too, whose size is 0); the content is NUL-terminated behind size. 0 or -errno (-EFBIG). */
+/*
+ * Appends a whole file of at most LIMIT bytes (procfs files too, whose size is 0); a NUL stands behind size.
+ * 0 or -errno (-EFBIG), and then nothing is appended.
+ */
 int buffer_read_file(struct buffer *buffer, const char *path, size_t limit);
 
 #endif

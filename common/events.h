@@ -26,7 +26,8 @@ struct event_choice {
 };
 
 /*
- * Parses one event of TEXT[SIZE], like "task-clock", "faults:u", "cycles:k", "instructions:uk". 0, or -EINVAL after report_error() (with the nearest name).
+ * Parses one event of TEXT[SIZE], like "task-clock", "faults:u", "cycles:k", "instructions:uk".
+ * 0, or -EINVAL after report_error() (with the nearest name).
  */
 int events_parse(const char *text, size_t size, struct event_choice *ret_choice);
 /* NULL when the kernel's number has no name here. */

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* The word of WORDS[COUNT] (entries may be NULL) that WORD was probably meant to be, by edit distance, or NULL when none is near. */
+/* What of WORDS[COUNT] (entries may be NULL) WORD was probably meant to be, by edit distance; NULL: none is near. */
 const char *nearest_word(const char *word, const char *const *words, size_t count);
 
 #endif

@@ -37,19 +37,19 @@ struct option_row {
 /* Stock takers: store into (char *)state + offset. */
 int options_take_flag(void *state, const struct option_row *row, const char *value);   /* bool: true */
 int options_take_enum(void *state, const struct option_row *row, const char *value);   /* int: row->number */
-int options_take_string(void *state, const struct option_row *row, const char *value); /* const char *: VALUE itself; empty refused */
-int options_take_count(void *state, const struct option_row *row, const char *value);  /* uint64_t: a decimal number >= 1 */
+int options_take_string(void *state, const struct option_row *row, const char *value); /* const char *: VALUE, not empty */
+int options_take_count(void *state, const struct option_row *row, const char *value);  /* uint64_t: at least 1 */
 
 struct options {
     const struct option_row *rows; /* ended by a row whose name and help are NULL */
-    uint32_t groups;               /* options of other groups are refused: "option '--x' does not belong to 'tree'"; 0: take all */
+    uint32_t groups;               /* others are refused: "option '--x' does not belong to 'tree'"; 0: take all */
     const char *group_name;        /* for that message */
-    bool stop_at_operand;          /* the first operand ends the options (pinject-run) instead of operands and options mixed */
+    bool stop_at_operand;          /* the first operand ends the options (pinject-run); else they mix */
 };
 
 /*
  * Parses ARGV[1..]. Operands are moved to the front of ARGV+1 in order (mixed mode) or left in place (stop_at_operand).
- * *ret_operands: index of the first operand in ARGV, *ret_count: how many. -EINVAL after a message; nothing is printed on success.
+ * *ret_operands: index of the first operand in ARGV, *ret_count: how many. -EINVAL after a message.
  */
 int options_parse(const struct options *options, void *state, int argc, char **argv, int *ret_operands, int *ret_count);
 

@@ -21,7 +21,7 @@ void report_warning(const char *format, ...) __attribute__((format(printf, 1, 2)
 void report_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Copies TEXT (at most SIZE bytes or up to its NUL) into RET[RET_SIZE] with control characters as \ooo and invalid UTF-8 as \ooo;
+ * Copies TEXT (at most SIZE bytes or up to its NUL) into RET[RET_SIZE] with control characters and invalid UTF-8 as \ooo;
  * always terminated, truncated with "..." where it does not fit. Returns RET.
  */
 char *report_safe(char *ret, unsigned long ret_size, const char *text, unsigned long size);
