@@ -49,11 +49,18 @@ static void set_covered(struct session *session, pid_t tid, bool covered)
 static void list(struct session *session, struct attached *attached, pid_t key)
 {
     attached->key = key;
-    attached->next = *bucket(session, key);
-    *bucket(session, key) = attached;
+    attached->at = bucket(session, key);
+    attached->next = *attached->at;
+    if (attached->next)
+        attached->next->at = &attached->next;
+    *attached->at = attached;
+    attached->thread_at = NULL;
     if (key != attached->pid) {
-        attached->next_thread = *thread_bucket(session, attached->pid);
-        *thread_bucket(session, attached->pid) = attached;
+        attached->thread_at = thread_bucket(session, attached->pid);
+        attached->next_thread = *attached->thread_at;
+        if (attached->next_thread)
+            attached->next_thread->thread_at = &attached->next_thread;
+        *attached->thread_at = attached;
     }
     attached->listed = true;
     set_covered(session, key, true);
@@ -63,15 +70,13 @@ static void unlist(struct session *session, struct attached *attached)
 {
     if (!attached->listed)
         return;
-    struct attached **at = bucket(session, attached->key);
-    while (*at != attached)
-        at = &(*at)->next;
-    *at = attached->next;
-    if (attached->key != attached->pid) {
-        at = thread_bucket(session, attached->pid);
-        while (*at != attached)
-            at = &(*at)->next_thread;
-        *at = attached->next_thread;
+    *attached->at = attached->next;
+    if (attached->next)
+        attached->next->at = attached->at;
+    if (attached->thread_at) {
+        *attached->thread_at = attached->next_thread;
+        if (attached->next_thread)
+            attached->next_thread->thread_at = attached->thread_at;
     }
     attached->listed = false;
     set_covered(session, attached->key, false);
@@ -319,16 +324,57 @@ void attach_retire(struct session *session, struct attached *attached)
     pthread_mutex_unlock(&session->table_lock);
 }
 
+static int compare_rings(const void *one, const void *other)
+{
+    uintptr_t a = (uintptr_t)((const struct session_ring *)one)->start;
+    uintptr_t b = (uintptr_t)((const struct session_ring *)other)->start;
+    return (a > b) - (a < b);
+}
+
+/* Neighbours in one call: the kernel maps one ring below the other. Under the lock. */
+static void unmap_spent(struct session *session)
+{
+    struct session_ring *rings = session->spent;
+    uint64_t bytes = 0;
+    qsort(rings, session->spent_count, sizeof(*rings), compare_rings);
+    for (unsigned i = 0, next; i < session->spent_count; i = next) {
+        char *start = rings[i].start;
+        size_t size = rings[i].size;
+        for (next = i + 1; next < session->spent_count && (char *)rings[next].start == start + size; next++)
+            size += rings[next].size;
+        munmap(start, size);
+        bytes += size;
+    }
+    session->spent_count = 0;
+    __atomic_fetch_sub(&session->ring_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+void attach_unmap(struct session *session)
+{
+    pthread_mutex_lock(&session->table_lock);
+    unmap_spent(session);
+    pthread_mutex_unlock(&session->table_lock);
+}
+
+static void spend_ring(struct session *session, void *start, size_t size)
+{
+    pthread_mutex_lock(&session->table_lock);
+    session->spent[session->spent_count++] = (struct session_ring){start, size};
+    /* Where memory is short, others wait for it. */
+    bool scarce = session->ring_budget != UINT64_MAX &&
+                  __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED) > session->ring_budget / 4;
+    if (session->spent_count == SESSION_SPENT || scarce)
+        unmap_spent(session);
+    pthread_mutex_unlock(&session->table_lock);
+}
+
 void attach_free(struct attached *attached)
 {
     if (!attached)
         return;
     attach_retire(attached->session, attached);
-    if (attached->ring) {
-        size_t size = attached->ring_size + (size_t)sysconf(_SC_PAGESIZE);
-        munmap(attached->ring, size);
-        __atomic_fetch_sub(&attached->session->ring_bytes, size, __ATOMIC_RELAXED);
-    }
+    if (attached->ring)
+        spend_ring(attached->session, attached->ring, attached->ring_size + (size_t)sysconf(_SC_PAGESIZE));
     for (unsigned i = 0; i < attached->count; i++)
         if (attached->fds[i] >= 0)
             close(attached->fds[i]);

@@ -33,8 +33,10 @@ struct attached {
     pid_t pid;                  /* thread group */
     pid_t key;                  /* tid in the table: changes when a thread that is not the first one calls exec */
     bool listed;
-    struct attached *next;        /* hash chain of the session's table of live tasks, by key */
-    struct attached *next_thread; /* hash chain of tasks whose tid is not their pid, by pid */
+    /* Hash chain of the session's table of live tasks, by key; what points here; the same for tasks whose tid is not
+       their pid, by pid. */
+    struct attached *next, **at;
+    struct attached *next_thread, **thread_at;
 };
 
 enum attach_how {
@@ -65,7 +67,12 @@ void attach_read(const struct attached *attached, struct attach_value *values);
 int attach_snapshot(struct session *session, pid_t tid, struct attach_value *values);
 /* Takes the task out of the table and clears its covered bit (only if it is still this one); events stay open. */
 void attach_retire(struct session *session, struct attached *attached);
-/* Unmaps, closes and frees, after attach_retire() and before session_release(). NULL is accepted. */
+/*
+ * Closes and frees, after attach_retire() and before session_release(). NULL is accepted. The ring is unmapped later,
+ * with others: each munmap() interrupts all CPUs on which the collector has run.
+ */
 void attach_free(struct attached *attached);
+/* Unmaps what attach_free() left. */
+void attach_unmap(struct session *session);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -19,6 +20,7 @@ enum {
     EVENTS = 256,
     WRITE_SLICE = 8,               /* files between two looks for news */
     WRITE_QUEUE = 8192,            /* complete tasks in memory, at most */
+    GATHER_NS = 1000 * 1000,       /* between two rounds that had news */
     SWEEP_NS = 100 * 1000 * 1000,
     GRACE_NS = 500 * 1000 * 1000,  /* for tasks that are ending when the root has ended */
     LINGER_NS = 300 * 1000 * 1000, /* bare: without any task; a child of posix_spawn may be on its way */
@@ -30,6 +32,7 @@ struct collect {
     struct tasks tasks;
     int epoll;
     uint64_t swept_ns;
+    uint64_t gather_ns;      /* until then news may gather; 0: there were none */
     uint64_t write_ns;       /* no file before that while there are news */
     uint64_t alone_ns;       /* bare: since when there is no task; 0: there is one */
     unsigned interrupts;
@@ -166,14 +169,42 @@ static void write_files(struct collect *collect, bool news)
     collect->write_ns = end + 3 * (end - start);
 }
 
+/* Rings that wait for us are memory that later tasks do not get. */
+static bool is_scarce(const struct session *session)
+{
+    uint64_t bytes = __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED);
+    return session->ring_budget != UINT64_MAX && bytes > session->ring_budget / 4;
+}
+
+/*
+ * A thread is told of, and ends, within microseconds. To wake for each would take the CPU from the program each time: in a storm
+ * news gather, while files are written. The end of the command and signals are not kept waiting.
+ */
+static void gather(struct collect *collect)
+{
+    struct tasks *tasks = &collect->tasks;
+    struct pollfd urgent[] = {{collect->args->signal_fd, POLLIN, 0}, {collect->args->root_pidfd, POLLIN, 0}};
+    uint64_t now = tasks_now_ns();
+    while (now < collect->gather_ns && !is_scarce(collect->args->session)) {
+        struct timespec rest = {.tv_nsec = tasks->done ? 0 : (long)(collect->gather_ns - now)};
+        if (ppoll(urgent, 2, &rest, NULL) > 0)
+            return;
+        tasks_write(tasks, 1);
+        tasks_bury(tasks);
+        now = tasks_now_ns();
+    }
+}
+
 /* One round; how many news there were. */
 static int run_round(struct collect *collect, int timeout_ms)
 {
     struct epoll_event events[EVENTS];
     struct tasks *tasks = &collect->tasks;
+    gather(collect);
     int count = epoll_wait(collect->epoll, events, EVENTS, timeout_ms);
     count = count < 0 ? 0 : count;
     tasks->now_ns = tasks_now_ns();
+    collect->gather_ns = count ? tasks->now_ns + GATHER_NS : 0;
     /* Before the ends of this round: who has ended may have told something first. */
     struct arrival *arrivals = arrivals_take(&collect->args->session->arrivals);
     bool arrivals_came = arrivals != NULL;

@@ -439,6 +439,7 @@ void tasks_sweep(struct tasks *tasks)
             tasks_finish_process(tasks, process);
     }
     unseen_look(&tasks->unseen, tasks->now_ns - LOOK_NS);
+    attach_unmap(tasks->session);
 }
 
 void tasks_close(struct tasks *tasks)

@@ -281,6 +281,7 @@ void session_release(struct session *session)
 {
     session_close_doors(session);
     arrivals_release(&session->arrivals);
+    attach_unmap(session);
     if (session->path[0])
         unlink(session->path);
     session->path[0] = '\0';

@@ -13,7 +13,7 @@
 #include "collector/plan.h"
 #include "collector/settings.h"
 
-enum { SESSION_TABLE = 4096 };
+enum { SESSION_SPENT = 32, SESSION_TABLE = 4096 };
 
 struct session {
     const struct settings *settings;
@@ -31,6 +31,11 @@ struct session {
     pthread_mutex_t table_lock;
     struct attached *table[SESSION_TABLE];   /* by tid */
     struct attached *threads[SESSION_TABLE]; /* those that are not their process' first, by pid */
+    struct session_ring {
+        void *start;
+        size_t size;
+    } spent[SESSION_SPENT];      /* rings of ended tasks, still mapped */
+    unsigned spent_count;
     uint64_t ring_budget;        /* bytes of rings that the kernel lets us lock; UINT64_MAX: no limit */
     uint64_t ring_bytes;         /* atomic: of them in use */
     uint64_t fd_limit;           /* RLIMIT_NOFILE as raised */

@@ -189,7 +189,10 @@ void tasks_link(struct tasks *tasks, struct task *task, struct process *process)
     tasks->live = task;
     task->live = true;
     task->process = process;
+    task->process_prev = NULL;
     task->process_next = process->tasks;
+    if (process->tasks)
+        process->tasks->process_prev = task;
     process->tasks = task;
     process->live++;
     if (++tasks->live_count > tasks->active_max)
@@ -199,11 +202,10 @@ void tasks_link(struct tasks *tasks, struct task *task, struct process *process)
 
 static void leave_process(struct process *process, struct task *task)
 {
-    struct task **at = &process->tasks;
-    while (*at && *at != task)
-        at = &(*at)->process_next;
-    if (*at)
-        *at = task->process_next;
+    *(task->process_prev ? &task->process_prev->process_next : &process->tasks) = task->process_next;
+    if (task->process_next)
+        task->process_next->process_prev = task->process_prev;
+    task->process_prev = task->process_next = NULL;
     process->live--;
     if (process->main == task)
         process->main = NULL;

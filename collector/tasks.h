@@ -45,7 +45,7 @@ struct snapshot {
 struct task {
     struct task *next;             /* hash chain; later the lists of what is to be written, freed */
     struct task *live_prev, *live_next;
-    struct task *process_next;
+    struct task *process_prev, *process_next;
     struct process *process;       /* NULL once unlinked */
     struct attached *events;       /* NULL once ended */
     struct pinject_ring ring;
