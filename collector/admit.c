@@ -43,31 +43,12 @@ static struct task *new_task(struct tasks *tasks, struct arrival *arrival)
     return task;
 }
 
-/*
- * The net under the tree of a bare session, which nobody waits for: counts what its first process and all its
- * descendants use.
- */
-static void open_tree_clock(struct tasks *tasks, const struct arrival *arrival)
-{
-    struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
-                                   .size = sizeof(attr),
-                                   .config = PERF_COUNT_SW_TASK_CLOCK,
-                                   .inherit = 1,
-                                   .exclude_kernel = tasks->plan->exclude_kernel};
-    tasks->tree_fd = (int)syscall(SYS_perf_event_open, &attr, arrival->tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    /* It ran while its arrival was on its way. */
-    struct attach_value values[PLAN_EVENTS] = {0};
-    if (arrival->events)
-        attach_read(arrival->events, values);
-    tasks->tree_startup_ns = arrival->startup_ns + tasks_clock(tasks, values);
-}
-
 static void set_root(struct tasks *tasks, struct process *process, const struct arrival *arrival)
 {
     bool first = !tasks->root && tasks->session->settings->bare && arrival->kind == PINJECT_PROCESS;
     if (first) {
         tasks->root = process->pid;
-        open_tree_clock(tasks, arrival);
+        tasks->tree_startup_ns = arrival->startup_ns;
     }
     if (process->pid == tasks->root && !tasks->root_process && process->pid == arrival->tid) {
         process->root = true;

@@ -324,11 +324,10 @@ static uint64_t tree_cpu_ns(const struct collect *collect)
     const struct tasks *tasks = &collect->tasks;
     uint64_t clock, cpu = rusage_ns(&collect->tree) + tasks->orphans_ns;
     if (!collect->args->root) {
-        if (tasks->tree_fd < 0 || read(tasks->tree_fd, &clock, sizeof(clock)) != sizeof(clock))
+        int fd = __atomic_load_n(&collect->args->session->tree_fd, __ATOMIC_ACQUIRE);
+        if (fd < 0 || read(fd, &clock, sizeof(clock)) != sizeof(clock))
             return 0;
-        /* Children that were made before it was opened are not in it: what is attributed is there in any case. */
-        cpu = clock + tasks->tree_startup_ns + tasks->exit_ns;
-        return cpu > tasks->attributed_ns ? cpu : tasks->attributed_ns;
+        return clock + tasks->tree_startup_ns + tasks->exit_ns;
     }
     if (!cpu)
         return 0;
@@ -371,6 +370,9 @@ static void finish(struct collect *collect, struct collect_outcome *outcome)
 {
     struct tasks *tasks = &collect->tasks;
     tasks->now_ns = tasks_now_ns();
+    /* What a door still has in hand is the last news of somebody. */
+    session_close_doors(collect->args->session);
+    tasks_arrive(tasks, arrivals_take(&collect->args->session->arrivals));
     tasks_close(tasks);
     add_ledger(collect);
     fill_outcome(collect, outcome);

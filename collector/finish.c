@@ -14,6 +14,7 @@ enum {
     HOLD_NS = 200 * 1000 * 1000,        /* an ended process waits for its parent's wait */
     WAITED_NS = 20 * 1000 * 1000,       /* the same after it came, for other late news */
     FLUSH_NS = 1000 * 1000 * 1000,      /* growing files */
+    PROGRAM_NS = 1000 * 1000 * 1000,    /* the same while its last program is unknown */
     LOOK_NS = 100 * 1000 * 1000,        /* what has not asked by then, will not */
     NOTES = 8,
 };
@@ -283,6 +284,18 @@ void tasks_write(struct tasks *tasks, size_t count)
     }
 }
 
+/*
+ * A door of another CPU may have the last news of an ended process still in hand: what its last program was. On a
+ * machine with more work than CPUs that takes a while.
+ */
+static bool awaits_program(const struct tasks *tasks, const struct process *process)
+{
+    const struct task *leader = process->leader;
+    if (!leader || !leader->image_count || process->left || tasks->closing)
+        return false;
+    return !leader->images[leader->image_count - 1].named && tasks->now_ns - process->ended_ns < PROGRAM_NS;
+}
+
 /* What is known of the process goes to the file of its first thread. */
 static void tell_leader(const struct process *process)
 {
@@ -435,7 +448,7 @@ void tasks_sweep(struct tasks *tasks)
     }
     for (struct process *process = tasks->held, *next; process; process = next) {
         next = process->held_next;
-        if (process->deadline_ns <= tasks->now_ns)
+        if (process->deadline_ns <= tasks->now_ns && !awaits_program(tasks, process))
             tasks_finish_process(tasks, process);
     }
     unseen_look(&tasks->unseen, tasks->now_ns - LOOK_NS);

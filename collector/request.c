@@ -166,6 +166,25 @@ static int begin_snapshot(struct session *session, struct arrival *arrival)
     return attach_snapshot(session, arrival->tid, arrival->values);
 }
 
+/*
+ * The net under the tree of a bare session, which nobody waits for: counts what the first process and all that come
+ * from it use. Opened while it waits, so that nothing is missed.
+ */
+static void open_tree_clock(struct session *session, pid_t tid)
+{
+    if (!session->settings->bare || __atomic_load_n(&session->tree_fd, __ATOMIC_RELAXED) >= 0)
+        return;
+    struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+                                   .size = sizeof(attr),
+                                   .config = PERF_COUNT_SW_TASK_CLOCK,
+                                   .inherit = 1,
+                                   .exclude_kernel = session->plan->exclude_kernel};
+    int none = -1, fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd >= 0 &&
+        !__atomic_compare_exchange_n(&session->tree_fd, &none, fd, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        close(fd);
+}
+
 static int begin_task(struct session *session, struct arrival *arrival)
 {
     static const enum attach_how hows[] = {
@@ -180,6 +199,8 @@ static int begin_task(struct session *session, struct arrival *arrival)
     arrival->answered_ns = now_ns();
     if (status == -EEXIST)
         return status;
+    if (status == 0 && arrival->kind == PINJECT_PROCESS)
+        open_tree_clock(session, arrival->tid);
     if (status < 0)
         __atomic_fetch_add(&session->refused, 1, __ATOMIC_RELAXED);
     /* Before the answer: afterwards the task may end, and its number be another's. */

@@ -250,7 +250,7 @@ int session_init(struct session *session, const struct settings *settings, const
     memset(session, 0, sizeof(*session));
     session->settings = settings;
     session->plan = plan;
-    session->segment_fd = session->arrivals.eventfd = -1;
+    session->segment_fd = session->arrivals.eventfd = session->tree_fd = -1;
     pthread_mutex_init(&session->table_lock, NULL);
     session->start_ns = now_ns(CLOCK_MONOTONIC);
     session->start_realtime_ns = now_ns(CLOCK_REALTIME);
@@ -282,6 +282,9 @@ void session_release(struct session *session)
     session_close_doors(session);
     arrivals_release(&session->arrivals);
     attach_unmap(session);
+    if (session->tree_fd >= 0)
+        close(session->tree_fd);
+    session->tree_fd = -1;
     if (session->path[0])
         unlink(session->path);
     session->path[0] = '\0';

@@ -30,7 +30,6 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
     tasks->plan = session->plan;
     tasks->results = results;
     tasks->epoll = epoll;
-    tasks->tree_fd = -1;
     tasks->held_end = &tasks->held;
     tasks->done_end = &tasks->done;
     tasks->clock = find_clock(session->plan);
@@ -97,8 +96,6 @@ void tasks_release(struct tasks *tasks)
     tasks->done = NULL;
     tasks->done_end = &tasks->done;
     tasks_bury(tasks);
-    if (tasks->tree_fd >= 0)
-        close(tasks->tree_fd);
     kernelmap_release(&tasks->kernel);
     unseen_release(&tasks->unseen);
 }

@@ -115,8 +115,7 @@ struct tasks {
     struct task *done, **done_end; /* ended and complete, to be written; oldest first */
     size_t done_count;
     struct task *graveyard;        /* freed at the end of a round: events of the same round may point there */
-    int tree_fd;                   /* bare mode: inherited task-clock of the first process; -1: none */
-    uint64_t tree_startup_ns;      /* what the first process had used by then */
+    uint64_t tree_startup_ns;      /* bare mode: what the first process had used before session->tree_fd counted */
     uint64_t now_ns;               /* of this round */
     bool closing;                  /* nothing is held back any more */
     bool root_ended;               /* what ends now was not waited for by the tree */

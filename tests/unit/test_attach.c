@@ -106,6 +106,7 @@ static void counts_from_now_on(void **state)
     assert_int_equal(attach_snapshot(&fake.session, child.pid, values), -ESRCH);
     attach_free(attached);
     attach_free(NULL);
+    attach_unmap(&fake.session);
     assert_true(fake.session.ring_bytes == 0);
     assert_int_equal(attach_task(&fake.session, child.pid, ATTACH_RUNNING, &attached), -ESRCH);
     fake_close(&fake);
@@ -139,8 +140,11 @@ static void a_number_that_is_used_again(void **state)
     end(&child);
     assert_false(attach_knows(&fake.session, pid, pid));
     child = start(pid);
-    if (child.pid < 0)
-        skip(); /* needs the right to choose a pid */
+    if (child.pid < 0) { /* needs the right to choose a pid */
+        attach_free(old);
+        fake_close(&fake);
+        skip();
+    }
     assert_int_equal(attach_task(&fake.session, pid, ATTACH_RUNNING, &new), 0);
     attach_retire(&fake.session, old); /* late, as the event loop may be */
     assert_true(attach_knows(&fake.session, pid, pid));
@@ -303,6 +307,7 @@ static void check_memory(void)
     MUST(!attach_knows(&fake.session, getpid(), crowd[CROWD - 1]));
     for (int i = 0; i < CROWD; i++)
         attach_free(attached[i]);
+    attach_unmap(&fake.session);
     MUST(fake.session.ring_bytes == 0);
     session_release(&fake.session);
 }
