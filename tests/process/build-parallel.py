@@ -104,9 +104,10 @@ def test_every_file_is_read_by_perf():
         check_equal((report.status, script.status), (0, 0), f"{name}: {report} {script}")
         samples = panalyze_json(name)["total"]["samples"]
         for text in (report.err, script.err):
-            rest = [line for line in text.splitlines() if line.strip() and not ("has no samples" in line and not samples)
-                    and "kernel.kptr_restrict" not in line and "To display the perf.data header info" not in line]
-            check(not [line for line in rest if re.search(r"(?i)warning|error|incompatible|fail|corrupt|unknown", line)], f"{name}: {rest}")
+            # perf calls a task that ended before the clock's first tick an error, with status 0. That is said of no other.
+            text = text if samples else re.sub(r"Error:\nThe \S+ data has no samples!\n", "", text)
+            found = re.search(r"(?im)^.*(warning|error|incompatible|fail|corrupt|unknown|no samples).*$", text)
+            check(not found, f"{name}: {found and found[0]}")
         check_equal(len(re.findall(r"^\S.*:\s+\d+\s+task-clock", script.out, re.MULTILINE)) if samples else 0, samples, f"samples of {name}")
         if samples >= 50:
             ours = [function["symbol"] for function in panalyze_json(name, "--top", "100000")["functions"]]
