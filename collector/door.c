@@ -341,6 +341,10 @@ int door_start_all(struct session *session)
     }
     sigset_t all, old;
     sigfillset(&all);
+    /* A fault of its own must find its handler: a blocked one kills the process (the segment cut short, see session.c). */
+    static const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+        sigdelset(&all, faults[i]);
     pthread_sigmask(SIG_BLOCK, &all, &old);
     int status = 0;
     unsigned started = 0;
