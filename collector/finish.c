@@ -379,10 +379,11 @@ static void account(struct tasks *tasks, struct process *process)
     }
     tasks->attributed_ns += used;
     tasks->exit_ns += process->exit_known ? process->exit_ns : 0;
+    /* Whom it waited for is in its rusage, and with that in nobody's. */
     if (process->orphan && !process->waited)
-        tasks->orphans_ns += used;
+        tasks->orphans_ns += used + process->children_ns;
     else if (!process->waited)
-        tasks->unwaited_ns += used;
+        tasks->unwaited_ns += used + process->children_ns;
 }
 
 void tasks_finish_process(struct tasks *tasks, struct process *process)

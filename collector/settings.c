@@ -134,7 +134,7 @@ static int take_collect(void *state, const struct option_row *row, const char *v
 #define FIELD(name) offsetof(struct settings, name)
 
 static const struct option_row rows[] = {
-    {0, NULL, NULL, 0, NULL, 0, 0, 0, "Profiling:"},
+    {0, NULL, NULL, 0, NULL, 0, 0, 0, "Profiling"},
     {'o', "outfile", "BASE", 0, options_take_string, FIELD(outfile), 0, GROUP_BOTH, "write result files BASE.PID.TID (default: out)"},
     {'e', "events", "LIST", 0, take_events, 0, 0, GROUP_BOTH,
      "sample (with --stat: count) these events, by perf's names, with :u for user space and :k for the kernel (default: cycles, "
@@ -143,7 +143,7 @@ static const struct option_row rows[] = {
     {'c', "period", "N", 0, take_period, 0, 0, GROUP_BOTH, "one sample per N events instead; nanoseconds for clocks"},
     {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH, "call chains: fp (frame pointers, the default) or none"},
     {0, "stat", NULL, 0, options_take_flag, FIELD(stat), 0, GROUP_BOTH, "count only, take no samples"},
-    {0, NULL, NULL, 0, NULL, 0, 0, 0, "Which tasks (default: the threads of the first process):"},
+    {0, NULL, NULL, 0, NULL, 0, 0, 0, "Which tasks (default: the threads of the first process)"},
     {0, "follow-fork", NULL, 0, take_follow, 0, PINJECT_SESSION_FORK, GROUP_BOTH, "processes made by fork"},
     {0, "follow-vfork", NULL, 0, take_follow, 0, PINJECT_SESSION_VFORK, GROUP_BOTH, "processes made by vfork, posix_spawn, system and popen"},
     {0, "follow-pthread", NULL, 0, take_follow, 0, PINJECT_SESSION_PTHREAD, GROUP_BOTH, "threads (those of the first process always are)"},
@@ -152,7 +152,7 @@ static const struct option_row rows[] = {
     {0, "follow", "LIST", 0, take_follow_list, 0, 0, GROUP_BOTH, "the same as a list: fork,vfork,pthread,exec,all"},
     {0, "exec-split-results", NULL, 0, options_take_flag, FIELD(split), 0, GROUP_BOTH,
      "a file BASE.PID.TID.EXEC for each program that a process runs"},
-    {0, NULL, NULL, 0, NULL, 0, 0, 0, "Other:"},
+    {0, NULL, NULL, 0, NULL, 0, 0, 0, "Other"},
     {0, "wait", "BASE", OPTION_OPTIONAL_VALUE, take_wait, 0, SETTINGS_WAIT, GROUP_LINE,
      "wait until the results of a bare LD_PRELOAD in BASE (default: out) are complete"},
     {0, "info", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_INFO, GROUP_LINE,
