@@ -284,6 +284,29 @@ static void test_orphans(void **state)
     stage_free(&stage);
 }
 
+/* An orphan takes along whom it waited for: they are in its rusage alone. */
+static void test_orphans_children(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *parent = stage_process(&stage, 100, 1, T, 1000);
+    struct task *orphan = stage_process(&stage, 101, 100, T + 1, 4000);
+    struct task *child = stage_process(&stage, 102, 101, T + 2, 50000);
+    struct task *waited = stage_process(&stage, 103, 102, T + 3, 600000);
+    tasks_task_ended(stage.tasks, waited, true);
+    stage_reaped(&stage, 102, 103, 0, 600000, T + 10);
+    tasks_task_ended(stage.tasks, child, true);
+    stage_reaped(&stage, 101, 102, 0, 650000, T + 20);
+    tasks_task_ended(stage.tasks, parent, true);
+    stage_reaped(&stage, 1, 100, 0, 1000, T + 30);
+    tasks_task_ended(stage.tasks, orphan, true);
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->attributed_ns, 655000);
+    assert_int_equal(stage.tasks->orphans_ns, 654000);
+    stage_free(&stage);
+}
+
 /* The end of a session in the middle of everything. */
 static void test_released_unwritten(void **state)
 {
@@ -340,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_many_threads),
         cmocka_unit_test(test_sorted),
         cmocka_unit_test(test_orphans),
+        cmocka_unit_test(test_orphans_children),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
