@@ -115,12 +115,11 @@ def test_moved():
 
 def test_headers_alone():
     """Each public header compiles by itself, as C and as C++."""
-    compiler = need("cc")
     for header_file in sorted((SOURCE / "include/pinject").glob("*.h")):
         for language, standard in (("c", "gnu11"), ("c++", "gnu++17")):
             if language == "c++" and (header_file.name != "pinject.h" or not shutil.which("c++", path=PATH)):
                 continue
-            run([compiler, "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
+            run([need("cc") if language == "c" else "c++", "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
                  "-I", SOURCE / "include", "-include", header_file, "/dev/null"]).ok()
 
 
