@@ -12,31 +12,39 @@
 #include "analyze/view/memory.h"
 #include "common/report.h"
 
-/* Where the digits start that end before END. */
-static size_t before_digits(const char *name, size_t end)
+/* Where ".DIGITS.DIGITS" ends that NAME begins with; NULL: it does not. */
+static const char *after_numbers(const char *name)
 {
-    while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9')
-        end--;
-    return end;
+    for (int i = 0; i < 2; i++) {
+        size_t digits = *name == '.' ? strspn(name + 1, "0123456789") : 0;
+        if (!digits)
+            return NULL;
+        name += 1 + digits;
+    }
+    return name;
+}
+
+/* Whether nothing, .EXEC, or ~1 stands behind the numbers of a result file's name. */
+static bool is_end(const char *name)
+{
+    if (*name == '.')
+        return name[1] != '\0';
+    return !*name || (*name == '~' && name[1] && name[1 + strspn(name + 1, "0123456789")] == '\0');
 }
 
 /* Whether NAME is BASE.PID.TID or BASE.PID.TID.EXEC, perhaps with ~1 behind it; BASE NULL: any. */
 static bool is_result(const char *name, const char *base)
 {
-    int numbers = 0;
-    size_t end = strlen(name), again = before_digits(name, end);
-    if (again < end && again > 0 && name[again - 1] == '~')
-        end = again - 1;
-    while (numbers < 3) {
-        size_t digits = before_digits(name, end);
-        if (digits == end || digits < 2 || name[digits - 1] != '.')
-            break;
-        end = digits - 1;
-        numbers++;
-    }
-    if (numbers < 2)
+    size_t length = base ? strlen(base) : 1;
+    if (strlen(name) < length || (base && strncmp(name, base, length) != 0))
         return false;
-    return !base || (strlen(base) == end && strncmp(name, base, end) == 0);
+    do {
+        const char *end = after_numbers(name + length);
+        if (end && is_end(end))
+            return true;
+        length++;
+    } while (!base && name[length]);
+    return false;
 }
 
 static void add(struct inputs *inputs, char *path)

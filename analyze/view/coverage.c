@@ -81,8 +81,9 @@ static void print_unseen(struct view *view)
     for (uint32_t i = 0; i < session->unseen_count && i < MOST_UNSEEN; i++) {
         const struct profile_unseen *unseen = &session->unseen[i];
         char count[TEXT_AMOUNT], time[TEXT_AMOUNT];
-        char *line = memory_print("Not seen: %s%s%s, %s times%s%s", unseen->comm, *unseen->comm ? ": " : "",
-                                  unseen->reason, text_count(count, unseen->count), unseen->cpu_ns ? ", CPU time " : "",
+        char *line = memory_print("Not seen: %s%s%s, %s%s%s", unseen->comm, *unseen->comm ? ": " : "", unseen->reason,
+                                  text_plural(count, unseen->count, "time", "times"),
+                                  unseen->cpu_ns ? ", CPU time " : "",
                                   unseen->cpu_ns ? text_time(time, unseen->cpu_ns) : "");
         say(view, line);
         free(line);

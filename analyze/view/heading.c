@@ -55,7 +55,10 @@ char *heading_when(char *ret, size_t size, uint64_t realtime_ns)
     return ret;
 }
 
-/* "task-clock: 9.50 s in 9,523 samples of 312 tasks, none lost"; owned by the caller. */
+/*
+ * "task-clock: 9.50 s in 9,523 samples of 312 tasks, none lost", of --stat "counted without samples: 312 tasks"; owned by
+ * the caller.
+ */
 static char *event_text(const struct view *view)
 {
     const struct profile *profile = view->profile;
@@ -64,6 +67,9 @@ static char *event_text(const struct view *view)
         return memory_text("no events");
     const struct profile_event *event = &profile->events[profile->event];
     char weight[TEXT_AMOUNT], samples[TEXT_AMOUNT], tasks[TEXT_AMOUNT], lost[TEXT_AMOUNT];
+    if (!event->sampled && !selection->total_samples)
+        return memory_print("counted without samples: %s",
+                            text_plural(tasks, selection->task_count, "task", "tasks"));
     return memory_print("%s: %s in %s of %s, %s lost", event->name,
                         text_weight(weight, selection->total_weight, event->nanoseconds),
                         text_plural(samples, selection->total_samples, "sample", "samples"),
