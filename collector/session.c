@@ -126,8 +126,9 @@ static int create_segment_file(const uint64_t id[2], char *ret_path, size_t size
     }
     if (fd < 0) {
         buffer_append(&tried, "", 1);
-        report_error("cannot create the shared memory of the session (%s); set TMPDIR to a folder with 2 MiB free",
-                     tried.data ? (const char *)tried.data : "out of memory");
+        report_error("cannot create the shared memory of the session (%s); set TMPDIR to a folder with 2 MiB free%s",
+                     tried.data ? (const char *)tried.data : "out of memory",
+                     fd == -EFBIG ? ", and allow files of that size (ulimit -f)" : "");
     }
     buffer_release(&tried);
     return fd;
