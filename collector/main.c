@@ -110,10 +110,25 @@ static int exit_status(int status)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+static int let_go(struct run *run)
+{
+    const char *mark = run->line.started;
+    int fd = mark ? open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0666) : -1, error = errno;
+    if (mark && fd < 0) {
+        report_error("cannot create '%s': %s", mark, strerror(error));
+        return ECHILD;
+    }
+    if (fd >= 0)
+        close(fd);
+    error = launch_go(&run->launch, run->line.settings.command[0]);
+    if (error && mark)
+        unlink(mark);
+    return error;
+}
+
 /* Lets the command go, collects until its end, says what came out. The exit status. */
 static int run_command(struct run *run)
 {
-    const char *name = run->line.settings.command[0];
     int error = attach_task(&run->session, run->launch.pid, ATTACH_ON_EXEC, &run->args.root_events);
     if (error) {
         report_warning("the command itself cannot be profiled: %s; pinject-run --info says what is missing", strerror(-error));
@@ -124,7 +139,7 @@ static int run_command(struct run *run)
     error = session_open_doors(&run->session);
     if (error)
         return STATUS_OWN;
-    error = launch_go(&run->launch, name);
+    error = let_go(run);
     if (error) {
         session_close_doors(&run->session);
         if (run->args.root_events) {

@@ -22,6 +22,7 @@ struct settings_line {
     const char *wait_base;    /* --wait: NULL: as in outfile */
     uint64_t collect_fd;      /* --collect */
     const char *preload;      /* --preload: path of the object that started us */
+    const char *started;  /* to be created when the command is let go; NULL: nothing */
 };
 
 /* 0 or -EINVAL after report_error(). Strings point into ARGV. */

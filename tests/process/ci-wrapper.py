@@ -28,7 +28,16 @@ def fake_tools(run_script, analyze_script="echo view"):
 
 
 # Skips the options, runs the command as the real one does, leaves one file.
-GOOD_RUN = 'while [ "$1" != -- ]; do [ "$1" = -o ] && base=$2; shift; done; shift; echo data >"$base.1.1"; "$@"'
+GOOD_RUN = """while [ "$1" != -- ]; do
+    case $1 in
+    -o) base=$2 ;;
+    --started=*) : >"${1#*=}" ;;
+    esac
+    shift
+done
+shift
+echo data >"$base.1.1"
+"$@\""""
 
 
 def test_folder():
@@ -50,6 +59,7 @@ def test_folder():
     check_in("spin_a", pathlib.Path("my profile/report.txt").read_text())
     check_in("spin", pathlib.Path("my profile/tree.txt").read_text())
     summary = pathlib.Path("my profile/summary.md").read_text()
+    check_in("Profile of `sh -c ", summary.splitlines()[0])
     for part in ("spin", "spin_a", "|"):
         check_in(part, summary)
 
@@ -58,7 +68,9 @@ def test_the_command_is_not_touched():
     need_perf_events()
     check_equal(ci("-o", "p", "--", "cat", input="one\ntwo").out, "one\ntwo")
     check_equal(ci("-o", "p", "sh", "-c", "kill -TERM $$").status, 128 + 15)
-    check_equal(ci("-o", "p", "--", "/nonexistent/program").status, 127)
+    result = ci("-o", "p", "--", "/nonexistent/program")
+    check_equal(result.status, 127)
+    check_in("the command cannot be run", result.err)
     check_equal(ci("-o", "p", "--", "/").status, 126)
     check_equal(ci("-o", "p", "--", "printf", "%s|", "a b", "c'd", "", "$x", "*").out, "a b|c'd||$x|*|")
     check_equal(ci("-o", "p", "--", "pwd").out, os.getcwd() + "\n")
@@ -120,7 +132,7 @@ def test_a_failing_command_runs_once():
 
 
 def test_nothing_recorded():
-    wrapper = fake_tools(GOOD_RUN.replace('echo data >"$base.1.1"; ', ""))
+    wrapper = fake_tools(GOOD_RUN.replace('echo data >"$base.1.1"', ""))
     result = run([wrapper, "-o", "p", "--", "sh", "-c", "exit 3"])
     check_equal(result.status, 3)
     check_in("no result files", result.err)
