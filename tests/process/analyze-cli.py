@@ -156,6 +156,13 @@ def test_by_and_trees():
     check_in("callees:", text)
 
 
+def test_files_that_are_missing_are_told():
+    names = record()
+    check("of the run" not in panalyze("tree", *names).ok().out, "nothing is missing")
+    root = panalyze_json("tree", *names)["tasks"][0]["file"]
+    check_in(f"These are 1 of the {len(names)} result files of the run.", panalyze("tree", root).ok().out)
+
+
 def test_width_of_the_terminal():
     files = record(command=["sh", "-c", f"{target('spin')} 30 # " + "x" * 300])
     for columns in (62, 100):
