@@ -104,11 +104,14 @@ def records(text):
 
 
 def same(ours, theirs):
-    """Where a call is the last thing in a function, its return address is the next function's: perf script names that one."""
+    """Where a call is the last thing in a function, its return address is the next function's: perf script names that one. Where
+    perf finds no stubs in a PLT it calls them by the section before it, _init; which stub it is, test_plt holds against readelf."""
     def place(line):
         return line.split()[0], line.split()[-1]
-    return ours[0] == theirs[0] and len(ours[1]) == len(theirs[1]) and all(
-        a == b or ("+0x0 " in b and place(a) == place(b)) for a, b in zip(ours[1], theirs[1]))
+
+    def same_frame(a, b):
+        return a == b or (place(a) == place(b) and ("+0x0 " in b or ("@plt+" in a and " _init+" in b)))
+    return ours[0] == theirs[0] and len(ours[1]) == len(theirs[1]) and all(map(same_frame, ours[1], theirs[1]))
 
 
 def test_script_is_that_of_perf():
