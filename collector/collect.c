@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
 #include "collector/collect.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -20,7 +22,7 @@ enum {
     EVENTS = 256,
     WRITE_SLICE = 8,               /* files between two looks for news */
     WRITE_QUEUE = 8192,            /* complete tasks in memory, at most */
-    GATHER_NS = 1000 * 1000,       /* between two rounds that had news */
+    GATHER_NS = 5 * 1000 * 1000,   /* between two rounds that had news */
     SWEEP_NS = 100 * 1000 * 1000,
     GRACE_NS = 500 * 1000 * 1000,  /* for tasks that are ending when the root has ended */
     LINGER_NS = 300 * 1000 * 1000, /* bare: without any task; a child of posix_spawn may be on its way */
@@ -206,6 +208,7 @@ static int run_round(struct collect *collect, int timeout_ms)
     tasks->now_ns = tasks_now_ns();
     collect->gather_ns = count ? tasks->now_ns + GATHER_NS : 0;
     /* Before the ends of this round: who has ended may have told something first. */
+    session_take_news(collect->args->session);
     struct arrival *arrivals = arrivals_take(&collect->args->session->arrivals);
     bool arrivals_came = arrivals != NULL;
     if (arrivals_came || tasks->waiting)
@@ -410,6 +413,14 @@ static int prepare(struct collect *collect)
     return error;
 }
 
+/* A batch task takes no CPU from another when it wakes: the loop has time, the program has not. The doors are other threads. */
+static void let_others_go_first(void)
+{
+    struct sched_param none = {0};
+    if (sched_getscheduler(0) == SCHED_OTHER)
+        sched_setscheduler(0, SCHED_BATCH | SCHED_RESET_ON_FORK, &none);
+}
+
 int collect_run(const struct collect_args *args, struct collect_outcome *outcome)
 {
     struct collect *collect = calloc(1, sizeof(*collect));
@@ -417,6 +428,7 @@ int collect_run(const struct collect_args *args, struct collect_outcome *outcome
     if (!collect)
         return -ENOMEM;
     collect->args = args;
+    let_others_go_first();
     int error = prepare(collect);
     if (error) {
         /* The command runs already: without us, then. */

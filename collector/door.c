@@ -99,8 +99,14 @@ static void answer(struct session *session, struct pinject_slot *slot, uint32_t 
     move(&slot->state, with_phase(taken, PINJECT_ABANDONED), with_phase(taken, PINJECT_FREE), __ATOMIC_RELEASE);
 }
 
-/* Serves what is posted in the slot, if anything is. */
-static void serve(struct hall *hall, unsigned number)
+/* What nobody waits for, and nothing is opened for. */
+static bool is_news(uint32_t kind)
+{
+    return kind == PINJECT_IMAGE || kind == PINJECT_REAPED;
+}
+
+/* Serves what is posted in the slot, if anything is; with NEWS nothing else. Under the slot's lock until it is answered. */
+static void serve_locked(struct hall *hall, unsigned number, bool news)
 {
     struct session *session = hall->session;
     struct pinject_slot *slot = &session->segment->slots[number];
@@ -108,12 +114,13 @@ static void serve(struct hall *hall, unsigned number)
     struct request request;
     uint32_t taken;
     bool alone;
-    pthread_mutex_lock(&hall->slots[number]);
     if (!take(slot, &taken, &alone)) {
         pthread_mutex_unlock(&hall->slots[number]);
         return;
     }
     int result = request_copy(session, slot, &request);
+    if (result == 0 && news && !is_news(request.slot.kind))
+        result = -EINVAL; /* written over after it was posted */
     if (result < 0)
         __atomic_fetch_add(&session->malformed, 1, __ATOMIC_RELAXED);
     else
@@ -123,6 +130,12 @@ static void serve(struct hall *hall, unsigned number)
     pthread_mutex_unlock(&hall->slots[number]);
     if (arrival)
         request_finish(session, &request, arrival);
+}
+
+static void serve(struct hall *hall, unsigned number)
+{
+    pthread_mutex_lock(&hall->slots[number]);
+    serve_locked(hall, number, false);
 }
 
 /* ---- Sweeping: what no bell tells ---- */
@@ -178,6 +191,30 @@ static void serve_bell(struct door *door)
         for (; bits; bits &= bits - 1)
             serve(door->hall, i * 64 + (unsigned)__builtin_ctzll(bits));
     }
+}
+
+static void take_news(struct hall *hall, struct pinject_bell *bell, unsigned word)
+{
+    uint64_t bits = __atomic_load_n(&bell->pending[word], __ATOMIC_RELAXED);
+    for (; bits; bits &= bits - 1) {
+        unsigned number = word * 64 + (unsigned)__builtin_ctzll(bits);
+        uint64_t bit = bits & -bits;
+        if (!is_news(__atomic_load_n(&hall->session->segment->slots[number].kind, __ATOMIC_RELAXED)) ||
+            pthread_mutex_trylock(&hall->slots[number]) != 0)
+            continue;
+        /* Pairs with the object's release when it set the bit. */
+        if (__atomic_fetch_and(&bell->pending[word], ~bit, __ATOMIC_ACQUIRE) & bit)
+            serve_locked(hall, number, true);
+        else
+            pthread_mutex_unlock(&hall->slots[number]);
+    }
+}
+
+void door_take_news(struct session *session)
+{
+    for (unsigned i = 0; session->doors && i < session->door_count; i++)
+        for (unsigned word = 0; word < PINJECT_SLOTS / 64; word++)
+            take_news(session->doors[i].hall, session->doors[i].bell, word);
 }
 
 /*

@@ -12,6 +12,11 @@ struct session;
 void door_assign_bells(struct session *session);
 /* 0, or -errno after report_error(); then no thread runs. */
 int door_start_all(struct session *session);
+/*
+ * Serves the news that lie in the bells without a ring (images, ended children): their arrivals are queued when it
+ * returns. Context: the event loop, beside the doors; waits for none of them.
+ */
+void door_take_news(struct session *session);
 /* Serves what was rung for before the call, answers -ECANCELED to the rest, sets closed, joins. */
 void door_stop_all(struct session *session);
 

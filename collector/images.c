@@ -149,6 +149,7 @@ void tasks_guess_program(struct tasks *tasks, struct task *task, const struct ma
     if (!image || image->program || mapping->time_ns < image->start_ns || mapping->path[0] != '/')
         return;
     image->program = program_new(mapping->path, NULL, 0);
+    image->mapped = image->program;
     if (!task->process->program)
         task->process->program = program_get(image->program);
     if (!task->name_known)
@@ -190,8 +191,11 @@ void tasks_image_arrived(struct tasks *tasks, struct task *task, const struct ar
     bool records_missing = task->counted_only || task->lost_records || task->broken;
     if (!image || (image->named && image == last_image(task) && records_missing))
         image = add_unannounced(tasks, task, arrival);
-    if (image)
-        set_program(tasks, task, image, program_new(arrival->exec, arrival->cmdline, arrival->cmdline_size));
+    if (!image)
+        return;
+    /* The object knows the name that was given to exec: a link, or relative. */
+    const char *exec = image->mapped && image->program ? image->program->exec : arrival->exec;
+    set_program(tasks, task, image, program_new(exec, arrival->cmdline, arrival->cmdline_size));
 }
 
 void tasks_look_for_programs(struct tasks *tasks, struct task *task)

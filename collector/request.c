@@ -104,7 +104,7 @@ static char *read_proc(pid_t pid, const char *name, size_t limit, size_t *ret_si
 static void take_text(const struct request *request, struct arrival *arrival)
 {
     const struct pinject_slot *slot = &request->slot;
-    if (slot->exec_size > 0)
+    if (slot->exec_size > 0 && !arrival->exec)
         arrival->exec = strdup(slot->text);
     if (slot->flags & PINJECT_REQUEST_TEXT_CUT) {
         arrival->cmdline = read_proc(slot->pid, "cmdline", CMDLINE_MAX, &arrival->cmdline_size);
@@ -185,6 +185,19 @@ static void open_tree_clock(struct session *session, pid_t tid)
         close(fd);
 }
 
+/* What the kernel tells only while it happens has happened: the program, and its mappings. */
+static void look_at_image(struct arrival *arrival)
+{
+    char path[64], exec[PINJECT_PATH];
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)arrival->pid);
+    ssize_t size = readlink(path, exec, sizeof(exec) - 1);
+    if (size > 0) {
+        exec[size] = '\0';
+        arrival->exec = strdup(exec);
+    }
+    arrival->maps = read_proc(arrival->pid, "maps", MAPS_MAX, NULL);
+}
+
 static int begin_task(struct session *session, struct arrival *arrival)
 {
     static const enum attach_how hows[] = {
@@ -207,7 +220,7 @@ static int begin_task(struct session *session, struct arrival *arrival)
     if (arrival->kind != PINJECT_THREAD && status != -ESRCH)
         arrival->pidfd = (int)syscall(SYS_pidfd_open, arrival->pid, 0);
     if (arrival->kind == PINJECT_PROCESS && status == 0)
-        arrival->maps = read_proc(arrival->pid, "maps", MAPS_MAX, NULL);
+        look_at_image(arrival);
     return status;
 }
 

@@ -221,6 +221,14 @@ static int fill_header(struct session *session, const char *path, const char *pr
     return 0;
 }
 
+/* After the last descriptor of the file that is closed before the end: any close() gives the lock up. Without it objects ask /proc. */
+static void lock_segment(struct session *session)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    if (fcntl(session->segment_fd, F_SETLK, &lock) == 0)
+        session->segment->flags |= PINJECT_SESSION_LOCKED;
+}
+
 static int make_id(uint64_t ret_id[2])
 {
     if (getrandom(ret_id, 2 * sizeof(*ret_id), 0) == (ssize_t)(2 * sizeof(*ret_id)))
@@ -265,6 +273,7 @@ int session_init(struct session *session, const struct settings *settings, const
         return status;
     }
     raise_limits(session);
+    lock_segment(session);
     return 0;
 }
 
@@ -276,6 +285,11 @@ int session_open_doors(struct session *session)
 void session_close_doors(struct session *session)
 {
     door_stop_all(session);
+}
+
+void session_take_news(struct session *session)
+{
+    door_take_news(session);
 }
 
 void session_release(struct session *session)

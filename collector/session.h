@@ -61,6 +61,8 @@ void session_restore_limits(const struct session *session);
 /* Starts / stops the door threads. Stopping answers what is waiting, sets closed, and joins. */
 int session_open_doors(struct session *session);
 void session_close_doors(struct session *session);
+/* Queues the arrivals of what objects told without waking anybody (door_take_news()). */
+void session_take_news(struct session *session);
 /* Removes the segment file and frees everything. */
 void session_release(struct session *session);
 

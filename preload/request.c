@@ -7,6 +7,7 @@
 
 enum {
     CLAIM_ROUNDS = 4,
+    NEWS = PINJECT_SLOTS / 8,
     CLAIM_PAUSE_NS = 500000,
 };
 
@@ -55,7 +56,18 @@ struct pinject_claim pinject_request_claim(const struct pinject_channel *channel
     return claim;
 }
 
-static void ring_bell(const struct pinject_channel *channel, uint32_t index)
+/*
+ * Nobody waits for news: the collector's loop finds it when it looks next, and no thread takes the CPU from the program for
+ * it. But for a command line that has to be read while the process is there; and one slot in so many, lest they run out.
+ */
+static bool may_lie(const struct pinject_claim *claim)
+{
+    const struct pinject_slot *slot = claim->slot;
+    return (slot->kind == PINJECT_IMAGE || slot->kind == PINJECT_REAPED) && !(slot->flags & PINJECT_REQUEST_TEXT_CUT) &&
+           claim->index % NEWS != 0;
+}
+
+static void ring_bell(const struct pinject_channel *channel, uint32_t index, bool wake)
 {
     struct pinject_segment *segment = channel->segment;
     int cpu = sys_cpu();
@@ -63,6 +75,8 @@ static void ring_bell(const struct pinject_channel *channel, uint32_t index)
     struct pinject_bell *bell = &segment->bells[number < channel->bells_used ? number : 0];
     /* Pairs with the door's exchange, acquire. */
     __atomic_fetch_or(&bell->pending[index / 64], 1ull << (index % 64), __ATOMIC_RELEASE);
+    if (!wake)
+        return;
     __atomic_fetch_add(&bell->count, 1, __ATOMIC_SEQ_CST);
     /* Sequentially consistent with the door, which sets sleeping and then looks at count and pending once more. */
     if (__atomic_load_n(&bell->sleeping, __ATOMIC_SEQ_CST))
@@ -131,10 +145,11 @@ int pinject_request_send(const struct pinject_channel *channel, struct pinject_c
         __atomic_fetch_add(&segment->unanswered, 1, __ATOMIC_RELAXED);
         reply = false;
     }
+    bool wake = !may_lie(&claim);
     claim.slot->time_ns = sys_clock_ns(CLOCK_MONOTONIC);
     /* Pairs with the collector's acquire. */
     __atomic_store_n(&claim.slot->state, PINJECT_STATE(claim.generation, PINJECT_POSTED), __ATOMIC_RELEASE);
-    ring_bell(channel, claim.index);
+    ring_bell(channel, claim.index, wake);
     if (reply)
         return wait_for_answer(channel, claim);
     return stalled ? -EAGAIN : 0;

@@ -17,9 +17,9 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #include <errno.h>
-#include <unistd.h>
 #endif
 
 static inline long sys_call(long number, long a, long b, long c, long d, long e, long f)
@@ -113,6 +113,26 @@ static inline long sys_readlink(const char *path, char *bytes, size_t size)
 static inline int sys_statx(int fd, const char *path, int flags, unsigned mask, struct statx *ret_status)
 {
     return (int)SYS_5(SYS_statx, fd, path, flags, mask, ret_status);
+}
+
+/*
+ * Who holds the lock on the first byte of the file: the number of the process in our pid namespace; 0: nobody; negative:
+ * somebody who has no number here, or it cannot be known.
+ */
+static inline int sys_lock_holder(int fd)
+{
+#if __SIZEOF_LONG__ == 8
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
+    int error = (int)SYS_3(SYS_fcntl, fd, F_GETLK, &lock);
+    if (error < 0)
+        return error;
+    if (lock.l_type == F_UNLCK)
+        return 0;
+    return lock.l_pid > 0 ? lock.l_pid : -1;
+#else
+    (void)fd;
+    return -1; /* two layouts of the structure */
+#endif
 }
 
 static inline bool sys_exists(const char *path)

@@ -99,7 +99,7 @@ struct pinject_slot {
     uint64_t stime_ns;      /* REAPED */
     int32_t status;         /* REAPED: as of wait(2) */
     int32_t result;         /* answer: 0 or -errno */
-    uint32_t exec_size;     /* text: path of the executable, with its NUL */
+    uint32_t exec_size;     /* text: name of the executable as it was given to exec (AT_EXECFN), with its NUL */
     uint32_t cmdline_size;  /* text: behind it the arguments, each with its NUL */
     char comm[16];          /* name of the task (PR_GET_NAME) */
     uint64_t reserved[4];
@@ -108,7 +108,8 @@ struct pinject_slot {
 
 /*
  * A bell: the door thread of a CPU sleeps on count. An object that posted slot N sets bit N of pending (release), increments count and
- * wakes it when sleeping is set; the door takes the bits with an exchange (acquire), so no slot is searched for.
+ * wakes it when sleeping is set; the door takes the bits with an exchange (acquire), so no slot is searched for. News that nobody waits
+ * for (IMAGE, REAPED) only sets its bit: the collector's loop takes it in its next round, a door if it comes by before.
  */
 struct pinject_bell {
     uint32_t count;     /* futex word */
@@ -125,6 +126,9 @@ enum pinject_session_flags {
     PINJECT_SESSION_EXEC = 8,     /* follow across exec */
     PINJECT_SESSION_SNAPSHOT = 16, /* the object announces every exec (per-image counts are wanted, or exec ends the following) */
     PINJECT_SESSION_REAPED = 32,  /* the object reports what wait() tells of children */
+    /* The collector holds a record lock (fcntl, F_WRLCK) on the first byte of the file while it lives. F_GETLK names the holder by its
+       number in the asking task's pid namespace: whether both have the same, for a tenth of what /proc/self/ns/pid costs. */
+    PINJECT_SESSION_LOCKED = 64,
     PINJECT_SESSION_ALL = 15,
 };
 

@@ -240,8 +240,10 @@ def test_sigpipe_inherited_either_way():
     files = record()
     for action in ("", "trap '' PIPE; "):
         command = ["sh", "-c", f'{action}exec "$0" "$@"', PANALYZE, "script", *files]
-        process = start(command, stdout=subprocess.PIPE)
-        process.stdout.close()
+        unread, closed = os.pipe()
+        os.close(unread)
+        process = start(command, stdout=closed)
+        os.close(closed)
         check_equal((process.wait(), process.stderr.read()), (141, b""), f"closed pipe, {action!r}")
         command = ["sh", "-c", f'{action}exec "$0" "$@"', PANALYZE, *files]
         check_equal(on_terminal(command=command, env={"PAGER": "false"})[0], 0)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
 /* The object's side of the slots, against a collector that is a thread of this test. */
 #include "check.h"
 
@@ -15,6 +16,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
 
 enum { LONG_US = 20000000, SHORT_US = 20000, SENDERS = 8, ROUNDS = 2000 };
 
@@ -134,6 +137,66 @@ static void test_answer(void **state)
     close_door(thread);
     assert_int_equal(slots_in(PINJECT_FREE), PINJECT_SLOTS);
     assert_int_equal(segment->unanswered + segment->dropped + segment->stalled, 0);
+}
+
+/* Whether SEND rang the bell. Nobody is there to be woken. */
+static bool rings(const struct pinject_channel *to, uint32_t kind, uint32_t flags, uint32_t index)
+{
+    segment->hint = index;
+    struct pinject_claim claim = pinject_request_claim(to, 77);
+    assert_int_equal(claim.index, index);
+    claim.slot->kind = kind;
+    claim.slot->flags = PINJECT_REQUEST_NO_REPLY | flags;
+    uint32_t count = segment->bells[0].count;
+    assert_int_equal(pinject_request_send(to, claim), 0);
+    assert_true(segment->bells[0].pending[index / 64] >> (index % 64) & 1);
+    assert_int_equal(phase(index), PINJECT_POSTED);
+    return segment->bells[0].count != count;
+}
+
+static void test_news_wake_nobody(void **state)
+{
+    struct pinject_channel to = channel(LONG_US);
+    (void)state;
+    assert_false(rings(&to, PINJECT_IMAGE, 0, 1));
+    assert_false(rings(&to, PINJECT_REAPED, 0, 70));
+    /* Somebody has to look before the slots run out, and while /proc has the command line. */
+    assert_true(rings(&to, PINJECT_REAPED, 0, 64));
+    assert_true(rings(&to, PINJECT_IMAGE, PINJECT_REQUEST_TEXT_CUT, 2));
+    assert_true(rings(&to, PINJECT_FORK, 0, 3));
+}
+
+static void test_lock_holder(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/pinject-test-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    unlink(path);
+    assert_int_equal(sys_lock_holder(fd), 0);
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    assert_int_equal(fcntl(fd, F_SETLK, &lock), 0);
+    assert_int_equal(sys_lock_holder(fd), 0); /* one's own is in nobody's way */
+    pid_t holder = getpid(), child = fork();
+    if (child == 0)
+        _exit(sys_lock_holder(fd) == holder ? 0 : 1);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    /* In another pid namespace the holder has no number. */
+    child = fork();
+    if (child == 0) {
+        if (unshare(CLONE_NEWUSER | CLONE_NEWPID) < 0)
+            _exit(0);
+        child = fork();
+        if (child == 0)
+            _exit(sys_lock_holder(fd) == -1 ? 0 : 1);
+        _exit(waitpid(child, &status, 0) == child && status == 0 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    close(fd);
+    assert_int_equal(sys_lock_holder(fd), -EBADF);
 }
 
 static void test_no_collector(void **state)
@@ -304,6 +367,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_answer),
+        TEST(test_news_wake_nobody),
+        TEST(test_lock_holder),
         TEST(test_no_collector),
         TEST(test_all_slots_taken),
         TEST(test_generation_wraps),
