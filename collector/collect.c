@@ -23,6 +23,8 @@ enum {
     WRITE_SLICE = 8,               /* files between two looks for news */
     WRITE_QUEUE = 8192,            /* complete tasks in memory, at most */
     GATHER_NS = 5 * 1000 * 1000,   /* between two rounds that had news */
+    STORM_NS = 1000 * 1000,        /* and in a storm: rings that are freed soon are still in the caches when they are used again */
+    STORM = 8,                     /* events of a round */
     SWEEP_NS = 100 * 1000 * 1000,
     GRACE_NS = 500 * 1000 * 1000,  /* for tasks that are ending when the root has ended */
     LINGER_NS = 300 * 1000 * 1000, /* bare: without any task; a child of posix_spawn may be on its way */
@@ -206,7 +208,7 @@ static int run_round(struct collect *collect, int timeout_ms)
     int count = epoll_wait(collect->epoll, events, EVENTS, timeout_ms);
     count = count < 0 ? 0 : count;
     tasks->now_ns = tasks_now_ns();
-    collect->gather_ns = count ? tasks->now_ns + GATHER_NS : 0;
+    collect->gather_ns = count ? tasks->now_ns + (count < STORM ? GATHER_NS : STORM_NS) : 0;
     /* Before the ends of this round: who has ended may have told something first. */
     session_take_news(collect->args->session);
     struct arrival *arrivals = arrivals_take(&collect->args->session->arrivals);
