@@ -125,12 +125,14 @@ static struct attached *find_renamed(struct session *session, pid_t pid)
     return NULL;
 }
 
-bool attach_knows(struct session *session, pid_t pid, pid_t tid)
+bool attach_knows(struct session *session, pid_t pid, pid_t tid, bool *ret_ring)
 {
     pthread_mutex_lock(&session->table_lock);
     struct attached *attached = find(session, tid);
     if (!attached && tid == pid)
         attached = find_renamed(session, pid);
+    if (ret_ring)
+        *ret_ring = attached && attached->ring;
     pthread_mutex_unlock(&session->table_lock);
     return attached;
 }
@@ -243,7 +245,7 @@ static struct attached *new_attached(struct session *session, pid_t pid, pid_t t
 
 int attach_open(struct session *session, pid_t pid, pid_t tid, enum attach_how how, struct attached **ret)
 {
-    if (attach_knows(session, pid, tid))
+    if (attach_knows(session, pid, tid, NULL))
         return -EEXIST;
     struct attached *attached = new_attached(session, pid, tid);
     if (!attached)

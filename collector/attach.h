@@ -59,8 +59,11 @@ int attach_task(struct session *session, pid_t tid, enum attach_how how, struct 
  */
 int attach_open(struct session *session, pid_t pid, pid_t tid, enum attach_how how, struct attached **ret);
 void attach_complete(struct attached *attached);
-/* Whether PID's task TID has events that run: true also when it got its tid by calling exec from another thread. */
-bool attach_knows(struct session *session, pid_t pid, pid_t tid);
+/*
+ * Whether PID's task TID has events that run: true also when it got its tid by calling exec from another thread.
+ * *RET_RING, unless NULL: whether they have a ring too.
+ */
+bool attach_knows(struct session *session, pid_t pid, pid_t tid, bool *ret_ring);
 /* Reads the counters; works after the task's end. VALUES has plan.count entries; refused ones are all 0. */
 void attach_read(const struct attached *attached, struct attach_value *values);
 /* The counters of the live task TID, by the table, for snapshots. -ESRCH when it is not there. */

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#define _GNU_SOURCE
 #include "collector/collect.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -415,14 +413,6 @@ static int prepare(struct collect *collect)
     return error;
 }
 
-/* A batch task takes no CPU from another when it wakes: the loop has time, the program has not. The doors are other threads. */
-static void let_others_go_first(void)
-{
-    struct sched_param none = {0};
-    if (sched_getscheduler(0) == SCHED_OTHER)
-        sched_setscheduler(0, SCHED_BATCH | SCHED_RESET_ON_FORK, &none);
-}
-
 int collect_run(const struct collect_args *args, struct collect_outcome *outcome)
 {
     struct collect *collect = calloc(1, sizeof(*collect));
@@ -430,7 +420,6 @@ int collect_run(const struct collect_args *args, struct collect_outcome *outcome
     if (!collect)
         return -ENOMEM;
     collect->args = args;
-    let_others_go_first();
     int error = prepare(collect);
     if (error) {
         /* The command runs already: without us, then. */

@@ -99,13 +99,7 @@ static void answer(struct session *session, struct pinject_slot *slot, uint32_t 
     move(&slot->state, with_phase(taken, PINJECT_ABANDONED), with_phase(taken, PINJECT_FREE), __ATOMIC_RELEASE);
 }
 
-/* What nobody waits for, and nothing is opened for. */
-static bool is_news(uint32_t kind)
-{
-    return kind == PINJECT_IMAGE || kind == PINJECT_REAPED;
-}
-
-/* Serves what is posted in the slot, if anything is; with NEWS nothing else. Under the slot's lock until it is answered. */
+/* Serves what is posted in the slot, if anything is; with NEWS ended children alone. Under the slot's lock until it is answered. */
 static void serve_locked(struct hall *hall, unsigned number, bool news)
 {
     struct session *session = hall->session;
@@ -119,7 +113,7 @@ static void serve_locked(struct hall *hall, unsigned number, bool news)
         return;
     }
     int result = request_copy(session, slot, &request);
-    if (result == 0 && news && !is_news(request.slot.kind))
+    if (result == 0 && news && request.slot.kind != PINJECT_REAPED)
         result = -EINVAL; /* written over after it was posted */
     if (result < 0)
         __atomic_fetch_add(&session->malformed, 1, __ATOMIC_RELAXED);
@@ -193,17 +187,24 @@ static void serve_bell(struct door *door)
     }
 }
 
+/* What nobody waits for, and nothing is opened for. A slot that is posted stays who it is while its lock is held. */
+static bool is_news(const struct pinject_slot *slot)
+{
+    return PINJECT_STATE_PHASE(__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE)) == PINJECT_POSTED &&
+           __atomic_load_n(&slot->kind, __ATOMIC_RELAXED) == PINJECT_REAPED;
+}
+
 static void take_news(struct hall *hall, struct pinject_bell *bell, unsigned word)
 {
     uint64_t bits = __atomic_load_n(&bell->pending[word], __ATOMIC_RELAXED);
     for (; bits; bits &= bits - 1) {
         unsigned number = word * 64 + (unsigned)__builtin_ctzll(bits);
         uint64_t bit = bits & -bits;
-        if (!is_news(__atomic_load_n(&hall->session->segment->slots[number].kind, __ATOMIC_RELAXED)) ||
-            pthread_mutex_trylock(&hall->slots[number]) != 0)
+        const struct pinject_slot *slot = &hall->session->segment->slots[number];
+        if (!is_news(slot) || pthread_mutex_trylock(&hall->slots[number]) != 0)
             continue;
         /* Pairs with the object's release when it set the bit. */
-        if (__atomic_fetch_and(&bell->pending[word], ~bit, __ATOMIC_ACQUIRE) & bit)
+        if (is_news(slot) && __atomic_fetch_and(&bell->pending[word], ~bit, __ATOMIC_ACQUIRE) & bit)
             serve_locked(hall, number, true);
         else
             pthread_mutex_unlock(&hall->slots[number]);

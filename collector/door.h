@@ -13,7 +13,7 @@ void door_assign_bells(struct session *session);
 /* 0, or -errno after report_error(); then no thread runs. */
 int door_start_all(struct session *session);
 /*
- * Serves the news that lie in the bells without a ring (images, ended children): their arrivals are queued when it
+ * Serves the news that lie in the bells without a ring (ended children): their arrivals are queued when it
  * returns. Context: the event loop, beside the doors; waits for none of them.
  */
 void door_take_news(struct session *session);

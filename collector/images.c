@@ -146,10 +146,10 @@ bool tasks_exec(struct tasks *tasks, struct task *task, uint64_t time_ns, const 
 void tasks_guess_program(struct tasks *tasks, struct task *task, const struct mapping *mapping)
 {
     struct image *image = last_image(task);
-    if (!image || image->program || mapping->time_ns < image->start_ns || mapping->path[0] != '/')
+    if (!image || image->program || mapping->time_ns < image->start_ns || mapping->path[0] != '/' || mapping->path[1] == '/')
         return;
     image->program = program_new(mapping->path, NULL, 0);
-    image->mapped = image->program;
+    image->resolved = image->program && !task->lost_records && !task->broken;
     if (!task->process->program)
         task->process->program = program_get(image->program);
     if (!task->name_known)
@@ -194,7 +194,7 @@ void tasks_image_arrived(struct tasks *tasks, struct task *task, const struct ar
     if (!image)
         return;
     /* The object knows the name that was given to exec: a link, or relative. */
-    const char *exec = image->mapped && image->program ? image->program->exec : arrival->exec;
+    const char *exec = image->resolved && image->program ? image->program->exec : arrival->exec;
     set_program(tasks, task, image, program_new(exec, arrival->cmdline, arrival->cmdline_size));
 }
 
@@ -217,6 +217,7 @@ void tasks_look_for_programs(struct tasks *tasks, struct task *task)
     image = last_image(task);
     if (!error && cmdline.size && size > 0 && task->live && count == task->image_count && !image->named) {
         set_program(tasks, task, image, program_new(exec, (const char *)cmdline.data, cmdline.size));
+        image->resolved = image->program;
         image->named = false; /* the object did not speak: its children are not followed */
     }
     buffer_release(&cmdline);

@@ -185,8 +185,7 @@ static void open_tree_clock(struct session *session, pid_t tid)
         close(fd);
 }
 
-/* What the kernel tells only while it happens has happened: the program, and its mappings. */
-static void look_at_image(struct arrival *arrival)
+static void read_exec(struct arrival *arrival)
 {
     char path[64], exec[PINJECT_PATH];
     snprintf(path, sizeof(path), "/proc/%d/exe", (int)arrival->pid);
@@ -195,7 +194,6 @@ static void look_at_image(struct arrival *arrival)
         exec[size] = '\0';
         arrival->exec = strdup(exec);
     }
-    arrival->maps = read_proc(arrival->pid, "maps", MAPS_MAX, NULL);
 }
 
 static int begin_task(struct session *session, struct arrival *arrival)
@@ -219,8 +217,11 @@ static int begin_task(struct session *session, struct arrival *arrival)
     /* Before the answer: afterwards the task may end, and its number be another's. */
     if (arrival->kind != PINJECT_THREAD && status != -ESRCH)
         arrival->pidfd = (int)syscall(SYS_pidfd_open, arrival->pid, 0);
-    if (arrival->kind == PINJECT_PROCESS && status == 0)
-        look_at_image(arrival);
+    if (arrival->kind == PINJECT_PROCESS && status == 0) {
+        /* What the kernel tells only while it happens has happened: the program, and its mappings. */
+        read_exec(arrival);
+        arrival->maps = read_proc(arrival->pid, "maps", MAPS_MAX, NULL);
+    }
     return status;
 }
 
@@ -231,8 +232,12 @@ static int begin(struct session *session, struct arrival *arrival)
     if (arrival->kind == PINJECT_SNAPSHOT)
         return begin_snapshot(session, arrival);
     if (arrival->kind == PINJECT_IMAGE) {
-        if (attach_knows(session, arrival->pid, arrival->tid))
+        bool ring;
+        if (attach_knows(session, arrival->pid, arrival->tid, &ring)) {
+            if (!ring) /* no record will tell it */
+                read_exec(arrival);
             return 0;
+        }
         /* Its covered bit was left by an earlier task of this number. */
         arrival->kind = PINJECT_PROCESS;
     }

@@ -31,7 +31,7 @@ struct image {
     uint64_t start_ns;
     char comm[16];
     bool named;                    /* PROGRAM was told by the object, not guessed from the ring or read in /proc */
-    bool mapped;                   /* the program's path is that of its mapping */
+    bool resolved;                 /* the program's path is the kernel's, not what was given to exec */
     bool looked;                   /* /proc was asked already */
     struct program *program;       /* NULL: unknown */
     struct attach_value *at_end;   /* counts when it ended, plan.count entries; NULL: unknown */

@@ -56,7 +56,8 @@ static int check_namespace(int fd, const struct pinject_segment *segment)
     int32_t holder = segment->flags & PINJECT_SESSION_LOCKED ? sys_lock_holder(fd) : -ENOLCK;
     if (holder == segment->collector)
         return 0;
-    if (holder == 0)
+    /* A collector that lives may have lost its lock. */
+    if (holder == 0 && sys_kill(segment->collector, 0) == -ESRCH)
         return -ESTALE;
     /* Another number may be one that this kernel does not translate. */
     if (sys_statx(AT_FDCWD, "/proc/self/ns/pid", 0, STATX_INO, &status) < 0)

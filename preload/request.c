@@ -57,14 +57,13 @@ struct pinject_claim pinject_request_claim(const struct pinject_channel *channel
 }
 
 /*
- * Nobody waits for news: the collector's loop finds it when it looks next, and no thread takes the CPU from the program for
- * it. But for a command line that has to be read while the process is there; and one slot in so many, lest they run out.
+ * Nobody waits for the news of an ended child: the collector's loop finds it when it looks next, and no thread takes the
+ * CPU from the program for it. But for one slot in so many, lest they run out. (An image is told at once: its covered bit
+ * may be that of an earlier task, and then it has no events yet.)
  */
 static bool may_lie(const struct pinject_claim *claim)
 {
-    const struct pinject_slot *slot = claim->slot;
-    return (slot->kind == PINJECT_IMAGE || slot->kind == PINJECT_REAPED) && !(slot->flags & PINJECT_REQUEST_TEXT_CUT) &&
-           claim->index % NEWS != 0;
+    return claim->slot->kind == PINJECT_REAPED && claim->index % NEWS != 0;
 }
 
 static void ring_bell(const struct pinject_channel *channel, uint32_t index, bool wake)

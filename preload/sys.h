@@ -135,6 +135,11 @@ static inline int sys_lock_holder(int fd)
 #endif
 }
 
+static inline int sys_kill(int pid, int signal)
+{
+    return (int)SYS_2(SYS_kill, pid, signal);
+}
+
 static inline bool sys_exists(const char *path)
 {
     return SYS_3(SYS_faccessat, AT_FDCWD, path, 0) == 0;

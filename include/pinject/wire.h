@@ -108,8 +108,8 @@ struct pinject_slot {
 
 /*
  * A bell: the door thread of a CPU sleeps on count. An object that posted slot N sets bit N of pending (release), increments count and
- * wakes it when sleeping is set; the door takes the bits with an exchange (acquire), so no slot is searched for. News that nobody waits
- * for (IMAGE, REAPED) only sets its bit: the collector's loop takes it in its next round, a door if it comes by before.
+ * wakes it when sleeping is set; the door takes the bits with an exchange (acquire), so no slot is searched for. REAPED only sets its
+ * bit: nobody waits for it, and the collector's loop takes it in its next round, a door if it comes by before.
  */
 struct pinject_bell {
     uint32_t count;     /* futex word */

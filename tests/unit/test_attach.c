@@ -138,7 +138,7 @@ static void a_number_that_is_used_again(void **state)
     assert_int_equal(attach_task(&fake.session, child.pid, ATTACH_RUNNING, &old), 0);
     pid_t pid = child.pid;
     end(&child);
-    assert_false(attach_knows(&fake.session, pid, pid));
+    assert_false(attach_knows(&fake.session, pid, pid, NULL));
     child = start(pid);
     if (child.pid < 0) { /* needs the right to choose a pid */
         attach_free(old);
@@ -147,7 +147,7 @@ static void a_number_that_is_used_again(void **state)
     }
     assert_int_equal(attach_task(&fake.session, pid, ATTACH_RUNNING, &new), 0);
     attach_retire(&fake.session, old); /* late, as the event loop may be */
-    assert_true(attach_knows(&fake.session, pid, pid));
+    assert_true(attach_knows(&fake.session, pid, pid, NULL));
     assert_true(fake_covered(&fake.session, pid));
     attach_free(old);
     end(&child);
@@ -196,11 +196,11 @@ static void a_thread_that_execs_becomes_the_process(void **state)
     assert_int_equal(read(child.from, &tid, sizeof(tid)), sizeof(tid));
     assert_int_equal(attach_open(&fake.session, pid, pid, ATTACH_RUNNING, &leader), 0);
     assert_int_equal(attach_open(&fake.session, pid, tid, ATTACH_THREAD, &thread), 0);
-    assert_true(attach_knows(&fake.session, pid, tid));
+    assert_true(attach_knows(&fake.session, pid, tid, NULL));
     order(&child, 'x');
-    assert_true(attach_knows(&fake.session, pid, pid)); /* by the thread's events */
+    assert_true(attach_knows(&fake.session, pid, pid, NULL)); /* by the thread's events */
     assert_int_equal(attach_open(&fake.session, pid, pid, ATTACH_RUNNING, &again), -EEXIST);
-    assert_false(attach_knows(&fake.session, pid, tid));
+    assert_false(attach_knows(&fake.session, pid, tid, NULL));
     assert_false(fake_covered(&fake.session, tid));
     uint64_t before = clock_of(thread);
     order(&child, 'w');
@@ -304,7 +304,7 @@ static void check_memory(void)
     for (int i = 0; i < CROWD; i++)
         pthread_join(threads[i], NULL);
     MUST(poll(&end, 1, FAKE_PATIENCE_S * 1000) == 1);
-    MUST(!attach_knows(&fake.session, getpid(), crowd[CROWD - 1]));
+    MUST(!attach_knows(&fake.session, getpid(), crowd[CROWD - 1], NULL));
     for (int i = 0; i < CROWD; i++)
         attach_free(attached[i]);
     attach_unmap(&fake.session);

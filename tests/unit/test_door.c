@@ -92,7 +92,20 @@ static void a_process_tells_its_text_and_maps(void **state)
     assert_null(image->events);
     assert_int_equal(image->cmdline_size, 2);
     assert_string_equal(image->cmdline, "y");
+    assert_string_equal(image->exec, "/bin/y"); /* what it led to is in its ring */
     fake_drop(image);
+
+    /* Without a ring no record tells what it led to. */
+    void *ring = arrival->events->ring;
+    arrival->events->ring = NULL;
+    slot = fake_claim(fake.session.segment, 4, PINJECT_IMAGE);
+    set_text(slot, "./y", "y", 1)->flags = PINJECT_REQUEST_NO_REPLY;
+    fake_post(fake.session.segment, 4);
+    fake_await(slot, PINJECT_FREE);
+    image = fake_arrival(&fake.session);
+    assert_non_null(strstr(image->exec, "/test_door"));
+    fake_drop(image);
+    arrival->events->ring = ring;
     fake_drop(arrival);
     close_all();
 }
