@@ -21,8 +21,8 @@ enum {
     WRITE_SLICE = 8,               /* files between two looks for news */
     WRITE_QUEUE = 8192,            /* complete tasks in memory, at most */
     GATHER_NS = 5 * 1000 * 1000,   /* between two rounds that had news */
-    STORM_NS = 1000 * 1000,        /* and in a storm: rings that are freed soon are still in the caches when they are used again */
-    STORM = 8,                     /* events of a round */
+    STORM_NS = 1000 * 1000,        /* and in a storm: rings that are freed soon are in the caches when they are used again */
+    STORM = 2,                     /* events of a round */
     SWEEP_NS = 100 * 1000 * 1000,
     GRACE_NS = 500 * 1000 * 1000,  /* for tasks that are ending when the root has ended */
     LINGER_NS = 300 * 1000 * 1000, /* bare: without any task; a child of posix_spawn may be on its way */
