@@ -105,7 +105,7 @@ def records(text):
 
 def same(ours, theirs):
     """Where a call is the last thing in a function, its return address is the next function's: perf script names that one. Where
-    perf finds no stubs in a PLT it calls them by the section before it, _init; which stub it is, test_plt holds against readelf."""
+    perf finds no stubs in a PLT it calls them by the section before it, _init; which stub it is, unit/symbol_files holds against objdump."""
     def place(line):
         return line.split()[0], line.split()[-1]
 
