@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collector/net.h"
 #include "collector/tasks.h"
 
 /* How long an ended process waits for further news once its parent has waited for it. */
@@ -14,13 +15,19 @@ enum { WAITED_HOLD_NS = 20 * 1000 * 1000 };
 /* How long an arrival waits for the one that it refers to. */
 enum { UNKNOWN_WAIT_NS = 15 * 1000 * 1000 };
 
-static struct task *new_task(struct tasks *tasks, struct arrival *arrival)
+static struct task *new_task(const struct tasks *tasks, struct arrival *arrival)
 {
     struct task *task = calloc(1, sizeof(*task));
     if (!task)
         return NULL;
     struct attached *events = arrival->events;
     task->events = events;
+    task->netted = arrival->netted;
+    task->readings = arrival->readings;
+    if (task->netted && !(task->values = calloc(PLAN_EVENTS, sizeof(*task->values)))) {
+        free(task);
+        return NULL;
+    }
     task->ring_fd = -1;
     task->pid = arrival->pid;
     task->tid = arrival->tid;
@@ -31,12 +38,12 @@ static struct task *new_task(struct tasks *tasks, struct arrival *arrival)
     task->flushed_ns = tasks->now_ns;
     task->startup_ns = arrival->startup_ns;
     task->armed = arrival->kind == PINJECT_ARM;
-    task->counted_only = !events->ring;
-    task->ring_error = events->ring_error;
+    task->counted_only = events && !events->ring;
+    task->ring_error = events ? events->ring_error : 0;
     task->name_known = !task->armed; /* what comes before the exec's record waits for it */
-    memcpy(task->ids, events->ids, sizeof(task->ids));
+    memcpy(task->ids, events ? events->ids : nets_ids(tasks->session->nets), sizeof(task->ids));
     buffer_init(&task->backlog);
-    if (events->ring)
+    if (events && events->ring)
         pinject_ring_init(&task->ring, events->ring, (const char *)events->ring + sysconf(_SC_PAGESIZE),
                           events->ring_size);
     arrival->events = NULL;
@@ -156,18 +163,38 @@ static void refused(struct tasks *tasks, const struct arrival *arrival)
 static void give_back(struct tasks *tasks, struct arrival *arrival)
 {
     unseen_add(&tasks->unseen, "dropped: the collector is out of memory", arrival->comm, 1, 0);
-    attach_retire(tasks->session, arrival->events);
+    if (arrival->events)
+        attach_retire(tasks->session, arrival->events);
     attach_free(arrival->events);
     arrival->events = NULL;
 }
 
+/* Its next program cannot be injected: what it is, and whether a net will take what comes from it. */
+static void cover(struct tasks *tasks, struct process *process, const struct arrival *arrival)
+{
+    char reason[160];
+    if (arrival->kind == PINJECT_ARM && !(arrival->flags & PINJECT_REQUEST_NET))
+        return;
+    program_put(process->announced);
+    process->announced = arrival->cmdline ? program_new(arrival->exec, arrival->cmdline, arrival->cmdline_size) : NULL;
+    process->net |= arrival->net_error == 0;
+    if (arrival->net_error == 0)
+        return;
+    snprintf(reason, sizeof(reason), "program that cannot be injected: its children and threads are not profiled (%s)",
+             strerror(-arrival->net_error));
+    unseen_add(&tasks->unseen, reason, process->leader ? process->leader->comm : "", 1, 0);
+}
+
 static void admit(struct tasks *tasks, struct arrival *arrival)
 {
-    if (!arrival->events) {
+    if (!arrival->events && !arrival->netted) {
         refused(tasks, arrival);
         return;
     }
-    unseen_arrived(&tasks->unseen, arrival->tid);
+    /* What makes a netted task announces it to nobody else. */
+    const struct task *creator = arrival->netted ? tasks_find(tasks, arrival->parent_tid) : NULL;
+    if (!creator || !creator->netted)
+        unseen_arrived(&tasks->unseen, arrival->tid);
     struct task *same = tasks_find(tasks, arrival->tid);
     if (same) /* its end is about to be seen */
         tasks_task_ended(tasks, same, true);
@@ -188,8 +215,10 @@ static void admit(struct tasks *tasks, struct arrival *arrival)
         process->leader = process->main = task;
         task->root = process->root;
     }
-    if (task->armed)
+    if (task->armed) {
+        cover(tasks, process, arrival);
         return;
+    }
     tasks_count(tasks, task);
     struct image *image = tasks_add_image(task, task->start_ns, task->comm, process->program);
     if (image && process->program && process->program->cmdline)
@@ -242,6 +271,7 @@ static bool is_ready(const struct tasks *tasks, const struct arrival *arrival)
     case PINJECT_THREAD:
     case PINJECT_IMAGE:
     case PINJECT_SNAPSHOT:
+    case PINJECT_NET:
     case PINJECT_REAPED:
         return tasks_find_process(tasks, arrival->pid);
     default:
@@ -269,6 +299,10 @@ static void act(struct tasks *tasks, struct arrival *arrival)
         if (task)
             tasks_snapshot_arrived(tasks, task, arrival);
         break;
+    case PINJECT_NET:
+        if (tasks_find_process(tasks, arrival->pid))
+            cover(tasks, tasks_find_process(tasks, arrival->pid), arrival);
+        break;
     case PINJECT_REAPED:
         waited(tasks, arrival);
         break;
@@ -278,6 +312,11 @@ static void act(struct tasks *tasks, struct arrival *arrival)
     attach_free(arrival->events); /* NULL unless nobody wanted them */
     arrival->events = NULL;
     arrival_free(arrival);
+}
+
+void tasks_admit(struct tasks *tasks, struct arrival *arrival)
+{
+    act(tasks, arrival);
 }
 
 static void let_wait(struct tasks *tasks, struct arrival *arrival)

@@ -5,6 +5,7 @@
 #ifndef COLLECTOR_ARRIVALS_H
 #define COLLECTOR_ARRIVALS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -22,12 +23,15 @@ struct arrival {
     uint64_t utime_ns, stime_ns; /* REAPED */
     int status;                  /* REAPED */
     int result;                  /* 0 or -errno of attaching */
+    int net_error;               /* NET, ARM of a program that cannot be injected: 0 or -errno of its net */
+    bool netted;                 /* announced by a net, and covered by it */
+    unsigned readings;           /* of it: READ records at its end */
     struct attached *events;     /* PROCESS, FORK, THREAD, ARM; NULL when refused */
     int pidfd;                   /* of pid for PROCESS, FORK and ARM; -1: none */
     struct attach_value *values; /* SNAPSHOT: plan.count entries */
     char *maps;                  /* PROCESS: /proc/PID/maps, read while the task waited; NUL-terminated; or NULL */
-    char *exec;                  /* PROCESS, IMAGE: path of the executable, or NULL */
-    char *cmdline;               /* PROCESS, IMAGE: arguments, each NUL-terminated */
+    char *exec;                  /* PROCESS, IMAGE, NET: path of the executable, or NULL */
+    char *cmdline;               /* PROCESS, IMAGE, NET: arguments, each NUL-terminated */
     size_t cmdline_size;
     char comm[16];               /* name of the task at that time, "": unknown */
 };

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collector/net.h"
 #include "collector/session.h"
 
 #ifndef PIDFD_THREAD
@@ -35,7 +36,7 @@ static struct attached **thread_bucket(struct session *session, pid_t pid)
     return &session->threads[(uint32_t)pid % SESSION_TABLE];
 }
 
-static void set_covered(struct session *session, pid_t tid, bool covered)
+void attach_cover(struct session *session, pid_t tid, bool covered)
 {
     if (!session->segment || tid <= 0 || tid >= PINJECT_TASKS)
         return;
@@ -63,7 +64,7 @@ static void list(struct session *session, struct attached *attached, pid_t key)
         *attached->thread_at = attached;
     }
     attached->listed = true;
-    set_covered(session, key, true);
+    attach_cover(session, key, true);
 }
 
 static void unlist(struct session *session, struct attached *attached)
@@ -79,7 +80,7 @@ static void unlist(struct session *session, struct attached *attached)
             attached->next_thread->thread_at = attached->thread_at;
     }
     attached->listed = false;
-    set_covered(session, attached->key, false);
+    attach_cover(session, attached->key, false);
 }
 
 static bool has_ended(const struct attached *attached)
@@ -245,7 +246,7 @@ static struct attached *new_attached(struct session *session, pid_t pid, pid_t t
 
 int attach_open(struct session *session, pid_t pid, pid_t tid, enum attach_how how, struct attached **ret)
 {
-    if (attach_knows(session, pid, tid, NULL))
+    if (attach_knows(session, pid, tid, NULL) || nets_know(session->nets, tid))
         return -EEXIST;
     struct attached *attached = new_attached(session, pid, tid);
     if (!attached)

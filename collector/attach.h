@@ -64,6 +64,8 @@ void attach_complete(struct attached *attached);
  * *RET_RING, unless NULL: whether they have a ring too.
  */
 bool attach_knows(struct session *session, pid_t pid, pid_t tid, bool *ret_ring);
+/* Marks TID as covered in the segment, or not: for tasks that have events in another way. */
+void attach_cover(struct session *session, pid_t tid, bool covered);
 /* Reads the counters; works after the task's end. VALUES has plan.count entries; refused ones are all 0. */
 void attach_read(const struct attached *attached, struct attach_value *values);
 /* The counters of the live task TID, by the table, for snapshots. -ESRCH when it is not there. */

@@ -13,7 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/net.h"
 #include "collector/tasks.h"
+#include "common/buffer.h"
 #include "common/report.h"
 
 enum {
@@ -111,6 +113,23 @@ static void check_root(struct collect *collect)
     collect->root_status = got > 0 ? status : process && process->status_known ? process->status : 0;
 }
 
+/* As the exec hook would tell it. */
+static void tell_program(struct arrival *arrival, const struct collect_args *args)
+{
+    struct buffer text = BUFFER_INIT;
+    for (char *const *argument = args->root_closed; *argument; argument++)
+        buffer_append(&text, *argument, strlen(*argument) + 1);
+    arrival->flags |= PINJECT_REQUEST_NET;
+    arrival->net_error = args->root_net_error;
+    arrival->exec = strdup(args->root_closed[0]);
+    if (!buffer_failed(&text)) {
+        arrival->cmdline_size = text.size;
+        arrival->cmdline = (char *)text.data; /* the arrival's from here on */
+    } else {
+        buffer_release(&text);
+    }
+}
+
 static void admit_root(struct collect *collect)
 {
     const struct collect_args *args = collect->args;
@@ -133,6 +152,8 @@ static void admit_root(struct collect *collect)
                                 .startup_ns = args->root_startup_ns,
                                 .events = args->root_events,
                                 .pidfd = args->root_pidfd < 0 ? -1 : fcntl(args->root_pidfd, F_DUPFD_CLOEXEC, 0)};
+    if (args->root_closed)
+        tell_program(arrival, args);
     tasks_arrive(tasks, arrival);
 }
 
@@ -213,13 +234,15 @@ static int run_round(struct collect *collect, int timeout_ms)
     bool arrivals_came = arrivals != NULL;
     if (arrivals_came || tasks->waiting)
         tasks_arrive(tasks, arrivals);
+    tasks_take_nets(tasks, false);
     bool root = false;
     for (int i = 0; i < count; i++) {
         const void *tag = events[i].data.ptr;
         root |= tag == &collect->args->root_pidfd;
         if (tag == &collect->args->signal_fd)
             take_signals(collect);
-        else if (tag != &collect->args->root_pidfd && tag != &collect->args->session)
+        else if (tag != &collect->args->root_pidfd && tag != &collect->args->session &&
+                 tag != &collect->args->session->nets)
             take_event(collect, &events[i]);
     }
     if (tasks->now_ns - collect->swept_ns >= SWEEP_NS) {
@@ -315,6 +338,8 @@ static void add_ledger(struct collect *collect)
                __atomic_load_n(&segment->dropped, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "in another pid namespace", "", __atomic_load_n(&segment->foreign, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "request that made no sense", "", __atomic_load_n(&session->malformed, __ATOMIC_RELAXED), 0);
+    unseen_add(unseen, "record of what a program that cannot be injected started: lost for want of room", "",
+               collect->tasks.net_lost, 0);
     unseen_add(unseen, "damaged ring or record", "", collect->tasks.broken_rings, 0);
 }
 
@@ -376,6 +401,7 @@ static void finish(struct collect *collect, struct collect_outcome *outcome)
     /* What a door still has in hand is the last news of somebody. */
     session_close_doors(collect->args->session);
     tasks_arrive(tasks, arrivals_take(&collect->args->session->arrivals));
+    tasks_take_nets(tasks, true);
     tasks_close(tasks);
     add_ledger(collect);
     fill_outcome(collect, outcome);
@@ -406,6 +432,8 @@ static int prepare(struct collect *collect)
     int error = tasks_init(&collect->tasks, args->session, args->results, collect->epoll);
     if (!error)
         error = watch(collect, args->session->arrivals.eventfd, (void *)&args->session);
+    if (!error)
+        error = watch(collect, nets_fd(args->session->nets), (void *)&args->session->nets);
     if (!error)
         error = watch(collect, args->signal_fd, (void *)&args->signal_fd);
     if (!error && args->root)

@@ -49,6 +49,8 @@ struct collect_args {
     uint64_t root_start_ns;
     uint64_t root_startup_ns;     /* CPU time of the child between fork and exec, before its events started */
     int signal_fd;
+    char *const *root_closed;     /* arguments of a command that cannot be injected; NULL: it can */
+    int root_net_error;           /* 0 or -errno of its net */
 };
 int collect_run(const struct collect_args *args, struct collect_outcome *outcome);
 

@@ -115,13 +115,18 @@ static void take_mmap(struct tasks *tasks, struct task *task, const struct perf_
     mapping_put(mapping);
 }
 
-static void take_fork(struct tasks *tasks, const struct perf_event_header *record)
+bool tasks_follows(const struct tasks *tasks, const struct records_task *made)
 {
-    struct records_task task = records_parse_task(record);
-    uint32_t flags = tasks->session->settings->follow | PINJECT_SESSION_PTHREAD;
     const uint32_t children = PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK;
-    bool followed = task.pid == task.ppid ? flags & PINJECT_SESSION_PTHREAD : (flags & children) == children;
-    unseen_announced(&tasks->unseen, task.ppid, task.pid, task.tid, task.time_ns, followed);
+    return made->pid == made->ppid || (tasks->session->settings->follow & children) == children;
+}
+
+static void take_fork(struct tasks *tasks, const struct task *creator, const struct perf_event_header *record)
+{
+    struct records_task made = records_parse_task(record);
+    bool followed = tasks_follows(tasks, &made);
+    if (!followed || !creator->netted) /* who is in a net does not ask */
+        unseen_announced(&tasks->unseen, made.ppid, made.pid, made.tid, made.time_ns, followed);
 }
 
 /* False: nothing of the ring is wanted from here on. */
@@ -142,8 +147,7 @@ static bool take_comm(struct tasks *tasks, struct task *task, const struct perf_
     return true;
 }
 
-/* False: nothing of the ring is wanted from here on. */
-static bool take_record(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
+bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
 {
     if (!records_check(&tasks->layout, record)) {
         tasks->broken_rings++;
@@ -162,7 +166,7 @@ static bool take_record(struct tasks *tasks, struct task *task, const struct per
         take_mmap(tasks, task, record, time_ns);
         break;
     case PERF_RECORD_FORK:
-        take_fork(tasks, record);
+        take_fork(tasks, task, record);
         break;
     case PERF_RECORD_EXIT:
         if (records_parse_task(record).tid == task->key || !task->end_ns)
@@ -182,12 +186,12 @@ static bool take_record(struct tasks *tasks, struct task *task, const struct per
 void tasks_drain(struct tasks *tasks, struct task *task)
 {
     struct pinject_ring *ring = &task->ring;
-    if (!task->live || !task->events->ring || task->left || task->broken)
+    if (!task->live || task->netted || !task->events->ring || task->left || task->broken)
         return;
     if (pinject_ring_begin(ring)) {
         const struct perf_event_header *record;
         while (!task->left && (record = pinject_ring_next(ring, tasks->scratch)))
-            if (!take_record(tasks, task, record))
+            if (!tasks_take_record(tasks, task, record))
                 task->left = true;
         pinject_ring_end(ring);
     }

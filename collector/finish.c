@@ -64,7 +64,8 @@ static void make_notes(const struct tasks *tasks, const struct task *task, struc
         snprintf(text, sizeof(text), "%u more programs were executed than are listed", task->images_more);
         note(view, text);
     }
-    if (image && !image->named && image->start_ns > task->start_ns && task->kind != PINJECT_THREAD && !task->left)
+    bool covered = task->netted || (task->process && task->process->net) || task->covers;
+    if (image && !image->named && !covered && image->start_ns > task->start_ns && task->kind != PINJECT_THREAD && !task->left)
         note(view, "its program did not load the object (static, setuid?): its children and threads are not profiled");
 }
 
@@ -149,7 +150,7 @@ static void view_init(const struct tasks *tasks, const struct task *task, unsign
                  .tid = task->tid,
                  .ppid = task->ppid,
                  .parent_tid = task->parent_tid,
-                 .source = PINJECT_SOURCE_PERF,
+                 .source = task->netted ? PINJECT_SOURCE_NET : PINJECT_SOURCE_PERF,
                  .kind = task->kind,
                  .start_ns = task->image_first ? task->images[task->image_first].start_ns : task->start_ns,
                  .end_ns = last && task->end_ns ? task->end_ns : tasks->now_ns,
@@ -221,9 +222,11 @@ void tasks_flush(struct tasks *tasks, struct task *task)
     struct attach_value values[PLAN_EVENTS] = {0};
     if (!task->result)
         return;
+    if (task->netted)
+        tasks_netted_estimate(tasks, task);
     if (task->values)
         memcpy(values, task->values, tasks->plan->count * sizeof(*values));
-    else
+    else if (task->events)
         attach_read(task->events, values);
     view_init(tasks, task, task->image_count, values, &view);
     struct result_coverage running = {.tasks = tasks->seen, .files = results_written(tasks->results)};
@@ -291,7 +294,7 @@ void tasks_write(struct tasks *tasks, size_t count)
 static bool awaits_program(const struct tasks *tasks, const struct process *process)
 {
     const struct task *leader = process->leader;
-    if (!leader || !leader->image_count || process->left || tasks->closing)
+    if (!leader || leader->netted || !leader->image_count || process->left || tasks->closing)
         return false;
     return !leader->images[leader->image_count - 1].named && tasks->now_ns - process->ended_ns < PROGRAM_NS;
 }
@@ -327,12 +330,15 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
     tasks_drain(tasks, task);
     if (!task->live)
         return;
+    if (task->netted)
+        tasks_netted_estimate(tasks, task);
     if (!task->values) {
         task->values = calloc(PLAN_EVENTS, sizeof(*task->values));
-        if (task->values)
+        if (task->values && task->events)
             attach_read(task->events, task->values);
     }
     task->ended = ended;
+    task->covers = process->net;
     if (!task->end_ns)
         task->end_ns = tasks->now_ns;
     tasks_unlink(tasks, task);
@@ -429,7 +435,7 @@ static void sweep_task(struct tasks *tasks, struct task *task)
     tasks_drain(tasks, task);
     if (!task->live)
         return;
-    if (is_gone(task)) {
+    if (task->netted ? tasks_netted_gone(tasks, task) : is_gone(task)) {
         tasks_task_ended(tasks, task, true);
         return;
     }

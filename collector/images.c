@@ -148,7 +148,12 @@ void tasks_guess_program(struct tasks *tasks, struct task *task, const struct ma
     struct image *image = last_image(task);
     if (!image || image->program || mapping->time_ns < image->start_ns || mapping->path[0] != '/' || mapping->path[1] == '/')
         return;
-    image->program = program_new(mapping->path, NULL, 0);
+    const struct program *announced = task->process->announced;
+    image->program = program_new(mapping->path, announced ? announced->cmdline : NULL,
+                                 announced ? announced->cmdline_size : 0);
+    image->named = announced && image->program;
+    program_put(task->process->announced);
+    task->process->announced = NULL;
     image->resolved = image->program && !task->lost_records && !task->broken;
     if (!task->process->program)
         task->process->program = program_get(image->program);
@@ -215,7 +220,9 @@ void tasks_look_for_programs(struct tasks *tasks, struct task *task)
     tasks_drain(tasks, task);
     /* It may have gone on to another program meanwhile. */
     image = last_image(task);
-    if (!error && cmdline.size && size > 0 && task->live && count == task->image_count && !image->named) {
+    /* The records of a net are older than /proc. */
+    bool other = task->netted && (!image || !image->program || size <= 0 || strcmp(image->program->exec, exec) != 0);
+    if (!error && cmdline.size && size > 0 && !other && task->live && count == task->image_count && !image->named) {
         set_program(tasks, task, image, program_new(exec, (const char *)cmdline.data, cmdline.size));
         image->resolved = image->program;
         image->named = false; /* the object did not speak: its children are not followed */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/buffer.h"
+#include "image.h"
 #include "common/report.h"
 
 extern char **environ;
@@ -79,7 +80,8 @@ static _Noreturn void run_child(const struct launch *launch, const struct sessio
     close(launch->gate);
     close(launch->news);
     session_restore_limits(session);
-    int error = set_environment(session->segment) ? ENOMEM : 0;
+    /* Another class's loader would complain, or refuse to start the command. */
+    int error = launch->refuses ? 0 : set_environment(session->segment) ? ENOMEM : 0;
     do
         got = read(gate, &byte, 1);
     while (got < 0 && errno == EINTR);
@@ -103,7 +105,10 @@ static _Noreturn void run_child(const struct launch *launch, const struct sessio
 int launch_start(struct launch *launch, const struct session *session, char *const *command, const sigset_t *mask)
 {
     int gate[2], news[2];
+    enum pinject_image image = pinject_image_search(command[0]);
     *launch = (struct launch){.pid = -1, .pidfd = -1, .gate = -1, .news = -1};
+    launch->closed = pinject_image_is_closed(image);
+    launch->refuses = image == PINJECT_IMAGE_REFUSES;
     if (pipe2(gate, O_CLOEXEC)) {
         int error = errno;
         report_error("cannot make a pipe: %s", strerror(error));

@@ -7,6 +7,7 @@
 #define COLLECTOR_LAUNCH_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -18,6 +19,8 @@ struct launch {
     int gate;    /* the child waits for a byte */
     int news;    /* the child's CPU time, then the error of a failed exec */
     uint64_t startup_ns; /* CPU time of the child before exec */
+    bool refuses; /* it must not even see LD_PRELOAD */
+    bool closed; /* the object will not be in the command: static, another class or libc */
 };
 
 /*

@@ -16,6 +16,7 @@
 #include "collector/collect.h"
 #include "collector/info.h"
 #include "collector/launch.h"
+#include "collector/net.h"
 #include "collector/paths.h"
 #include "collector/plan.h"
 #include "collector/result.h"
@@ -133,6 +134,10 @@ static int run_command(struct run *run)
     if (error) {
         report_warning("the command itself cannot be profiled: %s; pinject-run --info says what is missing", strerror(-error));
         run->args.root_events = NULL;
+    }
+    if (run->launch.closed && run->args.root_events) {
+        run->args.root_closed = run->line.settings.command;
+        run->args.root_net_error = nets_open(run->session.nets, run->launch.pid, run->launch.pid, true);
     }
     run->session.segment->root = run->launch.pid;
     run->args.root_start_ns = run->session.start_ns;

@@ -92,6 +92,7 @@ void process_free(struct process *process)
         return;
     space_release(&process->space);
     program_put(process->program);
+    program_put(process->announced);
     if (process->pidfd >= 0)
         close(process->pidfd);
     free(process);

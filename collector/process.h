@@ -34,6 +34,8 @@ struct process {
     struct task *main;           /* the task that has tid == pid now, NULL: ended or never seen */
     struct space space;
     struct program *program;     /* of the current image; NULL: unknown */
+    struct program *announced;   /* of the next one, where it will not speak for itself; NULL: unknown */
+    bool net;                    /* a net is under it */
     int pidfd;                   /* -1: none */
     uint64_t start_ns;
     uint64_t exec_ns;            /* of the last exec */

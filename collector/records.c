@@ -39,6 +39,7 @@ void records_layout_init(struct records_layout *layout, const struct plan *plan)
 {
     *layout = (struct records_layout){.count = plan->count};
     layout->lost_known = plan->count > 0;
+    layout->read_format = plan->count > 0 ? plan->events[0].attr.read_format : 0;
     for (unsigned i = 0; i < plan->count; i++) {
         layout->sample_type[i] = plan->events[i].attr.sample_type;
         if (!(plan->events[i].attr.read_format & PERF_FORMAT_LOST))
@@ -96,6 +97,28 @@ uint64_t records_time(const struct records_layout *layout, unsigned event, const
         offset = record->size - size + (type & PERF_SAMPLE_TID ? 8 : 0);
     }
     return offset && record->size >= offset + 8 ? word_at(record, offset) : 0;
+}
+
+void records_writer(const struct records_layout *layout, unsigned event, const struct perf_event_header *record,
+                    pid_t *ret_pid, pid_t *ret_tid)
+{
+    uint64_t type = layout->sample_type[event];
+    size_t offset = sizeof(*record) + (type & PERF_SAMPLE_IDENTIFIER ? 8 : 0) + (type & PERF_SAMPLE_IP ? 8 : 0);
+    uint32_t task[2] = {0, 0};
+    if (record->type != PERF_RECORD_SAMPLE)
+        offset = record->size >= sizeof(*record) + trailer_size(type) ? record->size - trailer_size(type) : record->size;
+    if (type & PERF_SAMPLE_TID && offset + sizeof(task) <= record->size)
+        memcpy(task, (const char *)record + offset, sizeof(task));
+    *ret_pid = (pid_t)task[0];
+    *ret_tid = (pid_t)task[1];
+}
+
+void records_set_id(const struct records_layout *layout, uint64_t id, struct perf_event_header *record)
+{
+    if (record->size < sizeof(*record) + 8 || !(layout->sample_type[0] & PERF_SAMPLE_IDENTIFIER))
+        return;
+    size_t offset = record->type == PERF_RECORD_SAMPLE ? sizeof(*record) : record->size - 8u;
+    memcpy((char *)record + offset, &id, sizeof(id));
 }
 
 /* Smallest size without the sample_id, and where a string begins (0: none). */
@@ -167,6 +190,21 @@ struct records_mmap records_parse_mmap(const struct perf_event_header *record)
                                             .ino_generation = map->ino_generation,
                                             .prot = map->prot,
                                             .flags = map->flags}};
+}
+
+struct records_reading records_parse_read(const struct records_layout *layout, const struct perf_event_header *record)
+{
+    size_t at = sizeof(*record) + 8, end = record->size - trailer_size(layout->sample_type[0]);
+    const uint64_t parts[] = {PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING, PERF_FORMAT_ID,
+                              PERF_FORMAT_LOST};
+    uint64_t words[4] = {0}, value = at + 8 <= end ? word_at(record, at) : 0;
+    at += 8;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (layout->read_format & parts[i] && at + 8 <= end) {
+            words[i] = word_at(record, at);
+            at += 8;
+        }
+    return (struct records_reading){value, words[0], words[1], words[3]};
 }
 
 uint64_t records_parse_lost(const struct perf_event_header *record)

@@ -19,6 +19,7 @@
 struct records_layout {
     unsigned count;
     uint64_t sample_type[PLAN_EVENTS];
+    uint64_t read_format;
     bool lost_known;             /* the counters tell what was lost */
 };
 
@@ -56,6 +57,11 @@ unsigned records_event(const struct records_layout *layout, const uint64_t *ids,
                        const struct perf_event_header *record);
 /* Time of the record, 0: it has none (or is too short for it). */
 uint64_t records_time(const struct records_layout *layout, unsigned event, const struct perf_event_header *record);
+/* Who wrote RECORD, by its TID field; 0 and 0: it has none. */
+void records_writer(const struct records_layout *layout, unsigned event, const struct perf_event_header *record,
+                    pid_t *ret_pid, pid_t *ret_tid);
+/* Writes ID where RECORD has the identifier of its event. Only for records that records_check() accepted. */
+void records_set_id(const struct records_layout *layout, uint64_t id, struct perf_event_header *record);
 /* Is RECORD long enough for its type, and are its strings terminated? Types that are not known are accepted. */
 bool records_check(const struct records_layout *layout, const struct perf_event_header *record);
 
@@ -63,6 +69,11 @@ bool records_check(const struct records_layout *layout, const struct perf_event_
 struct records_comm records_parse_comm(const struct perf_event_header *record);
 struct records_task records_parse_task(const struct perf_event_header *record);
 struct records_mmap records_parse_mmap(const struct perf_event_header *record);
+/* Of READ, with the read_format of plan_attr(). */
+struct records_reading {
+    uint64_t value, enabled_ns, running_ns, lost;
+};
+struct records_reading records_parse_read(const struct records_layout *layout, const struct perf_event_header *record);
 /* Of LOST and LOST_SAMPLES. */
 uint64_t records_parse_lost(const struct perf_event_header *record);
 /* Does a word of the record (an instruction pointer, an entry of the chain) lie in [START, END)? */

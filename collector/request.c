@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/net.h"
 #include "collector/session.h"
 #include "common/buffer.h"
 
@@ -42,9 +43,15 @@ static bool is_task(int32_t tid)
     return tid > 0 && tid < PINJECT_TASKS;
 }
 
-static bool has_text(uint32_t kind)
+/* The program that comes cannot be injected. */
+static bool wants_net(uint32_t kind, uint32_t flags)
 {
-    return kind == PINJECT_PROCESS || kind == PINJECT_IMAGE;
+    return kind == PINJECT_NET || (kind == PINJECT_ARM && flags & PINJECT_REQUEST_NET);
+}
+
+static bool has_text(uint32_t kind, uint32_t flags)
+{
+    return kind == PINJECT_PROCESS || kind == PINJECT_IMAGE || wants_net(kind, flags);
 }
 
 /* A time that cannot be is no time. */
@@ -66,10 +73,10 @@ int request_copy(const struct session *session, const struct pinject_slot *from,
 {
     struct pinject_slot *slot = &ret->slot;
     copy_words(slot, from, offsetof(struct pinject_slot, text));
-    if (slot->kind < PINJECT_PROCESS || slot->kind > PINJECT_REAPED || !is_task(slot->pid) ||
+    if (slot->kind < PINJECT_PROCESS || slot->kind > PINJECT_NET || !is_task(slot->pid) ||
         (slot->kind != PINJECT_REAPED && !is_task(slot->tid)) || slot->ppid < 0 || slot->parent_tid < 0)
         return -EINVAL;
-    if (!has_text(slot->kind))
+    if (!has_text(slot->kind, slot->flags))
         slot->exec_size = slot->cmdline_size = 0;
     if (slot->exec_size > PINJECT_TEXT || slot->cmdline_size > PINJECT_TEXT - slot->exec_size)
         return -EINVAL;
@@ -106,6 +113,9 @@ static void take_text(const struct request *request, struct arrival *arrival)
     const struct pinject_slot *slot = &request->slot;
     if (slot->exec_size > 0 && !arrival->exec)
         arrival->exec = strdup(slot->text);
+    bool running = !wants_net(slot->kind, slot->flags);
+    if (slot->flags & PINJECT_REQUEST_TEXT_CUT && !running)
+        return; /* of a program to come: /proc tells it later */
     if (slot->flags & PINJECT_REQUEST_TEXT_CUT) {
         arrival->cmdline = read_proc(slot->pid, "cmdline", CMDLINE_MAX, &arrival->cmdline_size);
         if (arrival->cmdline && arrival->cmdline_size > 0)
@@ -225,6 +235,18 @@ static int begin_task(struct session *session, struct arrival *arrival)
     return status;
 }
 
+/* Its own events are there, whatever becomes of the net. */
+static int begin_net(struct session *session, struct arrival *arrival)
+{
+    if (arrival->kind == PINJECT_NET) {
+        int status = check_task(arrival->pid, arrival->tid);
+        if (status < 0)
+            return status;
+    }
+    arrival->net_error = nets_open(session->nets, arrival->pid, arrival->tid, true);
+    return 0;
+}
+
 static int begin(struct session *session, struct arrival *arrival)
 {
     if (arrival->kind == PINJECT_REAPED)
@@ -241,7 +263,14 @@ static int begin(struct session *session, struct arrival *arrival)
         /* Its covered bit was left by an earlier task of this number. */
         arrival->kind = PINJECT_PROCESS;
     }
+    if (arrival->kind == PINJECT_NET)
+        return begin_net(session, arrival);
     int status = begin_task(session, arrival);
+    if ((status == 0 || status == -EEXIST) && wants_net(arrival->kind, arrival->flags)) {
+        if (status == -EEXIST) /* its events were armed for an exec that failed */
+            arrival->kind = PINJECT_NET;
+        status = begin_net(session, arrival);
+    }
     if (status == -EEXIST && arrival->kind == PINJECT_PROCESS) {
         arrival->kind = PINJECT_IMAGE;
         status = 0;
@@ -270,7 +299,7 @@ void request_finish(struct session *session, const struct request *request, stru
 {
     if (arrival->events)
         attach_complete(arrival->events);
-    if (has_text(arrival->kind))
+    if (has_text(arrival->kind, arrival->flags))
         take_text(request, arrival);
     arrivals_put(&session->arrivals, arrival);
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "collector/door.h"
+#include "collector/net.h"
 #include "common/buffer.h"
 #include "common/report.h"
 
@@ -268,6 +269,8 @@ int session_init(struct session *session, const struct settings *settings, const
         report_error("cannot create an event descriptor: %s", strerror(-status));
     else
         status = init_segment(session, preload);
+    if (status == 0 && !(session->nets = nets_new(session)))
+        status = -ENOMEM;
     if (status < 0) {
         session_release(session);
         return status;
@@ -297,6 +300,8 @@ void session_release(struct session *session)
     session_close_doors(session);
     arrivals_release(&session->arrivals);
     attach_unmap(session);
+    nets_free(session->nets);
+    session->nets = NULL;
     if (session->tree_fd >= 0)
         close(session->tree_fd);
     session->tree_fd = -1;

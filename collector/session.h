@@ -25,6 +25,7 @@ struct session {
     uint64_t start_ns;           /* CLOCK_MONOTONIC */
     uint64_t start_realtime_ns;
     struct arrivals arrivals;
+    struct nets *nets;
     struct door *doors;          /* private to door.c */
     unsigned door_count;
     /* Live tasks by tid, for snapshots: private to attach.c. */

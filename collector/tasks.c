@@ -148,6 +148,10 @@ void tasks_remove_process(struct tasks *tasks, struct process *process)
 static void watch(struct tasks *tasks, struct task *task)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = task};
+    if (task->netted) {
+        tasks->netted_live++;
+        return;
+    }
     int fd = task->events->ring ? task->events->fds[0] : task->events->end_fd;
     task->ring_fd = fd >= 0 && epoll_ctl(tasks->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? fd : -1;
 }
@@ -221,7 +225,9 @@ void tasks_unlink(struct tasks *tasks, struct task *task)
     if (task->ring_fd >= 0)
         epoll_ctl(tasks->epoll, EPOLL_CTL_DEL, task->ring_fd, NULL);
     task->ring_fd = -1;
-    attach_retire(tasks->session, task->events);
+    tasks->netted_live -= task->netted;
+    if (task->events)
+        attach_retire(tasks->session, task->events);
     attach_free(task->events);
     task->events = NULL;
 }

@@ -64,6 +64,10 @@ struct task {
     bool modules_mapped;
     bool on_disk;
     bool broken;                   /* its ring was given up */
+    bool netted;                   /* covered by a net: no events of its own */
+    bool exiting;                  /* netted: its EXIT was read */
+    bool covers;                   /* what it starts is in a net */
+    unsigned readings, readings_seen; /* netted: READ records that its end brings, and that came */
     uint64_t start_ns, end_ns, startup_ns;
     uint64_t samples, first_sample_ns, last_sample_ns;
     uint64_t lost_records;         /* as LOST records tell */
@@ -111,6 +115,8 @@ struct tasks {
     struct waiting *waiting;       /* oldest first */
     struct task *live;
     uint64_t live_count;
+    uint64_t netted_live;
+    uint64_t net_lost;             /* records of nets, for want of room */
     struct process *held, **held_end;
     struct process *root_process;  /* held until the very end */
     struct task *done, **done_end; /* ended and complete, to be written; oldest first */
@@ -163,6 +169,8 @@ uint64_t tasks_clock(const struct tasks *tasks, const struct attach_value *value
  * its parent, and the wait for a process before the process: what refers to somebody unknown waits a moment.
  */
 void tasks_arrive(struct tasks *tasks, struct arrival *arrivals);
+/* One new task. Takes over what ARRIVAL holds, and frees it. */
+void tasks_admit(struct tasks *tasks, struct arrival *arrival);
 
 /* drain.c */
 void tasks_drain(struct tasks *tasks, struct task *task);
@@ -171,8 +179,20 @@ void tasks_drain_process(struct tasks *tasks, struct process *process);
 void tasks_introduce(struct tasks *tasks, struct task *task, uint64_t time_ns);
 /* Adds MAPPING to what the task's file knows. */
 void tasks_add_module(struct task *task, struct mapping *mapping);
+/* One record of the task. False: nothing that comes after it is wanted. */
+bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf_event_header *record);
+/* Is the task that a FORK record tells of one to follow? */
+bool tasks_follows(const struct tasks *tasks, const struct records_task *made);
 /* One record to the file of the task. */
 void tasks_put_record(struct tasks *tasks, struct task *task, const void *record, size_t size);
+
+/* netted.c */
+/* Everything that the nets tell; but for ALL, what is so young that some of it may be on its way stays there. */
+void tasks_take_nets(struct tasks *tasks, bool all);
+/* For sweeps: has it ended without the net telling so, or all of it? */
+bool tasks_netted_gone(const struct tasks *tasks, const struct task *task);
+/* The clock of one whose counts did not come, by the scheduler's account. */
+void tasks_netted_estimate(const struct tasks *tasks, struct task *task);
 
 /* images.c */
 struct image *tasks_add_image(struct task *task, uint64_t start_ns, const char *comm, struct program *program);

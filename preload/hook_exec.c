@@ -64,21 +64,25 @@ static enum pinject_image image_of(const struct exec_call *call)
     return PINJECT_IMAGE_TAKES;
 }
 
-/* Events for a task that has none yet, from the exec on; or its last counts of this image. */
-static void announce(bool follow)
+/* Events for a task that has none yet, from the exec on; or its last counts of this image. A net under what is closed. */
+static void announce(const struct exec_call *call, bool follow, enum pinject_image image)
 {
     const struct pinject_object *object = &pinject_object;
-    if (pinject_request_covered(&object->channel, sys_gettid())) {
-        if (object->flags & PINJECT_SESSION_SNAPSHOT)
-            pinject_object_snapshot();
-        return;
-    }
-    if (!follow)
+    bool closed = follow && pinject_image_is_closed(image);
+    bool covered = pinject_request_covered(&object->channel, sys_gettid());
+    if (covered && object->flags & PINJECT_SESSION_SNAPSHOT)
+        pinject_object_snapshot();
+    if (covered && closed)
+        pinject_object_net(true, call->path, call->argv);
+    if (covered || !follow)
         return;
     /* The parent is outside: the child will have another pid namespace than the collector. */
     if (sys_getpid() != object->pid && sys_getppid() == 0)
         return;
-    pinject_object_arm();
+    if (closed)
+        pinject_object_net(false, call->path, call->argv);
+    else
+        pinject_object_arm();
 }
 
 /* execve and what stands on it. envp is the program's own. */
@@ -93,7 +97,7 @@ static int exec_image(const struct exec_call *call, char *const *envp)
     char *const *chosen = PINJECT_ENV_CHOSEN(&plan, envp, follow && image != PINJECT_IMAGE_REFUSES);
     /* A shell tries one folder after the other: only what exists is worth the wait. */
     if (pinject_object_follows() && image != PINJECT_IMAGE_MISSING)
-        announce(follow);
+        announce(call, follow, image);
     int result = exec_next(call, chosen);
     if (errno == E2BIG && chosen != envp)
         result = exec_next(call, envp); /* ours were too much: it goes unfollowed */

@@ -51,7 +51,8 @@ static enum pinject_image judge_elf(int fd, const char *head, size_t size)
     if (elf.e_machine != OWN_MACHINE)
         return PINJECT_IMAGE_REFUSES;
 #endif
-    for (size_t i = 0; i < elf.e_phnum && i < 64; i++) {
+    size_t i;
+    for (i = 0; i < elf.e_phnum && i < 64; i++) {
         ElfW(Phdr) header;
         uint64_t at = elf.e_phoff + i * sizeof(header);
         if (at <= size && sizeof(header) <= size - at)
@@ -64,7 +65,7 @@ static enum pinject_image judge_elf(int fd, const char *head, size_t size)
         long got = sys_pread(fd, name, wanted, header.p_offset);
         return got > 0 && is_foreign_loader(name, (size_t)got) ? PINJECT_IMAGE_REFUSES : PINJECT_IMAGE_TAKES;
     }
-    return PINJECT_IMAGE_TAKES; /* static: ignores LD_PRELOAD, but its children are followed by it */
+    return i == elf.e_phnum ? PINJECT_IMAGE_STATIC : PINJECT_IMAGE_TAKES;
 }
 
 /* The interpreter's name out of "#! NAME ARGUMENT". */

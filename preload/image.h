@@ -7,11 +7,20 @@
 #ifndef PINJECT_PRELOAD_IMAGE_H
 #define PINJECT_PRELOAD_IMAGE_H
 
+#include <stdbool.h>
+
 enum pinject_image {
     PINJECT_IMAGE_MISSING,  /* exec will fail, or so it seems */
-    PINJECT_IMAGE_TAKES,    /* takes a preloaded object, or does not care (static), or cannot be read */
+    PINJECT_IMAGE_TAKES,    /* takes a preloaded object, or cannot be read */
+    PINJECT_IMAGE_STATIC,   /* does not care: it is not injected, what it starts may be */
     PINJECT_IMAGE_REFUSES,
 };
+
+/* Whether the object will not be in it. */
+static inline bool pinject_image_is_closed(enum pinject_image image)
+{
+    return image == PINJECT_IMAGE_STATIC || image == PINJECT_IMAGE_REFUSES;
+}
 
 /* The image at `path`, seen from the folder `fd` (AT_FDCWD); an empty path means `fd` itself. Scripts stand for
    their interpreter. */

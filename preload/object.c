@@ -2,6 +2,7 @@
 #include "object.h"
 #include "next.h"
 #include "own_environ.h"
+#include "reach.h"
 #include "pinject/pinject.h"
 #include "start.h"
 #include "sys.h"
@@ -143,6 +144,41 @@ static void write_text(struct pinject_slot *slot)
         at += length;
     }
     slot->cmdline_size = (uint32_t)at - slot->exec_size;
+}
+
+/* The program that exec was asked for; what cannot be read or does not fit is left out. */
+static void write_program(struct pinject_slot *slot, const char *path, char *const *argv)
+{
+    struct pinject_reach reach = {{0}, 0};
+    long length = pinject_reach_length(&reach, path, PINJECT_PATH / 2);
+    size_t at = 0;
+    if (length > 0)
+        memcpy(slot->text, path, at = (size_t)length);
+    slot->text[at++] = 0;
+    slot->exec_size = (uint32_t)at;
+    for (size_t i = 0; argv && pinject_reach(&reach, &argv[i], sizeof(argv[i])) && argv[i]; i++) {
+        length = pinject_reach_length(&reach, argv[i], PINJECT_TEXT - at - 1);
+        if (length < 0) {
+            slot->flags |= PINJECT_REQUEST_TEXT_CUT;
+            break;
+        }
+        memcpy(slot->text + at, argv[i], (size_t)length + 1);
+        at += (size_t)length + 1;
+        if (at >= PINJECT_TEXT - 1) {
+            slot->flags |= PINJECT_REQUEST_TEXT_CUT;
+            break;
+        }
+    }
+    slot->cmdline_size = (uint32_t)at - slot->exec_size;
+}
+
+void pinject_object_net(bool covered, const char *path, char *const *argv)
+{
+    struct pinject_claim mine = claim(covered ? PINJECT_NET : PINJECT_ARM, covered ? 0 : PINJECT_REQUEST_NET, 0);
+    if (!mine.slot)
+        return;
+    write_program(mine.slot, path, argv);
+    pinject_request_send(&pinject_object.channel, mine);
 }
 
 static void announce_image(void)

@@ -55,6 +55,8 @@ static inline bool pinject_object_follows(void)
 /* Requests; each waits, for a bounded time, where wire.h says that there is a reply. */
 void pinject_object_thread(int32_t creator);
 void pinject_object_arm(void);
+/* For a task, COVERED by events or not, that is about to execute what cannot be injected. PATH and ARGV may be wild. */
+void pinject_object_net(bool covered, const char *path, char *const *argv);
 void pinject_object_snapshot(void);
 void pinject_object_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t stime_ns);
 

@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 #define PINJECT_WIRE_MAGIC 0x31656c69776a6e70ull /* "pnjwile1", little endian */
-#define PINJECT_WIRE_VERSION 1u
+#define PINJECT_WIRE_VERSION 2u
 
 /* Environment. All others of PINJECT_* are options for a collector that the object starts itself: docs/ENVIRONMENT.md. */
 #define PINJECT_ENV_SESSION "PINJECT_SESSION"     /* path of the segment file */
@@ -75,12 +75,16 @@ enum pinject_kind {
     PINJECT_SNAPSHOT = 6,
     /* A child was waited for: pid, status, utime_ns, stime_ns (with its own waited-for children). No reply. No text. */
     PINJECT_REAPED = 7,
+    /* A task that has events is about to exec a program that cannot be injected (static, other class, other libc): what it
+       starts is to be covered from outside, from inside that exec on. Text: what will run. Context as ARM. */
+    PINJECT_NET = 8,
 };
 
 enum pinject_request_flags {
     PINJECT_REQUEST_NO_REPLY = 1,
     PINJECT_REQUEST_TEXT_CUT = 2,  /* the command line did not fit: /proc/PID/cmdline has it all */
     PINJECT_REQUEST_NO_WAIT = 4,   /* the object does not wait (stalled collector), but wants the events */
+    PINJECT_REQUEST_NET = 8,       /* ARM: as NET, with its text */
 };
 
 /* One request. The object writes everything but state while it owns the slot (CLAIMED); the collector writes result (TAKEN). */

@@ -67,7 +67,7 @@ static void test_programs(void **state)
     assert_int_equal(pinject_image_at(AT_FDCWD, "/proc/self/exe"), PINJECT_IMAGE_TAKES);
     assert_int_equal(image_of(elf_with("/lib64/ld-linux-x86-64.so.2")), PINJECT_IMAGE_TAKES);
     assert_int_equal(image_of(elf_with("/nix/store/abc-glibc/lib/ld-linux-x86-64.so.2")), PINJECT_IMAGE_TAKES);
-    assert_int_equal(image_of(elf_with(NULL)), PINJECT_IMAGE_TAKES);
+    assert_int_equal(image_of(elf_with(NULL)), PINJECT_IMAGE_STATIC);
     assert_int_equal(image_of(elf_with("/lib/ld-musl-x86_64.so.1")), PINJECT_IMAGE_REFUSES);
     assert_int_equal(image_of(elf_with("/system/bin/linker64")), PINJECT_IMAGE_REFUSES);
     struct elf elf = elf_with(NULL);

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "collector/net.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pinject/ring.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/attach.h"
+#include "collector/records.h"
+#include "collector/session.h"
+#include "common/report.h"
+
+/* Left for everything else of the collector. */
+enum { SPARE_FDS = 256 };
+
+/* The events of a net on one CPU. */
+struct net_cpu {
+    int fds[PLAN_EVENTS];        /* -1: refused */
+    uint64_t ids[PLAN_EVENTS];
+    struct pinject_ring ring;
+    void *map;
+    size_t map_size;
+};
+
+struct net {
+    struct net *next;
+    pid_t pid, tid;              /* its root: 0 when the number is another's */
+    unsigned readings;
+    unsigned cpu_count;
+    struct net_cpu cpus[];
+};
+
+struct nets {
+    struct session *session;
+    struct records_layout layout;
+    pthread_mutex_t lock;
+    int epoll;
+    unsigned live;               /* atomic */
+    struct net *first;
+    bool ids_known;
+    uint64_t ids[PLAN_EVENTS];
+    uint64_t *inside;            /* a bit per live tid in a net */
+    struct net_record **records; /* read, not taken */
+    size_t count, capacity;
+    uint64_t order;
+    uint64_t lost;
+    _Alignas(8) unsigned char scratch[PINJECT_RING_RECORD_MAX];
+};
+
+/* ---- Opening and closing ---- */
+
+static void close_cpu(struct nets *nets, struct net_cpu *cpu)
+{
+    for (unsigned i = 0; i < nets->session->plan->count; i++)
+        if (cpu->fds[i] >= 0)
+            close(cpu->fds[i]);
+    if (cpu->map) {
+        munmap(cpu->map, cpu->map_size);
+        __atomic_fetch_sub(&nets->session->ring_bytes, cpu->map_size, __ATOMIC_RELAXED);
+    }
+}
+
+static void free_net(struct nets *nets, struct net *net)
+{
+    for (unsigned i = 0; i < net->cpu_count; i++)
+        close_cpu(nets, &net->cpus[i]);
+    free(net);
+}
+
+static int open_event(const struct nets *nets, unsigned index, pid_t tid, int cpu, bool on_exec)
+{
+    const struct plan *plan = nets->session->plan;
+    const uint32_t children = PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK;
+    struct perf_event_attr attr = plan->events[index].attr;
+    attr.disabled = attr.enable_on_exec = on_exec;
+    attr.inherit = attr.inherit_stat = 1;
+    attr.inherit_thread = (nets->session->settings->follow & children) != children;
+    if (attr.watermark)
+        attr.wakeup_watermark = (uint32_t)(plan->ring_pages * (size_t)sysconf(_SC_PAGESIZE) / 4);
+    int fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    if ((uint64_t)fd + SPARE_FDS >= nets->session->fd_limit) {
+        close(fd);
+        return -EMFILE;
+    }
+    return fd;
+}
+
+static int map_ring(struct nets *nets, struct net_cpu *cpu)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = nets->session->plan->ring_pages;
+    for (; pages > 0; pages /= 2) {
+        cpu->map_size = (pages + 1) * page;
+        void *map = mmap(NULL, cpu->map_size, PROT_READ | PROT_WRITE, MAP_SHARED, cpu->fds[0], 0);
+        if (map != MAP_FAILED) {
+            cpu->map = map;
+            pinject_ring_init(&cpu->ring, map, (const char *)map + page, pages * page);
+            __atomic_fetch_add(&nets->session->ring_bytes, cpu->map_size, __ATOMIC_RELAXED);
+            return 0;
+        }
+        if (errno != EPERM && errno != ENOMEM)
+            break;
+    }
+    return -errno;
+}
+
+static int open_cpu(struct nets *nets, struct net *net, struct net_cpu *cpu, int number, bool on_exec)
+{
+    const struct plan *plan = nets->session->plan;
+    for (unsigned i = 0; i < plan->count; i++)
+        cpu->fds[i] = -1;
+    for (unsigned i = 0; i < plan->count; i++) {
+        int fd = open_event(nets, i, net->tid, number, on_exec);
+        if (fd < 0 && i == 0)
+            return fd;
+        if (fd < 0)
+            continue;
+        cpu->fds[i] = fd;
+        int status = i == 0 ? map_ring(nets, cpu) : 0;
+        if (status < 0)
+            return status;
+        /* Its READ records, and samples, go to the one ring of this CPU. */
+        if (i > 0 && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, cpu->fds[0]) < 0)
+            return -errno;
+        if (ioctl(fd, PERF_EVENT_IOC_ID, &cpu->ids[i]) < 0)
+            return -errno;
+        net->readings++;
+    }
+    return 0;
+}
+
+static int open_cpus(struct nets *nets, struct net *net, unsigned configured, bool on_exec)
+{
+    for (unsigned number = 0; number < configured; number++) {
+        struct net_cpu *cpu = &net->cpus[net->cpu_count];
+        int status = open_cpu(nets, net, cpu, (int)number, on_exec);
+        if (status == 0) {
+            net->cpu_count++;
+            continue;
+        }
+        close_cpu(nets, cpu);
+        memset(cpu, 0, sizeof(*cpu));
+        if (status != -ENODEV) /* that CPU is offline */
+            return status;
+    }
+    return net->cpu_count ? 0 : -ENODEV;
+}
+
+static int watch(const struct nets *nets, struct net *net)
+{
+    for (unsigned i = 0; i < net->cpu_count; i++) {
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = net};
+        if (epoll_ctl(nets->epoll, EPOLL_CTL_ADD, net->cpus[i].fds[0], &event) < 0)
+            return -errno;
+    }
+    return 0;
+}
+
+/* Of the first net; later ones speak with its voice. */
+static void learn_ids(struct nets *nets, const struct net *net)
+{
+    if (!nets->ids_known)
+        memcpy(nets->ids, net->cpus[0].ids, sizeof(nets->ids));
+    nets->ids_known = true;
+}
+
+int nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec)
+{
+    long configured = sysconf(_SC_NPROCESSORS_CONF);
+    size_t count = configured > 0 ? (size_t)configured : 1;
+    if (nets_know(nets, tid))
+        return 0;
+    struct net *net = calloc(1, sizeof(*net) + count * sizeof(net->cpus[0]));
+    if (!net)
+        return -ENOMEM;
+    net->pid = pid;
+    net->tid = tid;
+    int status = open_cpus(nets, net, (unsigned)count, on_exec);
+    pthread_mutex_lock(&nets->lock);
+    if (status == 0)
+        status = watch(nets, net);
+    if (status == 0) {
+        learn_ids(nets, net);
+        net->next = nets->first;
+        nets->first = net;
+        __atomic_fetch_add(&nets->live, 1, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&nets->lock);
+    if (status < 0)
+        free_net(nets, net);
+    return status;
+}
+
+/* ---- Reading: under the lock ---- */
+
+static void set_inside(struct nets *nets, pid_t tid, bool inside)
+{
+    if (tid <= 0 || tid >= PINJECT_TASKS)
+        return;
+    uint64_t *word = &nets->inside[tid / 64], bit = UINT64_C(1) << (tid % 64);
+    if (inside == !!(*word & bit))
+        return;
+    *word ^= bit;
+    attach_cover(nets->session, tid, inside);
+}
+
+static void note_fork(struct nets *nets, struct net *net, const struct perf_event_header *record)
+{
+    struct records_task task = records_parse_task(record);
+    /* The root has ended, and its number is given out again. */
+    if (task.tid == net->tid)
+        net->tid = 0;
+    if (task.tid == net->pid)
+        net->pid = 0;
+    set_inside(nets, task.tid, true);
+}
+
+/* True: nothing to hand on. */
+static bool note_lost(struct nets *nets, const struct perf_event_header *record)
+{
+    if (record->type != PERF_RECORD_LOST && record->type != PERF_RECORD_LOST_SAMPLES)
+        return false;
+    nets->lost += records_parse_lost(record);
+    return true;
+}
+
+static void keep(struct nets *nets, struct net *net, const struct net_cpu *cpu, const struct perf_event_header *record)
+{
+    if (nets->count == nets->capacity) {
+        size_t capacity = nets->capacity ? 2 * nets->capacity : 256;
+        struct net_record **records = realloc(nets->records, capacity * sizeof(struct net_record *));
+        if (!records)
+            return;
+        nets->records = records;
+        nets->capacity = capacity;
+    }
+    struct net_record *kept = malloc(sizeof(*kept) + record->size);
+    if (!kept)
+        return;
+    unsigned event = records_event(&nets->layout, cpu->ids, record);
+    *kept = (struct net_record){.order = nets->order++, .event = event, .readings = net->readings};
+    memcpy(kept->bytes, record, record->size);
+    struct perf_event_header *copy = (struct perf_event_header *)(void *)kept->bytes;
+    records_set_id(&nets->layout, nets->ids[event], copy);
+    records_writer(&nets->layout, event, copy, &kept->pid, &kept->tid);
+    kept->time_ns = records_time(&nets->layout, event, copy);
+    kept->root = kept->tid == net->tid || (kept->tid == net->pid && kept->pid == net->pid);
+    nets->records[nets->count++] = kept;
+}
+
+static void take_record(struct nets *nets, struct net *net, const struct net_cpu *cpu,
+                        const struct perf_event_header *record)
+{
+    if (!records_check(&nets->layout, record) || note_lost(nets, record))
+        return;
+    if (record->type == PERF_RECORD_FORK)
+        note_fork(nets, net, record);
+    if (record->type == PERF_RECORD_EXIT)
+        set_inside(nets, records_parse_task(record).tid, false);
+    keep(nets, net, cpu, record);
+}
+
+static bool has_ended(const struct net *net)
+{
+    for (unsigned i = 0; i < net->cpu_count; i++) {
+        struct pollfd fd = {.fd = net->cpus[i].fds[0], .events = POLLIN};
+        if (poll(&fd, 1, 0) < 0 || !(fd.revents & (POLLHUP | POLLERR)))
+            return false;
+    }
+    return true;
+}
+
+/* True: all who were in it have ended, and it was read to its end. */
+static bool read_net(struct nets *nets, struct net *net)
+{
+    bool ended = has_ended(net);
+    for (unsigned i = 0; i < net->cpu_count; i++) {
+        struct net_cpu *cpu = &net->cpus[i];
+        if (!pinject_ring_begin(&cpu->ring))
+            continue;
+        const struct perf_event_header *record;
+        while ((record = pinject_ring_next(&cpu->ring, nets->scratch)))
+            take_record(nets, net, cpu, record);
+        pinject_ring_end(&cpu->ring);
+    }
+    return ended;
+}
+
+static void read_all(struct nets *nets)
+{
+    for (struct net **at = &nets->first; *at;) {
+        struct net *net = *at;
+        if (!read_net(nets, net)) {
+            at = &net->next;
+            continue;
+        }
+        *at = net->next;
+        free_net(nets, net);
+        __atomic_fetch_sub(&nets->live, 1, __ATOMIC_RELEASE);
+    }
+}
+
+bool nets_know(struct nets *nets, pid_t tid)
+{
+    if (!nets_live(nets) || tid <= 0 || tid >= PINJECT_TASKS)
+        return false;
+    pthread_mutex_lock(&nets->lock);
+    read_all(nets);
+    bool inside = nets->inside[tid / 64] >> (tid % 64) & 1;
+    pthread_mutex_unlock(&nets->lock);
+    return inside;
+}
+
+static int compare(const void *one, const void *other)
+{
+    const struct net_record *a = *(struct net_record *const *)one, *b = *(struct net_record *const *)other;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns > b->time_ns ? 1 : -1;
+    return (a->order > b->order) - (a->order < b->order);
+}
+
+struct net_record *nets_take(struct nets *nets, uint64_t before_ns, uint64_t *lost)
+{
+    struct net_record *first = NULL, **end = &first;
+    size_t taken = 0;
+    pthread_mutex_lock(&nets->lock);
+    read_all(nets);
+    *lost += nets->lost;
+    nets->lost = 0;
+    if (nets->count)
+        qsort(nets->records, nets->count, sizeof(struct net_record *), compare);
+    for (; taken < nets->count && nets->records[taken]->time_ns < before_ns; taken++) {
+        *end = nets->records[taken];
+        end = &(*end)->next;
+    }
+    *end = NULL;
+    nets->count -= taken;
+    if (taken && nets->count)
+        memmove(nets->records, nets->records + taken, nets->count * sizeof(struct net_record *));
+    pthread_mutex_unlock(&nets->lock);
+    return first;
+}
+
+/* ---- Life ---- */
+
+bool nets_live(const struct nets *nets)
+{
+    return nets && __atomic_load_n(&nets->live, __ATOMIC_ACQUIRE);
+}
+
+int nets_fd(const struct nets *nets)
+{
+    return nets->epoll;
+}
+
+const uint64_t *nets_ids(const struct nets *nets)
+{
+    return nets->ids;
+}
+
+struct nets *nets_new(struct session *session)
+{
+    struct nets *nets = calloc(1, sizeof(*nets));
+    if (!nets) {
+        report_error("out of memory");
+        return NULL;
+    }
+    nets->session = session;
+    records_layout_init(&nets->layout, session->plan);
+    pthread_mutex_init(&nets->lock, NULL);
+    nets->epoll = epoll_create1(EPOLL_CLOEXEC);
+    void *inside = mmap(NULL, PINJECT_TASKS / 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                        -1, 0);
+    nets->inside = inside == MAP_FAILED ? NULL : inside;
+    if (nets->epoll < 0 || !nets->inside) {
+        report_error("cannot prepare to follow programs that cannot be injected: %s", strerror(errno));
+        nets_free(nets);
+        return NULL;
+    }
+    return nets;
+}
+
+void nets_free(struct nets *nets)
+{
+    if (!nets)
+        return;
+    while (nets->first) {
+        struct net *net = nets->first;
+        nets->first = net->next;
+        free_net(nets, net);
+    }
+    for (size_t i = 0; i < nets->count; i++)
+        free(nets->records[i]);
+    free(nets->records);
+    if (nets->inside)
+        munmap(nets->inside, PINJECT_TASKS / 8);
+    if (nets->epoll >= 0)
+        close(nets->epoll);
+    pthread_mutex_destroy(&nets->lock);
+    free(nets);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Nets: inherited events under a task whose program cannot be injected. Every thread and process that comes from it has
+ * them too, for good, whatever it executes. One set per CPU, since the kernel maps no ring of an inherited event that
+ * follows a task over all CPUs. Thread-safe.
+ *
+ * The task itself has events of its own (attach.h), which keeps the kernel from exchanging its events with those of its
+ * children; what the net says of it is left out.
+ */
+#ifndef COLLECTOR_NET_H
+#define COLLECTOR_NET_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "collector/plan.h"
+
+struct session;
+struct nets;
+
+/* A record of a net. Its identifier is that of nets_ids(), whatever CPU it comes from. */
+struct net_record {
+    struct net_record *next;
+    uint64_t time_ns;
+    uint64_t order;              /* as it was read */
+    pid_t pid, tid;              /* that wrote it */
+    unsigned event;              /* of the plan */
+    unsigned readings;           /* READ records that each task of its net writes at its end */
+    bool root;                   /* written by the task under which the net was put */
+    _Alignas(8) unsigned char bytes[];
+};
+
+/* NULL: out of memory, reported. */
+struct nets *nets_new(struct session *session);
+/* NULL is accepted. */
+void nets_free(struct nets *nets);
+/* Becomes readable when records wait, or a net has ended. Owned by NETS. */
+int nets_fd(const struct nets *nets);
+/* Ids of the plan's events in all records, plan.count of them. Constant once a net was opened. */
+const uint64_t *nets_ids(const struct nets *nets);
+bool nets_live(const struct nets *nets);
+
+/*
+ * Puts a net under task TID of process PID. ON_EXEC: it counts from inside the next execve on, else at once. 0, also
+ * when TID is in a net already, or -errno: -EMFILE, -EPERM (no memory for its rings), -ESRCH, ...
+ */
+int nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec);
+/* Is TID alive and in a net (but not at its root)? Whoever asks for itself was announced before: the answer is exact. */
+bool nets_know(struct nets *nets, pid_t tid);
+/*
+ * What was written before BEFORE_NS, by time, linked by next. Each is the caller's, to be freed with free(). What was
+ * lost for want of room in a ring is added to *LOST.
+ */
+struct net_record *nets_take(struct nets *nets, uint64_t before_ns, uint64_t *lost);
+
+#endif

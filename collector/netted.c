@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* Tasks that a net covers: their life and their samples are told by its rings alone. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/net.h"
+#include "collector/tasks.h"
+#include "common/buffer.h"
+
+enum {
+    BEHIND_NS = 1000 * 1000,       /* records of one moment reach the rings of several CPUs within this time */
+    READINGS_NS = 200 * 1000 * 1000, /* an ended task waits so long for its counts */
+};
+
+/* What the scheduler says that TID has used, 0: unknown. */
+static uint64_t scheduled_ns(pid_t pid, pid_t tid)
+{
+    char path[64];
+    struct buffer text = BUFFER_INIT;
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)pid, (int)tid);
+    uint64_t used = buffer_read_file(&text, path, 256) == 0 && text.data ? strtoull((const char *)text.data, NULL, 10) : 0;
+    buffer_release(&text);
+    return used;
+}
+
+void tasks_netted_estimate(const struct tasks *tasks, struct task *task)
+{
+    if (task->readings_seen || tasks->clock < 0 || !task->values)
+        return;
+    struct attach_value *clock = &task->values[tasks->clock];
+    uint64_t used = scheduled_ns(task->pid, task->key);
+    if (used > clock->value)
+        *clock = (struct attach_value){.value = used, .enabled_ns = used, .running_ns = used};
+}
+
+bool tasks_netted_gone(const struct tasks *tasks, const struct task *task)
+{
+    if (task->exiting)
+        return tasks->now_ns > task->end_ns + READINGS_NS;
+    return syscall(SYS_tgkill, task->pid, task->key, 0) != 0 && errno == ESRCH &&
+           tasks->now_ns > task->start_ns + READINGS_NS;
+}
+
+static struct task *admit_writer(struct tasks *tasks, pid_t pid, pid_t tid, pid_t ppid, pid_t ptid, uint64_t time_ns,
+                                 unsigned readings)
+{
+    struct arrival *arrival = calloc(1, sizeof(*arrival));
+    if (!arrival)
+        return NULL;
+    *arrival = (struct arrival){.kind = pid == ppid ? PINJECT_THREAD : PINJECT_FORK,
+                                .pid = pid,
+                                .tid = tid,
+                                .ppid = ppid,
+                                .parent_tid = ptid,
+                                .time_ns = time_ns,
+                                .netted = true,
+                                .readings = readings,
+                                .pidfd = pid == tid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1};
+    tasks_admit(tasks, arrival);
+    return tasks_find(tasks, tid);
+}
+
+static void take_fork(struct tasks *tasks, const struct net_record *kept, const struct perf_event_header *record)
+{
+    struct records_task made = records_parse_task(record);
+    struct task *creator = tasks_find(tasks, made.ptid);
+    if (creator && !creator->netted) {
+        tasks_drain(tasks, creator); /* its name and its program, as of then */
+        creator = tasks_find(tasks, made.ptid);
+    }
+    if (tasks_follows(tasks, &made))
+        admit_writer(tasks, made.pid, made.tid, made.ppid, made.ptid, made.time_ns, kept->readings);
+    if (creator && creator->netted)
+        tasks_take_record(tasks, creator, record);
+}
+
+/* The only thread that an exec left has the number of its process from then on. */
+static struct task *find_renamed(const struct tasks *tasks, const struct net_record *kept,
+                                 const struct perf_event_header *record)
+{
+    struct process *process = kept->pid == kept->tid ? tasks_find_process(tasks, kept->pid) : NULL;
+    if (!process || record->type != PERF_RECORD_COMM || !records_parse_comm(record).exec)
+        return NULL;
+    for (struct task *task = process->tasks; task; task = task->process_next)
+        if (task->netted && !task->exiting)
+            return task;
+    return NULL;
+}
+
+/* Whoever writes, of whom the announcement was lost. */
+static struct task *adopt(struct tasks *tasks, const struct net_record *kept, const struct perf_event_header *record)
+{
+    bool wanted = record->type == PERF_RECORD_SAMPLE || record->type == PERF_RECORD_COMM ||
+                  record->type == PERF_RECORD_MMAP2;
+    if (!wanted || !tasks->net_lost || kept->tid <= 0 || kept->pid <= 0)
+        return NULL;
+    pid_t parent = kept->pid == kept->tid ? 0 : kept->pid;
+    return admit_writer(tasks, kept->pid, kept->tid, parent, 0, kept->time_ns, kept->readings);
+}
+
+static void take_reading(struct tasks *tasks, struct task *task, const struct net_record *kept,
+                         const struct perf_event_header *record)
+{
+    struct records_reading reading = records_parse_read(&tasks->layout, record);
+    task->readings_seen++;
+    if (task->values) {
+        struct attach_value *value = &task->values[kept->event];
+        value->value += reading.value;
+        value->running_ns += reading.running_ns;
+        /* Each CPU's event is enabled all the time and runs while the task is there. */
+        value->enabled_ns = reading.enabled_ns > value->enabled_ns ? reading.enabled_ns : value->enabled_ns;
+        value->lost += reading.lost;
+    }
+    if (task->exiting && task->readings_seen >= task->readings)
+        tasks_task_ended(tasks, task, true);
+}
+
+static void take(struct tasks *tasks, const struct net_record *kept)
+{
+    const struct perf_event_header *record = (const struct perf_event_header *)(const void *)kept->bytes;
+    if (record->type == PERF_RECORD_FORK) {
+        take_fork(tasks, kept, record);
+        return;
+    }
+    if (kept->root)
+        return;
+    struct task *task = tasks_find(tasks, kept->tid);
+    if (!task)
+        task = find_renamed(tasks, kept, record);
+    if (!task)
+        task = adopt(tasks, kept, record);
+    /* One with events of its own is told of by these. */
+    if (!task || !task->netted)
+        return;
+    if (record->type == PERF_RECORD_READ) {
+        take_reading(tasks, task, kept, record);
+        return;
+    }
+    task->exiting |= record->type == PERF_RECORD_EXIT;
+    if (!tasks_take_record(tasks, task, record)) {
+        task->left = true;
+        tasks_task_ended(tasks, task, false);
+        return;
+    }
+    if (record->type == PERF_RECORD_MMAP2 && task->live)
+        tasks_look_for_programs(tasks, task);
+}
+
+void tasks_take_nets(struct tasks *tasks, bool all)
+{
+    struct nets *nets = tasks->session->nets;
+    if (!nets_live(nets) && !tasks->netted_live)
+        return;
+    uint64_t before = all ? UINT64_MAX : tasks_now_ns() - BEHIND_NS;
+    struct net_record *kept = nets_take(nets, before, &tasks->net_lost);
+    while (kept) {
+        struct net_record *next = kept->next;
+        take(tasks, kept);
+        free(kept);
+        kept = next;
+    }
+}
