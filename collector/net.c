@@ -34,6 +34,7 @@ struct net_cpu {
 struct net {
     struct net *next;
     pid_t pid, tid;              /* its root: 0 when the number is another's */
+    int pidfd;                   /* of pid; -1: unknown */
     unsigned readings;
     unsigned cpu_count;
     struct net_cpu cpus[];
@@ -73,6 +74,8 @@ static void free_net(struct nets *nets, struct net *net)
 {
     for (unsigned i = 0; i < net->cpu_count; i++)
         close_cpu(nets, &net->cpus[i]);
+    if (net->pidfd >= 0)
+        close(net->pidfd);
     free(net);
 }
 
@@ -174,17 +177,35 @@ static void learn_ids(struct nets *nets, const struct net *net)
     nets->ids_known = true;
 }
 
+static bool is_dead(const struct net *net)
+{
+    struct pollfd end = {.fd = net->pidfd, .events = POLLIN};
+    return net->pidfd >= 0 && poll(&end, 1, 0) > 0;
+}
+
+/* An exec failed, or it goes from one such program to the next: the net is there. */
+static bool has_root(struct nets *nets, pid_t tid)
+{
+    pthread_mutex_lock(&nets->lock);
+    struct net *net = nets->first;
+    while (net && (net->tid != tid || is_dead(net)))
+        net = net->next;
+    pthread_mutex_unlock(&nets->lock);
+    return net;
+}
+
 int nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec)
 {
     long configured = sysconf(_SC_NPROCESSORS_CONF);
     size_t count = configured > 0 ? (size_t)configured : 1;
-    if (nets_know(nets, tid))
+    if (nets_know(nets, tid) || has_root(nets, tid))
         return 0;
     struct net *net = calloc(1, sizeof(*net) + count * sizeof(net->cpus[0]));
     if (!net)
         return -ENOMEM;
     net->pid = pid;
     net->tid = tid;
+    net->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     int status = open_cpus(nets, net, (unsigned)count, on_exec);
     pthread_mutex_lock(&nets->lock);
     if (status == 0)
