@@ -24,6 +24,7 @@ static struct task *new_task(const struct tasks *tasks, struct arrival *arrival)
     task->events = events;
     task->netted = arrival->netted;
     task->readings = arrival->readings;
+    task->found_ns = arrival->found ? arrival->answered_ns : 0;
     if (task->netted && !(task->values = calloc(PLAN_EVENTS, sizeof(*task->values)))) {
         free(task);
         return NULL;
@@ -173,10 +174,13 @@ static void give_back(struct tasks *tasks, struct arrival *arrival)
 static void cover(struct tasks *tasks, struct process *process, const struct arrival *arrival)
 {
     char reason[160];
-    if (arrival->kind == PINJECT_ARM && !(arrival->flags & PINJECT_REQUEST_NET))
+    if (arrival->kind != PINJECT_NET && !(arrival->flags & PINJECT_REQUEST_NET))
         return;
-    program_put(process->announced);
-    process->announced = arrival->cmdline ? program_new(arrival->exec, arrival->cmdline, arrival->cmdline_size) : NULL;
+    if (!arrival->found) {
+        program_put(process->announced);
+        process->announced =
+            arrival->cmdline ? program_new(arrival->exec, arrival->cmdline, arrival->cmdline_size) : NULL;
+    }
     process->net |= arrival->net_error == 0;
     if (arrival->net_error == 0)
         return;
@@ -215,16 +219,18 @@ static void admit(struct tasks *tasks, struct arrival *arrival)
         process->leader = process->main = task;
         task->root = process->root;
     }
-    if (task->armed) {
+    if (first)
         cover(tasks, process, arrival);
+    if (task->armed)
         return;
-    }
     tasks_count(tasks, task);
     struct image *image = tasks_add_image(task, task->start_ns, task->comm, process->program);
     if (image && process->program && process->program->cmdline)
         image->named = true;
     tasks_begin_file(tasks, task);
     tasks_introduce(tasks, task, task->start_ns);
+    if (first && arrival->found)
+        tasks_adopt_family(tasks, task->pid, task->start_ns);
 }
 
 /* The parent's wait for a process that is not, or not any more, in the table. */

@@ -24,6 +24,7 @@ struct arrival {
     int status;                  /* REAPED */
     int result;                  /* 0 or -errno of attaching */
     int net_error;               /* NET, ARM of a program that cannot be injected: 0 or -errno of its net */
+    bool found;                  /* it did not ask: found.h */
     bool netted;                 /* announced by a net, and covered by it */
     unsigned readings;           /* of it: READ records at its end */
     struct attached *events;     /* PROCESS, FORK, THREAD, ARM; NULL when refused */

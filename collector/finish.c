@@ -16,6 +16,7 @@ enum {
     FLUSH_NS = 1000 * 1000 * 1000,      /* growing files */
     PROGRAM_NS = 1000 * 1000 * 1000,    /* the same while its last program is unknown */
     LOOK_NS = 100 * 1000 * 1000,        /* what has not asked by then, will not */
+    LATE_NS = 5 * 1000 * 1000,          /* found later than that is worth a note */
     NOTES = 8,
 };
 
@@ -58,6 +59,11 @@ static void make_notes(const struct tasks *tasks, const struct task *task, struc
     }
     if (task->broken)
         note(view, "its ring was given up: samples after that are missing");
+    if (task->found_ns > task->start_ns + LATE_NS) {
+        snprintf(text, sizeof(text), "found from outside %.1f ms after its start: what it did before is in no sample",
+                 (double)(task->found_ns - task->start_ns) / 1e6);
+        note(view, text);
+    }
     if (task->left)
         note(view, "went on, by exec, to a program that is not followed (--follow-exec follows it)");
     if (task->images_more) {
@@ -458,6 +464,7 @@ void tasks_sweep(struct tasks *tasks)
         if (process->deadline_ns <= tasks->now_ns && !awaits_program(tasks, process))
             tasks_finish_process(tasks, process);
     }
+    tasks_adopt_strangers(tasks);
     unseen_look(&tasks->unseen, tasks->now_ns - LOOK_NS);
     attach_unmap(tasks->session);
 }

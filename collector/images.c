@@ -5,9 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collector/procfs.h"
 #include "collector/tasks.h"
-
-enum { CMDLINE_MAX = 1 << 20 };
 
 struct image *tasks_add_image(struct task *task, uint64_t start_ns, const char *comm, struct program *program)
 {
@@ -206,26 +205,23 @@ void tasks_image_arrived(struct tasks *tasks, struct task *task, const struct ar
 void tasks_look_for_programs(struct tasks *tasks, struct task *task)
 {
     struct image *image = last_image(task);
-    char path[64], exec[4096];
-    struct buffer cmdline = BUFFER_INIT;
     if (!image || image->named || image->looked || task->kind == PINJECT_THREAD)
         return;
     unsigned count = task->image_count;
     image->looked = true;
-    snprintf(path, sizeof(path), "/proc/%d/exe", (int)task->pid);
-    ssize_t size = readlink(path, exec, sizeof(exec) - 1);
-    exec[size > 0 ? size : 0] = '\0';
-    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)task->pid);
-    int error = buffer_read_file(&cmdline, path, CMDLINE_MAX);
+    char *exec = procfs_exec(task->pid);
+    size_t size = 0;
+    char *cmdline = procfs_cmdline(task->pid, &size);
     tasks_drain(tasks, task);
     /* It may have gone on to another program meanwhile. */
     image = last_image(task);
     /* The records of a net are older than /proc. */
-    bool other = task->netted && (!image || !image->program || size <= 0 || strcmp(image->program->exec, exec) != 0);
-    if (!error && cmdline.size && size > 0 && !other && task->live && count == task->image_count && !image->named) {
-        set_program(tasks, task, image, program_new(exec, (const char *)cmdline.data, cmdline.size));
+    bool other = task->netted && exec && (!image || !image->program || strcmp(image->program->exec, exec) != 0);
+    if (exec && cmdline && !other && task->live && count == task->image_count && !image->named) {
+        set_program(tasks, task, image, program_new(exec, cmdline, size));
         image->resolved = image->program;
         image->named = false; /* the object did not speak: its children are not followed */
     }
-    buffer_release(&cmdline);
+    free(exec);
+    free(cmdline);
 }

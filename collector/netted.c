@@ -8,31 +8,20 @@
 #include <unistd.h>
 
 #include "collector/net.h"
+#include "collector/procfs.h"
 #include "collector/tasks.h"
-#include "common/buffer.h"
 
 enum {
     BEHIND_NS = 1000 * 1000,       /* records of one moment reach the rings of several CPUs within this time */
     READINGS_NS = 200 * 1000 * 1000, /* an ended task waits so long for its counts */
 };
 
-/* What the scheduler says that TID has used, 0: unknown. */
-static uint64_t scheduled_ns(pid_t pid, pid_t tid)
-{
-    char path[64];
-    struct buffer text = BUFFER_INIT;
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)pid, (int)tid);
-    uint64_t used = buffer_read_file(&text, path, 256) == 0 && text.data ? strtoull((const char *)text.data, NULL, 10) : 0;
-    buffer_release(&text);
-    return used;
-}
-
 void tasks_netted_estimate(const struct tasks *tasks, struct task *task)
 {
     if (task->readings_seen || tasks->clock < 0 || !task->values)
         return;
     struct attach_value *clock = &task->values[tasks->clock];
-    uint64_t used = scheduled_ns(task->pid, task->key);
+    uint64_t used = procfs_scheduled_ns(task->pid, task->key);
     if (used > clock->value)
         *clock = (struct attach_value){.value = used, .enabled_ns = used, .running_ns = used};
 }

@@ -11,11 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/found.h"
 #include "collector/net.h"
+#include "collector/procfs.h"
 #include "collector/session.h"
-#include "common/buffer.h"
-
-enum { MAPS_MAX = 64 << 20, CMDLINE_MAX = 4 << 20 };
 
 /* CPU time that a task may have used before the session began (the first one of a bare LD_PRELOAD). */
 #define BEFORE_NS UINT64_C(60000000000)
@@ -73,7 +72,7 @@ int request_copy(const struct session *session, const struct pinject_slot *from,
 {
     struct pinject_slot *slot = &ret->slot;
     copy_words(slot, from, offsetof(struct pinject_slot, text));
-    if (slot->kind < PINJECT_PROCESS || slot->kind > PINJECT_NET || !is_task(slot->pid) ||
+    if (slot->kind < PINJECT_PROCESS || slot->kind > PINJECT_SPAWN || !is_task(slot->pid) ||
         (slot->kind != PINJECT_REAPED && !is_task(slot->tid)) || slot->ppid < 0 || slot->parent_tid < 0)
         return -EINVAL;
     if (!has_text(slot->kind, slot->flags))
@@ -91,22 +90,7 @@ int request_copy(const struct session *session, const struct pinject_slot *from,
     return 0;
 }
 
-/* ---- /proc ---- */
-
-/* The whole content, NUL-terminated and owned by the caller, or NULL. */
-static char *read_proc(pid_t pid, const char *name, size_t limit, size_t *ret_size)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-    struct buffer buffer = BUFFER_INIT;
-    if (buffer_read_file(&buffer, path, limit) < 0 || !buffer.data) {
-        buffer_release(&buffer);
-        return NULL;
-    }
-    if (ret_size)
-        *ret_size = buffer.size;
-    return (char *)buffer.data;
-}
+/* ---- Acting ---- */
 
 static void take_text(const struct request *request, struct arrival *arrival)
 {
@@ -117,11 +101,9 @@ static void take_text(const struct request *request, struct arrival *arrival)
     if (slot->flags & PINJECT_REQUEST_TEXT_CUT && !running)
         return; /* of a program to come: /proc tells it later */
     if (slot->flags & PINJECT_REQUEST_TEXT_CUT) {
-        arrival->cmdline = read_proc(slot->pid, "cmdline", CMDLINE_MAX, &arrival->cmdline_size);
-        if (arrival->cmdline && arrival->cmdline_size > 0)
+        arrival->cmdline = procfs_cmdline(slot->pid, &arrival->cmdline_size);
+        if (arrival->cmdline)
             return;
-        free(arrival->cmdline);
-        arrival->cmdline = NULL;
     }
     arrival->cmdline_size = slot->cmdline_size;
     if (slot->cmdline_size == 0)
@@ -137,8 +119,6 @@ static void take_text(const struct request *request, struct arrival *arrival)
     if (arrival->cmdline[slot->cmdline_size - 1] != '\0')
         arrival->cmdline_size++;
 }
-
-/* ---- Acting ---- */
 
 static struct arrival *new_arrival(const struct pinject_slot *slot)
 {
@@ -195,17 +175,6 @@ static void open_tree_clock(struct session *session, pid_t tid)
         close(fd);
 }
 
-static void read_exec(struct arrival *arrival)
-{
-    char path[64], exec[PINJECT_PATH];
-    snprintf(path, sizeof(path), "/proc/%d/exe", (int)arrival->pid);
-    ssize_t size = readlink(path, exec, sizeof(exec) - 1);
-    if (size > 0) {
-        exec[size] = '\0';
-        arrival->exec = strdup(exec);
-    }
-}
-
 static int begin_task(struct session *session, struct arrival *arrival)
 {
     static const enum attach_how hows[] = {
@@ -229,8 +198,8 @@ static int begin_task(struct session *session, struct arrival *arrival)
         arrival->pidfd = (int)syscall(SYS_pidfd_open, arrival->pid, 0);
     if (arrival->kind == PINJECT_PROCESS && status == 0) {
         /* What the kernel tells only while it happens has happened: the program, and its mappings. */
-        read_exec(arrival);
-        arrival->maps = read_proc(arrival->pid, "maps", MAPS_MAX, NULL);
+        arrival->exec = procfs_exec(arrival->pid);
+        arrival->maps = procfs_maps(arrival->pid);
     }
     return status;
 }
@@ -257,7 +226,7 @@ static int begin(struct session *session, struct arrival *arrival)
         bool ring;
         if (attach_knows(session, arrival->pid, arrival->tid, &ring)) {
             if (!ring) /* no record will tell it */
-                read_exec(arrival);
+                arrival->exec = procfs_exec(arrival->pid);
             return 0;
         }
         /* Its covered bit was left by an earlier task of this number. */
@@ -265,6 +234,8 @@ static int begin(struct session *session, struct arrival *arrival)
     }
     if (arrival->kind == PINJECT_NET)
         return begin_net(session, arrival);
+    if (arrival->kind == PINJECT_SPAWN)
+        return found_open(session, arrival);
     int status = begin_task(session, arrival);
     if ((status == 0 || status == -EEXIST) && wants_net(arrival->kind, arrival->flags)) {
         if (status == -EEXIST) /* its events were armed for an exec that failed */
@@ -297,9 +268,9 @@ int request_begin(struct session *session, const struct request *request, struct
 
 void request_finish(struct session *session, const struct request *request, struct arrival *arrival)
 {
-    if (arrival->events)
+    if (arrival->events && !arrival->found)
         attach_complete(arrival->events);
-    if (has_text(arrival->kind, arrival->flags))
+    if (!arrival->found && has_text(arrival->kind, arrival->flags))
         take_text(request, arrival);
     arrivals_put(&session->arrivals, arrival);
 }

@@ -65,6 +65,7 @@ struct task {
     bool on_disk;
     bool broken;                   /* its ring was given up */
     bool netted;                   /* covered by a net: no events of its own */
+    uint64_t found_ns;             /* it did not ask: events were opened then, from outside; 0: it did */
     bool exiting;                  /* netted: its EXIT was read */
     bool covers;                   /* what it starts is in a net */
     unsigned readings, readings_seen; /* netted: READ records that its end brings, and that came */
@@ -193,6 +194,12 @@ void tasks_take_nets(struct tasks *tasks, bool all);
 bool tasks_netted_gone(const struct tasks *tasks, const struct task *task);
 /* The clock of one whose counts did not come, by the scheduler's account. */
 void tasks_netted_estimate(const struct tasks *tasks, struct task *task);
+
+/* strangers.c */
+/* Opens events for tasks that were announced and have not asked. */
+void tasks_adopt_strangers(struct tasks *tasks);
+/* The same for threads and children of PID, which was found, that nobody knows. TIME_NS: since when it is known. */
+void tasks_adopt_family(struct tasks *tasks, pid_t pid, uint64_t time_ns);
 
 /* images.c */
 struct image *tasks_add_image(struct task *task, uint64_t start_ns, const char *comm, struct program *program);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "common/buffer.h"
+#include "collector/procfs.h"
 
 /* Announced children that are remembered one by one; an older one is settled for each beyond that. */
 enum { CHILDREN_MAX = 65536 };
@@ -17,8 +17,9 @@ enum { LOOKS_MAX = 3 };
 
 static const char reason_more[] = "further reasons";
 static const char reason_process[] =
-    "child never asked to be profiled (static, setuid, or ended before its program began)";
-static const char reason_thread[] = "thread that was not created by pthread_create";
+    "child that ended before it could be found (it did not load the object: static, setuid, cleaned environment)";
+static const char reason_thread[] = "thread that ended before it could be found (it was not created by pthread_create)";
+static const char reason_refused[] = "refused by the kernel: setuid, or of another user (root may see it)";
 static const char reason_policy[] = "child not followed (--follow-all follows it)";
 
 int unseen_init(struct unseen *unseen)
@@ -110,6 +111,8 @@ static void settle(struct unseen *unseen, struct unseen_child **at)
 {
     struct unseen_child *child = *at;
     const char *reason = !child->followed ? reason_policy : child->pid == child->tid ? reason_process : reason_thread;
+    if (child->error == -EACCES || child->error == -EPERM)
+        reason = reason_refused;
     unseen_add(unseen, reason, child->comm, 1, child->cpu_ns);
     *at = child->next;
     unseen->children--;
@@ -169,18 +172,24 @@ bool unseen_has_strangers(const struct unseen *unseen, pid_t parent)
     return false;
 }
 
-static void read_comm(struct unseen_child *child)
+size_t unseen_strangers(const struct unseen *unseen, uint64_t before_ns, unsigned tries, struct unseen_child *found,
+                        size_t size)
 {
-    char path[64];
-    struct buffer text = BUFFER_INIT;
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)child->pid, (int)child->tid);
-    if (!buffer_read_file(&text, path, 64) && text.size) {
-        size_t size = strcspn((const char *)text.data, "\n");
-        size = size < sizeof(child->comm) ? size : sizeof(child->comm) - 1;
-        memcpy(child->comm, text.data, size);
-        child->comm[size] = '\0';
-    }
-    buffer_release(&text);
+    size_t count = 0;
+    for (size_t i = 0; unseen->children && i < UNSEEN_TABLE; i++)
+        for (const struct unseen_child *child = unseen->table[i]; child && count < size; child = child->next)
+            if (child->followed && !child->ended && child->tries < tries && child->time_ns < before_ns)
+                found[count++] = *child;
+    return count;
+}
+
+void unseen_refused(struct unseen *unseen, pid_t tid, int error)
+{
+    struct unseen_child *child = unseen_find(unseen, tid);
+    if (!child)
+        return;
+    child->tries++;
+    child->error = error;
 }
 
 void unseen_look(struct unseen *unseen, uint64_t before_ns)
@@ -191,7 +200,10 @@ void unseen_look(struct unseen *unseen, uint64_t before_ns)
         for (struct unseen_child *child = unseen->table[i]; child; child = child->next)
             if (!child->ended && child->looks < LOOKS_MAX && child->time_ns < before_ns) {
                 child->looks++;
-                read_comm(child);
+                char comm[16];
+                procfs_comm(child->pid, child->tid, comm);
+                if (comm[0])
+                    memcpy(child->comm, comm, sizeof(comm));
             }
 }
 

@@ -23,6 +23,8 @@ struct unseen_child {
     bool followed;               /* by the policy */
     bool ended;                  /* its parent waited for it */
     unsigned char looks;         /* how often its name was looked up */
+    unsigned char tries;         /* to give it events unasked */
+    int error;                   /* -errno of the last one; 0: none failed */
     uint64_t time_ns;            /* of the announcement */
     uint64_t cpu_ns;
     char comm[16];               /* "": not known */
@@ -51,6 +53,14 @@ void unseen_arrived(struct unseen *unseen, pid_t tid);
 struct unseen_child *unseen_find(const struct unseen *unseen, pid_t tid);
 /* Did process PARENT make others that did not ask and that it was not seen to wait for? */
 bool unseen_has_strangers(const struct unseen *unseen, pid_t parent);
+/*
+ * Copies into FOUND, at most SIZE of them, those to follow who were announced before BEFORE_NS, have not asked, have not
+ * been waited for, and of whom unseen_refused() was said less than TRIES times. How many.
+ */
+size_t unseen_strangers(const struct unseen *unseen, uint64_t before_ns, unsigned tries, struct unseen_child *found,
+                        size_t size);
+/* Events for TID could not be opened: ERROR, a -errno. */
+void unseen_refused(struct unseen *unseen, pid_t tid, int error);
 /* Looks up the names, while they still live, of those that did not ask and were announced before BEFORE_NS. */
 void unseen_look(struct unseen *unseen, uint64_t before_ns);
 /* Puts those that never came into the ledger: all announced before BEFORE_NS. */

@@ -8,22 +8,43 @@
 #include <errno.h>
 #include <fcntl.h>
 
-static bool image_is_followed(const char *path, bool search)
+/* Not followed: as if it were missing. */
+static enum pinject_image image_to_follow(const char *path, bool search)
 {
     pinject_object_ready();
     if (!pinject_object_follows() || !(pinject_object.flags & PINJECT_SESSION_VFORK))
-        return false;
-    return (search ? pinject_image_search(path) : pinject_image_at(AT_FDCWD, path)) != PINJECT_IMAGE_REFUSES;
+        return PINJECT_IMAGE_MISSING;
+    enum pinject_image image = search ? pinject_image_search(path) : pinject_image_at(AT_FDCWD, path);
+    /* It may become one until libc looks. */
+    return image == PINJECT_IMAGE_MISSING ? PINJECT_IMAGE_TAKES : image;
+}
+
+static bool is_preloaded(enum pinject_image image)
+{
+    return image == PINJECT_IMAGE_TAKES || image == PINJECT_IMAGE_STATIC;
+}
+
+/* It runs already: it cannot ask for itself. */
+static void announce(enum pinject_image image, const pid_t *pid)
+{
+    int saved = errno;
+    if (pinject_image_is_closed(image))
+        pinject_object_spawned(*pid);
+    errno = saved;
 }
 
 PINJECT_HOOK int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                              const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
     struct pinject_env_plan plan;
-    char *const *chosen = PINJECT_ENV_CHOSEN(&plan, envp, image_is_followed(path, false));
-    int error = pinject_next()->posix_spawn(pid, path, actions, attr, argv, chosen);
+    pid_t own_pid, *pid_to = pid ? pid : &own_pid;
+    enum pinject_image image = image_to_follow(path, false);
+    char *const *chosen = PINJECT_ENV_CHOSEN(&plan, envp, is_preloaded(image));
+    int error = pinject_next()->posix_spawn(pid_to, path, actions, attr, argv, chosen);
     if (error == E2BIG && chosen != envp)
-        error = pinject_next()->posix_spawn(pid, path, actions, attr, argv, envp);
+        error = pinject_next()->posix_spawn(pid_to, path, actions, attr, argv, envp);
+    if (error == 0)
+        announce(image, pid_to);
     return error;
 }
 
@@ -31,9 +52,13 @@ PINJECT_HOOK int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_fi
                               const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
     struct pinject_env_plan plan;
-    char *const *chosen = PINJECT_ENV_CHOSEN(&plan, envp, image_is_followed(file, true));
-    int error = pinject_next()->posix_spawnp(pid, file, actions, attr, argv, chosen);
+    pid_t own_pid, *pid_to = pid ? pid : &own_pid;
+    enum pinject_image image = image_to_follow(file, true);
+    char *const *chosen = PINJECT_ENV_CHOSEN(&plan, envp, is_preloaded(image));
+    int error = pinject_next()->posix_spawnp(pid_to, file, actions, attr, argv, chosen);
     if (error == E2BIG && chosen != envp)
-        error = pinject_next()->posix_spawnp(pid, file, actions, attr, argv, envp);
+        error = pinject_next()->posix_spawnp(pid_to, file, actions, attr, argv, envp);
+    if (error == 0)
+        announce(image, pid_to);
     return error;
 }

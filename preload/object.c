@@ -272,6 +272,16 @@ void pinject_object_arm(void)
     ask(PINJECT_ARM, 0, 0);
 }
 
+void pinject_object_spawned(int32_t pid)
+{
+    struct pinject_claim mine = claim(PINJECT_SPAWN, 0, sys_gettid());
+    if (!mine.slot)
+        return;
+    mine.slot->ppid = mine.slot->pid;
+    mine.slot->pid = mine.slot->tid = pid;
+    pinject_request_send(&pinject_object.channel, mine);
+}
+
 void pinject_object_snapshot(void)
 {
     ask(PINJECT_SNAPSHOT, 0, 0);

@@ -57,6 +57,8 @@ void pinject_object_thread(int32_t creator);
 void pinject_object_arm(void);
 /* For a task, COVERED by events or not, that is about to execute what cannot be injected. PATH and ARGV may be wild. */
 void pinject_object_net(bool covered, const char *path, char *const *argv);
+/* PID was made by posix_spawn and runs a program that cannot be injected. */
+void pinject_object_spawned(int32_t pid);
 void pinject_object_snapshot(void);
 void pinject_object_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t stime_ns);
 

@@ -78,6 +78,8 @@ enum pinject_kind {
     /* A task that has events is about to exec a program that cannot be injected (static, other class, other libc): what it
        starts is to be covered from outside, from inside that exec on. Text: what will run. Context as ARM. */
     PINJECT_NET = 8,
+    /* A child made by posix_spawn, and pid and tid are its: it runs a program that cannot be injected. Open its events. No text. */
+    PINJECT_SPAWN = 9,
 };
 
 enum pinject_request_flags {

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "collector/found.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/net.h"
+#include "collector/procfs.h"
+#include "collector/session.h"
+#include "collector/tasks.h"
+
+static int open_thread(struct session *session, struct arrival *arrival)
+{
+    arrival->startup_ns = procfs_scheduled_ns(arrival->pid, arrival->tid);
+    return attach_open(session, arrival->pid, arrival->tid, ATTACH_THREAD, &arrival->events);
+}
+
+static int open_process(struct session *session, struct arrival *arrival)
+{
+    if (attach_knows(session, arrival->pid, arrival->pid, NULL) || nets_know(session->nets, arrival->pid))
+        return -EEXIST;
+    /* First: what it makes from here on is in it. */
+    arrival->net_error = nets_open(session->nets, arrival->pid, arrival->pid, false);
+    arrival->startup_ns = procfs_scheduled_ns(arrival->pid, arrival->pid);
+    int status = attach_open(session, arrival->pid, arrival->pid, ATTACH_RUNNING, &arrival->events);
+    if (status < 0)
+        return status;
+    arrival->pidfd = (int)syscall(SYS_pidfd_open, arrival->pid, 0);
+    arrival->maps = procfs_maps(arrival->pid);
+    arrival->exec = procfs_exec(arrival->pid);
+    arrival->cmdline = procfs_cmdline(arrival->pid, &arrival->cmdline_size);
+    return 0;
+}
+
+int found_open(struct session *session, struct arrival *arrival)
+{
+    bool process = arrival->pid == arrival->tid;
+    arrival->kind = process ? PINJECT_PROCESS : PINJECT_THREAD;
+    arrival->flags |= process ? PINJECT_REQUEST_NET : 0;
+    arrival->found = true;
+    int status = process ? open_process(session, arrival) : open_thread(session, arrival);
+    if (status < 0)
+        return status;
+    arrival->answered_ns = tasks_now_ns();
+    procfs_comm(arrival->pid, arrival->tid, arrival->comm);
+    attach_complete(arrival->events);
+    return 0;
+}

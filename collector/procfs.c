@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/procfs.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/buffer.h"
+
+enum { MAPS_MAX = 64 << 20, CMDLINE_MAX = 4 << 20 };
+
+char *procfs_read(pid_t pid, const char *name, size_t limit, size_t *ret_size)
+{
+    char path[64];
+    struct buffer buffer = BUFFER_INIT;
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    if (buffer_read_file(&buffer, path, limit) < 0 || !buffer.data) {
+        buffer_release(&buffer);
+        return NULL;
+    }
+    if (ret_size)
+        *ret_size = buffer.size;
+    return (char *)buffer.data;
+}
+
+char *procfs_maps(pid_t pid)
+{
+    return procfs_read(pid, "maps", MAPS_MAX, NULL);
+}
+
+char *procfs_cmdline(pid_t pid, size_t *ret_size)
+{
+    char *text = procfs_read(pid, "cmdline", CMDLINE_MAX, ret_size);
+    if (text && *ret_size == 0) { /* it is ending */
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+char *procfs_exec(pid_t pid)
+{
+    char path[64], exec[PATH_MAX];
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    ssize_t size = readlink(path, exec, sizeof(exec) - 1);
+    if (size <= 0)
+        return NULL;
+    exec[size] = '\0';
+    return strdup(exec);
+}
+
+void procfs_comm(pid_t pid, pid_t tid, char ret[16])
+{
+    char name[48];
+    size_t size = 0;
+    snprintf(name, sizeof(name), "task/%d/comm", (int)tid);
+    char *text = procfs_read(pid, name, 64, &size);
+    size_t length = text ? strcspn(text, "\n") : 0;
+    length = length < 15 ? length : 15;
+    if (text)
+        memcpy(ret, text, length);
+    ret[length] = '\0';
+    free(text);
+}
+
+uint64_t procfs_scheduled_ns(pid_t pid, pid_t tid)
+{
+    char name[48];
+    snprintf(name, sizeof(name), "task/%d/schedstat", (int)tid);
+    char *text = procfs_read(pid, name, 256, NULL);
+    uint64_t used = text ? strtoull(text, NULL, 10) : 0;
+    free(text);
+    return used;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* Tasks that were announced, or lie beside one that was found, and have not asked for events: they get them unasked. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/found.h"
+#include "collector/net.h"
+#include "collector/procfs.h"
+#include "collector/tasks.h"
+
+enum {
+    WAIT_NS = 20 * 1000 * 1000, /* who asks has asked by then, but on a machine with more work than CPUs */
+    BATCH = 64,                 /* in one sweep */
+    TRIES = 3,
+    CHILDREN_MAX = 1 << 20,     /* bytes of a list */
+};
+
+/* 0, or -errno of opening its events. */
+static int adopt(struct tasks *tasks, pid_t pid, pid_t tid, pid_t parent, pid_t creator, uint64_t time_ns)
+{
+    struct arrival *arrival = calloc(1, sizeof(*arrival));
+    if (!arrival)
+        return -ENOMEM;
+    *arrival = (struct arrival){
+        .pid = pid, .tid = tid, .ppid = parent, .parent_tid = creator, .time_ns = time_ns, .pidfd = -1};
+    int status = found_open(tasks->session, arrival);
+    if (status < 0) {
+        arrival_free(arrival);
+        return status;
+    }
+    tasks_admit(tasks, arrival);
+    return 0;
+}
+
+/*
+ * A thread that is in the net has been announced there. But it can be seen in /proc a moment before that: asked often
+ * enough, the moment is over.
+ */
+static bool is_in_net(struct tasks *tasks, pid_t tid)
+{
+    for (unsigned i = 0; i < 4; i++)
+        if (nets_know(tasks->session->nets, tid))
+            return true;
+    return false;
+}
+
+static bool is_strange(struct tasks *tasks, pid_t tid)
+{
+    return tid > 0 && !tasks_find(tasks, tid) && !is_in_net(tasks, tid);
+}
+
+/* Each of them looks for its own in turn: tasks_admit(). Where the kernel does not tell children, there are none. */
+static void adopt_children(struct tasks *tasks, pid_t pid, pid_t tid, uint64_t time_ns)
+{
+    char name[48], *end;
+    snprintf(name, sizeof(name), "task/%d/children", (int)tid);
+    char *text = procfs_read(pid, name, CHILDREN_MAX, NULL);
+    for (char *at = text; at && *at; at = end) {
+        pid_t child = (pid_t)strtol(at, &end, 10);
+        if (end == at)
+            break;
+        end += strspn(end, " ");
+        if (is_strange(tasks, child))
+            adopt(tasks, child, child, pid, tid, time_ns);
+    }
+    free(text);
+}
+
+void tasks_adopt_family(struct tasks *tasks, pid_t pid, uint64_t time_ns)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+    while (folder && (entry = readdir(folder))) {
+        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (tid != pid && is_strange(tasks, tid))
+            adopt(tasks, pid, tid, pid, 0, time_ns);
+        if (tid > 0)
+            adopt_children(tasks, pid, tid, time_ns);
+    }
+    if (folder)
+        closedir(folder);
+}
+
+void tasks_adopt_strangers(struct tasks *tasks)
+{
+    struct unseen_child found[BATCH];
+    size_t count = unseen_strangers(&tasks->unseen, tasks->now_ns - WAIT_NS, TRIES, found, BATCH);
+    for (size_t i = 0; i < count; i++) {
+        const struct unseen_child *child = &found[i];
+        int status = adopt(tasks, child->pid, child->tid, child->parent, 0, child->time_ns);
+        if (status < 0)
+            unseen_refused(&tasks->unseen, child->tid, status);
+    }
+}
