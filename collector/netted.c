@@ -26,12 +26,14 @@ void tasks_netted_estimate(const struct tasks *tasks, struct task *task)
         *clock = (struct attach_value){.value = used, .enabled_ns = used, .running_ns = used};
 }
 
-bool tasks_netted_gone(const struct tasks *tasks, const struct task *task)
+bool tasks_netted_gone(const struct tasks *tasks, struct task *task)
 {
-    if (task->exiting)
-        return tasks->now_ns > task->end_ns + READINGS_NS;
-    return syscall(SYS_tgkill, task->pid, task->key, 0) != 0 && errno == ESRCH &&
-           tasks->now_ns > task->start_ns + READINGS_NS;
+    if (!task->exiting && (syscall(SYS_tgkill, task->pid, task->key, 0) == 0 || errno != ESRCH))
+        return false;
+    /* What it wrote at its end may not be read yet. */
+    if (!task->gone_ns)
+        task->gone_ns = tasks->now_ns;
+    return tasks->now_ns > task->gone_ns + READINGS_NS;
 }
 
 static struct task *admit_writer(struct tasks *tasks, pid_t pid, pid_t tid, pid_t ppid, pid_t ptid, uint64_t time_ns,
@@ -95,7 +97,8 @@ static void take_reading(struct tasks *tasks, struct task *task, const struct ne
                          const struct perf_event_header *record)
 {
     struct records_reading reading = records_parse_read(&tasks->layout, record);
-    task->readings_seen++;
+    if (task->readings_seen++ == 0 && task->values)
+        memset(task->values, 0, PLAN_EVENTS * sizeof(*task->values)); /* an estimate */
     if (task->values) {
         struct attach_value *value = &task->values[kept->event];
         value->value += reading.value;

@@ -68,6 +68,7 @@ struct task {
     uint64_t found_ns;             /* it did not ask: events were opened then, from outside; 0: it did */
     bool exiting;                  /* netted: its EXIT was read */
     bool covers;                   /* what it starts is in a net */
+    uint64_t gone_ns;              /* netted: a sweep met it ended; 0: none did */
     unsigned readings, readings_seen; /* netted: READ records that its end brings, and that came */
     uint64_t start_ns, end_ns, startup_ns;
     uint64_t samples, first_sample_ns, last_sample_ns;
@@ -191,7 +192,7 @@ void tasks_put_record(struct tasks *tasks, struct task *task, const void *record
 /* Everything that the nets tell; but for ALL, what is so young that some of it may be on its way stays there. */
 void tasks_take_nets(struct tasks *tasks, bool all);
 /* For sweeps: has it ended without the net telling so, or all of it? */
-bool tasks_netted_gone(const struct tasks *tasks, const struct task *task);
+bool tasks_netted_gone(const struct tasks *tasks, struct task *task);
 /* The clock of one whose counts did not come, by the scheduler's account. */
 void tasks_netted_estimate(const struct tasks *tasks, struct task *task);
 
