@@ -181,7 +181,8 @@ static void cover(struct tasks *tasks, struct process *process, const struct arr
         process->announced =
             arrival->cmdline ? program_new(arrival->exec, arrival->cmdline, arrival->cmdline_size) : NULL;
     }
-    process->net |= arrival->net_error == 0;
+    process->secure = arrival->flags & PINJECT_REQUEST_SECURE;
+    process->net |= !process->secure && arrival->net_error == 0;
     if (arrival->net_error == 0)
         return;
     snprintf(reason, sizeof(reason), "program that cannot be injected: its children and threads are not profiled (%s)",

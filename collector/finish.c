@@ -59,11 +59,11 @@ static void make_notes(const struct tasks *tasks, const struct task *task, struc
     }
     if (task->broken)
         note(view, "its ring was given up: samples after that are missing");
-    if (task->found_ns > task->start_ns + LATE_NS) {
-        snprintf(text, sizeof(text), "found from outside %.1f ms after its start: what it did before is in no sample",
-                 (double)(task->found_ns - task->start_ns) / 1e6);
-        note(view, text);
-    }
+    if (task->found_ns > task->start_ns + LATE_NS)
+        note(view, "it did not ask for events and was found from outside: its first moments are counted, not sampled");
+    if (task->revoked)
+        note(view, "its events were ended by the kernel when it executed a setuid or unreadable program: what came after "
+                   "is known by the kernel's accounting alone");
     if (task->left)
         note(view, "went on, by exec, to a program that is not followed (--follow-exec follows it)");
     if (task->images_more) {
@@ -71,7 +71,7 @@ static void make_notes(const struct tasks *tasks, const struct task *task, struc
         note(view, text);
     }
     bool covered = task->netted || (task->process && task->process->net) || task->covers;
-    if (image && !image->named && !covered && image->start_ns > task->start_ns && task->kind != PINJECT_THREAD && !task->left)
+    if (image && !image->named && !covered && !task->revoked && image->start_ns > task->start_ns && task->kind != PINJECT_THREAD && !task->left)
         note(view, "its program did not load the object (static, setuid?): its children and threads are not profiled");
 }
 
@@ -330,6 +330,21 @@ static void hold(struct tasks *tasks, struct process *process)
     tasks->held_end = &process->held_next;
 }
 
+/*
+ * An unprivileged user's events end in the exec of a setuid program, or of one that cannot be read, before it is even
+ * mapped. The ring says EXIT, but the task goes on.
+ */
+static void note_revoked(struct tasks *tasks, struct task *task)
+{
+    struct process *process = task->process;
+    struct image *image = task->image_count ? &task->images[task->image_count - 1] : NULL;
+    task->revoked = process->revoked = true;
+    if (image && !image->program)
+        image->program = program_get(process->announced);
+    unseen_add(&tasks->unseen, "setuid or unreadable program: the kernel ended its events (root may see it)", task->comm, 1,
+               0);
+}
+
 void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
 {
     struct process *process = task->process;
@@ -344,6 +359,8 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
             attach_read(task->events, task->values);
     }
     task->ended = ended;
+    if (ended && process->secure && task == process->main && !process->program)
+        note_revoked(tasks, task);
     task->covers = process->net;
     if (!task->end_ns)
         task->end_ns = tasks->now_ns;
@@ -453,6 +470,12 @@ static void sweep_task(struct tasks *tasks, struct task *task)
         tasks_flush(tasks, task);
 }
 
+/* Its events are gone, but it is there: what it uses is told when it is waited for. */
+static bool lives_on(const struct process *process)
+{
+    return process->revoked && process->pidfd >= 0 && !process_is_dead(process);
+}
+
 void tasks_sweep(struct tasks *tasks)
 {
     for (struct task *task = tasks->live, *next; task; task = next) {
@@ -461,7 +484,7 @@ void tasks_sweep(struct tasks *tasks)
     }
     for (struct process *process = tasks->held, *next; process; process = next) {
         next = process->held_next;
-        if (process->deadline_ns <= tasks->now_ns && !awaits_program(tasks, process))
+        if (process->deadline_ns <= tasks->now_ns && !awaits_program(tasks, process) && !lives_on(process))
             tasks_finish_process(tasks, process);
     }
     tasks_adopt_strangers(tasks);

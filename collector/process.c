@@ -112,7 +112,7 @@ static bool is_plausible(const struct process *process, uint64_t own, uint64_t *
     if (!own || own + CLOCK_SLACK_NS < process->clock_ns)
         return false;
     uint64_t cost = own > process->clock_ns ? own - process->clock_ns : 0;
-    if (cost > EXIT_COST_NS + own / EXIT_COST_SHARE + process->ended_tasks * TASK_EXIT_COST_NS)
+    if (!process->revoked && cost > EXIT_COST_NS + own / EXIT_COST_SHARE + process->ended_tasks * TASK_EXIT_COST_NS)
         return false;
     *ret_ns = cost;
     return true;

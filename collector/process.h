@@ -46,6 +46,8 @@ struct process {
     bool exit_known;
     bool root;
     bool left;                   /* went on, after exec, to where we do not follow */
+    bool secure;                 /* its last program is setuid or cannot be read, as far as the object saw */
+    bool revoked;                /* the kernel took its events away before its end */
     bool incomplete;             /* a thread of it was not seen */
     bool strangers;              /* it made children of which nothing is known: they may be in its rusage */
     bool orphan;                 /* its parent ended before it */

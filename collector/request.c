@@ -212,8 +212,16 @@ static int begin_net(struct session *session, struct arrival *arrival)
         if (status < 0)
             return status;
     }
-    arrival->net_error = nets_open(session->nets, arrival->pid, arrival->tid, true);
+    if (!(arrival->flags & PINJECT_REQUEST_SECURE))
+        arrival->net_error = nets_open(session->nets, arrival->pid, arrival->tid, true);
     return 0;
+}
+
+/* Whoever is not ours to see stays announced, and is in the ledger with what its parent's wait tells. */
+static int begin_spawned(struct session *session, struct arrival *arrival)
+{
+    int status = found_open(session, arrival);
+    return status == -EACCES || status == -EPERM || status == -ESRCH ? -EEXIST : status;
 }
 
 static int begin(struct session *session, struct arrival *arrival)
@@ -235,7 +243,7 @@ static int begin(struct session *session, struct arrival *arrival)
     if (arrival->kind == PINJECT_NET)
         return begin_net(session, arrival);
     if (arrival->kind == PINJECT_SPAWN)
-        return found_open(session, arrival);
+        return begin_spawned(session, arrival);
     int status = begin_task(session, arrival);
     if ((status == 0 || status == -EEXIST) && wants_net(arrival->kind, arrival->flags)) {
         if (status == -EEXIST) /* its events were armed for an exec that failed */

@@ -67,6 +67,7 @@ struct task {
     bool netted;                   /* covered by a net: no events of its own */
     uint64_t found_ns;             /* it did not ask: events were opened then, from outside; 0: it did */
     bool exiting;                  /* netted: its EXIT was read */
+    bool revoked;                  /* its events ended before it: the kernel took them away at an exec */
     bool covers;                   /* what it starts is in a net */
     uint64_t gone_ns;              /* netted: a sweep met it ended; 0: none did */
     unsigned readings, readings_seen; /* netted: READ records that its end brings, and that came */

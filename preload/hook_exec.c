@@ -68,19 +68,20 @@ static enum pinject_image image_of(const struct exec_call *call)
 static void announce(const struct exec_call *call, bool follow, enum pinject_image image)
 {
     const struct pinject_object *object = &pinject_object;
-    bool closed = follow && pinject_image_is_closed(image);
+    bool closed = follow && (pinject_image_is_closed(image) || image == PINJECT_IMAGE_SECURE);
+    uint32_t flags = image == PINJECT_IMAGE_SECURE ? PINJECT_REQUEST_SECURE : 0;
     bool covered = pinject_request_covered(&object->channel, sys_gettid());
     if (covered && object->flags & PINJECT_SESSION_SNAPSHOT)
         pinject_object_snapshot();
     if (covered && closed)
-        pinject_object_net(true, call->path, call->argv);
+        pinject_object_net(true, flags, call->path, call->argv);
     if (covered || !follow)
         return;
     /* The parent is outside: the child will have another pid namespace than the collector. */
     if (sys_getpid() != object->pid && sys_getppid() == 0)
         return;
     if (closed)
-        pinject_object_net(false, call->path, call->argv);
+        pinject_object_net(false, flags, call->path, call->argv);
     else
         pinject_object_arm();
 }

@@ -21,7 +21,7 @@ static enum pinject_image image_to_follow(const char *path, bool search)
 
 static bool is_preloaded(enum pinject_image image)
 {
-    return image == PINJECT_IMAGE_TAKES || image == PINJECT_IMAGE_STATIC;
+    return image != PINJECT_IMAGE_REFUSES && image != PINJECT_IMAGE_MISSING;
 }
 
 /* It runs already: it cannot ask for itself. */

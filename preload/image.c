@@ -83,16 +83,22 @@ static bool find_interpreter(const char *head, size_t size, char *ret_name)
     return true;
 }
 
+/* *RET_IMAGE: what it is as far as the file's mode tells. */
 static int open_image(int fd, const char *path, enum pinject_image *ret_image)
 {
+    const unsigned setgid = S_ISGID | S_IXGRP;
     struct statx status;
     int empty = path[0] == 0 ? AT_EMPTY_PATH : 0;
     *ret_image = PINJECT_IMAGE_MISSING;
-    if (sys_statx(fd, path, empty, STATX_TYPE, &status) < 0 || !S_ISREG(status.stx_mode))
+    if (sys_statx(fd, path, empty, STATX_TYPE | STATX_MODE, &status) < 0 || !S_ISREG(status.stx_mode))
         return -1;
-    *ret_image = PINJECT_IMAGE_TAKES; /* until it is known better: it may be executable and not readable */
-    return (int)(empty ? SYS_3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0)
-                       : SYS_4(SYS_openat, fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0));
+    bool set = status.stx_mode & S_ISUID || (status.stx_mode & setgid) == setgid;
+    *ret_image = set ? PINJECT_IMAGE_SECURE : PINJECT_IMAGE_TAKES;
+    int file = (int)(empty ? SYS_3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0)
+                           : SYS_4(SYS_openat, fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0));
+    if (file == -EACCES)
+        *ret_image = PINJECT_IMAGE_SECURE;
+    return file;
 }
 
 enum pinject_image pinject_image_at(int fd, const char *path)
@@ -108,8 +114,11 @@ enum pinject_image pinject_image_at(int fd, const char *path)
             return image;
         long size = sys_pread(file, head, sizeof(head), 0);
         bool script = size > 2 && head[0] == '#' && head[1] == '!' && find_interpreter(head, (size_t)size, name);
-        if (size > SELFMAG && memcmp(head, ELFMAG, SELFMAG) == 0)
+        bool elf = size > SELFMAG && memcmp(head, ELFMAG, SELFMAG) == 0;
+        if (elf && image != PINJECT_IMAGE_SECURE)
             image = judge_elf(file, head, (size_t)size);
+        else if (!elf) /* that of a script has no effect */
+            image = PINJECT_IMAGE_TAKES;
         sys_close(file);
         if (!script)
             return image;

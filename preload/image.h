@@ -11,8 +11,9 @@
 
 enum pinject_image {
     PINJECT_IMAGE_MISSING,  /* exec will fail, or so it seems */
-    PINJECT_IMAGE_TAKES,    /* takes a preloaded object, or cannot be read */
+    PINJECT_IMAGE_TAKES,    /* takes a preloaded object, or it is unknown */
     PINJECT_IMAGE_STATIC,   /* does not care: it is not injected, what it starts may be */
+    PINJECT_IMAGE_SECURE,   /* setuid, setgid or not readable: the loader and the kernel may keep us out */
     PINJECT_IMAGE_REFUSES,
 };
 

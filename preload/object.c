@@ -172,9 +172,10 @@ static void write_program(struct pinject_slot *slot, const char *path, char *con
     slot->cmdline_size = (uint32_t)at - slot->exec_size;
 }
 
-void pinject_object_net(bool covered, const char *path, char *const *argv)
+void pinject_object_net(bool covered, uint32_t flags, const char *path, char *const *argv)
 {
-    struct pinject_claim mine = claim(covered ? PINJECT_NET : PINJECT_ARM, covered ? 0 : PINJECT_REQUEST_NET, 0);
+    flags |= covered ? 0 : PINJECT_REQUEST_NET;
+    struct pinject_claim mine = claim(covered ? PINJECT_NET : PINJECT_ARM, flags, 0);
     if (!mine.slot)
         return;
     write_program(mine.slot, path, argv);

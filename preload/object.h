@@ -55,8 +55,11 @@ static inline bool pinject_object_follows(void)
 /* Requests; each waits, for a bounded time, where wire.h says that there is a reply. */
 void pinject_object_thread(int32_t creator);
 void pinject_object_arm(void);
-/* For a task, COVERED by events or not, that is about to execute what cannot be injected. PATH and ARGV may be wild. */
-void pinject_object_net(bool covered, const char *path, char *const *argv);
+/*
+ * For a task, COVERED by events or not, that is about to execute what will not load the object. FLAGS: of the request,
+ * PINJECT_REQUEST_SECURE or 0. PATH and ARGV may be wild.
+ */
+void pinject_object_net(bool covered, uint32_t flags, const char *path, char *const *argv);
 /* PID was made by posix_spawn and runs a program that cannot be injected. */
 void pinject_object_spawned(int32_t pid);
 void pinject_object_snapshot(void);

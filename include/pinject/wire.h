@@ -87,6 +87,8 @@ enum pinject_request_flags {
     PINJECT_REQUEST_TEXT_CUT = 2,  /* the command line did not fit: /proc/PID/cmdline has it all */
     PINJECT_REQUEST_NO_WAIT = 4,   /* the object does not wait (stalled collector), but wants the events */
     PINJECT_REQUEST_NET = 8,       /* ARM: as NET, with its text */
+    /* ARM, NET: the program is setuid or cannot be read, so that the kernel may end all events in that exec. No net. */
+    PINJECT_REQUEST_SECURE = 16,
 };
 
 /* One request. The object writes everything but state while it owns the slot (CLAIMED); the collector writes result (TAKEN). */
