@@ -269,14 +269,19 @@ static void waited(struct tasks *tasks, const struct arrival *arrival)
 /* Is the one known that ARRIVAL refers to? */
 static bool is_ready(const struct tasks *tasks, const struct arrival *arrival)
 {
+    const struct task *task;
     switch (arrival->kind) {
     case PINJECT_PROCESS:
         /* One that has ended may have had events before: refused(). */
         return arrival->events || arrival->result != -ESRCH || tasks_find_process(tasks, arrival->pid);
     case PINJECT_FORK:
         return find_parent(tasks, arrival);
-    case PINJECT_THREAD:
     case PINJECT_IMAGE:
+        task = tasks_find(tasks, arrival->tid);
+        /* Its exec has to be known first. */
+        return task && task->netted ? tasks->nets_taken_ns > arrival->time_ns
+                                    : tasks_find_process(tasks, arrival->pid) != NULL;
+    case PINJECT_THREAD:
     case PINJECT_SNAPSHOT:
     case PINJECT_NET:
     case PINJECT_REAPED:

@@ -315,6 +315,21 @@ static void tell_leader(const struct process *process)
     leader->exit_ns = process->exit_ns;
 }
 
+static bool ended_before(const struct process *process, uint64_t time_ns)
+{
+    return process && !process->live && !process->left && process->leader && process->leader->end_ns < time_ns;
+}
+
+/* Did its parent, or the command, end before it? Of who is in a net this is told a moment late, so that times decide. */
+static bool is_orphan(const struct tasks *tasks, const struct process *process)
+{
+    const struct process *parent = tasks_find_process(tasks, process->ppid);
+    if (process->leader && process->leader->netted)
+        return ended_before(parent, process->leader->end_ns) ||
+               ended_before(tasks->root_process, process->leader->end_ns);
+    return tasks->root_ended || (parent && !parent->live && !parent->left);
+}
+
 static void hold(struct tasks *tasks, struct process *process)
 {
     if (process->held)
@@ -323,9 +338,8 @@ static void hold(struct tasks *tasks, struct process *process)
     process->held_next = NULL;
     process->ended_ns = tasks->now_ns;
     process->deadline_ns = tasks->now_ns + (process->left ? 0 : process->waited ? WAITED_NS : HOLD_NS);
-    const struct process *parent = tasks_find_process(tasks, process->ppid);
     if (!process->waited && !process->root)
-        process->orphan |= tasks->root_ended || (parent && !parent->live && !parent->left);
+        process->orphan |= is_orphan(tasks, process);
     *tasks->held_end = process;
     tasks->held_end = &process->held_next;
 }

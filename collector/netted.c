@@ -148,6 +148,7 @@ void tasks_take_nets(struct tasks *tasks, bool all)
     if (!nets_live(nets) && !tasks->netted_live)
         return;
     uint64_t before = all ? UINT64_MAX : tasks_now_ns() - BEHIND_NS;
+    tasks->nets_taken_ns = before;
     struct net_record *kept = nets_take(nets, before, &tasks->net_lost);
     while (kept) {
         struct net_record *next = kept->next;

@@ -123,7 +123,8 @@ bool process_exit_cost(const struct process *process, uint64_t *ret_ns)
     uint64_t most = process->rusage_ns, children = process->children_ns, guessed = process->guessed_ns;
     if (process->incomplete || process->left)
         return false;
-    if (process->own_ns)
+    /* What a program without events starts has none either: with its parent's wait it is all in one figure. */
+    if (process->own_ns && !(process->revoked && process->rusage_ns))
         return is_plausible(process, process->own_ns, ret_ns);
     if (process->strangers || most < children)
         return false;

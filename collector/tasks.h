@@ -119,6 +119,7 @@ struct tasks {
     struct task *live;
     uint64_t live_count;
     uint64_t netted_live;
+    uint64_t nets_taken_ns;        /* what nets told is known up to then */
     uint64_t net_lost;             /* records of nets, for want of room */
     struct process *held, **held_end;
     struct process *root_process;  /* held until the very end */

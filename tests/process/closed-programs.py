@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+# labels: collector preload
+# timeout: 300
+"""Programs that the object cannot enter: their threads and children are tasks with names, CPU time and samples."""
+from harness import *
+
+FLAVOURS = ["family-static", "family-static-pie", "family-musl", "family-32"]
+MS = 60
+WAYS = {"command": lambda program: [program, MS],
+        "shell": lambda program: ["sh", "-c", f"{program} {MS}; :"],
+        "posix_spawn": lambda program: [target("spawn"), "posix_spawn", program, MS],
+        "in-place": lambda program: ["sh", "-c", f"exec {program} {MS}"]}
+
+
+def closed(name):
+    if not os.path.exists(target(name)):
+        skip(f"{name} was not built: its compiler is missing")
+    return target(name)
+
+
+def profile(*command, env=None):
+    """What the command wrote, and the tree. Nothing is said on its stderr."""
+    need_perf_events()
+    for name in results():
+        os.remove(name)
+    result = pinject_run("-q", "--follow-all", "--", *command, env=env).ok()
+    said = [line for line in result.err.splitlines() if not line.startswith("spawned pid")]
+    check_equal(said, [])
+    return result.out, panalyze_json("tree", *results())
+
+
+def truth(out):
+    """(pid, tid) -> CPU time, as each task of family said before its end."""
+    lines = [line.split() for line in out.splitlines()]
+    return {(int(line[0]), int(line[1])): int(line[2]) for line in lines if len(line) == 3}
+
+
+def check_tasks(out, tree, count, what, first_ns=0):
+    """Every task that spoke has its CPU time; FIRST_NS: what may be missing in the samples of each."""
+    tasks = {(task["pid"], task["tid"]): task for task in tree["tasks"]}
+    said = truth(out)
+    check_equal(len(said), count, f"{what}: {out}")
+    for key, ns in said.items():
+        check(key in tasks, f"{what}: {key} is missing in {sorted(tasks)}")
+        task = tasks[key]
+        # The end comes after the word: of a process it may have taken a while.
+        check(ns * 0.99 - 1e6 <= task["cpu_ns"] <= ns * 1.05 + 20e6, f"{what}: {key} used {ns}, not {task['cpu_ns']}")
+        if IS_ROOT:
+            check(task["weight"] >= ns * 0.85 - first_ns - 5e6, f"{what}: {key}: {task['weight']} of {ns} in samples")
+            check(task["weight"] <= task["cpu_ns"] * 1.05 + 5e6, f"{what}: {key}: {task['weight']} of {task['cpu_ns']}")
+
+
+def check_coverage(tree, what):
+    # A few ms: what the kernel charges while the last ones end, under a load of other tests.
+    cpu, attributed = tree["coverage"]["cpu_ns"], tree["coverage"]["attributed_ns"]
+    check(near(attributed, cpu, percent=0.5, points=4e6), f"{what}: {attributed} of {cpu}")
+    check_equal(tree["coverage"].get("unseen") or [], [], what)
+
+
+def check_family(way, flavour):
+    program = closed(flavour)
+    out, tree = profile(*WAYS[way](program))
+    what = f"{way} {flavour}"
+    # A child of posix_spawn is met when it runs already, maybe late where there is more work than CPUs.
+    check_tasks(out, tree, 4, what, first_ns=30e6 if way == "posix_spawn" else 0)
+    check_coverage(tree, what)
+    names = [task["cmdline"] for task in tree["tasks"]]
+    check([program, str(MS)] in names, f"{what}: {names}")
+    check(["/bin/true", "family"] in names or ["sh", "-c", ":; exec /bin/true family"] in names or
+          any(task["exec"].endswith("/true") for task in tree["tasks"]), f"{what}: {names}")
+
+
+def test_static():
+    for way in WAYS:
+        check_family(way, "family-static")
+
+
+def test_static_pie():
+    for way in WAYS:
+        check_family(way, "family-static-pie")
+
+
+def test_other_libc():
+    for way in WAYS:
+        check_family(way, "family-musl")
+
+
+def test_other_class():
+    for way in WAYS:
+        check_family(way, "family-32")
+
+
+def test_go():
+    out, tree = profile("sh", "-c", f"{closed('family-go')}; :")
+    check_equal(out, "child\n")
+    check_coverage(tree, "go")
+    threads = [task for task in tree["tasks"] if task["exec"].endswith("family-go")]
+    check(len(threads) >= 3, tree["tasks"])
+    check(sum(task["cpu_ns"] for task in threads) >= 100e6, threads)
+    check(any(task["cmdline"][:2] == ["/bin/sh", "-c"] for task in tree["tasks"]), tree["tasks"])
+
+
+def test_busybox():
+    busybox = shutil.which("busybox", path=PATH) or skip("busybox is missing")
+    script = "/bin/true one; env -i /bin/echo two; seq 3 | /bin/cat; exec /bin/echo three"
+    out, tree = profile("busybox", "sh", "-c", script)
+    check_equal(out, "two\n1\n2\n3\nthree\n")
+    check_coverage(tree, "busybox")
+    ran = {os.path.basename(image["exec"]) for task in tree["tasks"] for image in task["images"]}
+    check({os.path.basename(os.path.realpath(busybox)), "true", "cat"} <= ran, ran)
+
+
+def test_what_it_starts_is_in_the_net_alone():
+    """A dynamic child of a static program is not sampled twice, though it could ask for itself."""
+    shutil.which("busybox", path=PATH) or skip("busybox is missing")
+    inner, tree = profile("busybox", "sh", "-c", f"{target('family')} {MS}; :")
+    check_tasks(inner, tree, 4, "dynamic in busybox")
+    check_coverage(tree, "dynamic in busybox")
+    check_equal({task["source"] for task in tree["tasks"] if not task["root"]}, {"net"})
+    check([target("family"), str(MS)] in [task["cmdline"] for task in tree["tasks"]], "its name")
+
+
+def test_behind_libc():
+    """Threads and processes of clone(), and a program with an empty environment: found, with all their CPU time."""
+    out, tree = profile(target("family"), 3 * MS, "raw")
+    tasks = {(task["pid"], task["tid"]): task for task in tree["tasks"]}
+    said = truth(out)
+    check_equal(len(said), 7, out)
+    for key, ns in said.items():
+        if key in tasks:
+            check(ns * 0.99 - 1e6 <= tasks[key]["cpu_ns"] <= ns * 1.05 + 20e6, f"{key}: {ns}, {tasks[key]}")
+    # Found within the time between two looks; who ended before is in the ledger.
+    check(len(tasks) >= 4, tree["tasks"])
+    cpu, attributed = tree["coverage"]["cpu_ns"], tree["coverage"]["attributed_ns"]
+    check(near(attributed, cpu, percent=0.5, points=4e6) or tree["coverage"].get("unseen"), tree["coverage"])
+
+
+def test_threads_alone():
+    """Without --follow: the threads of a static command, and not its children."""
+    need_perf_events()
+    program = closed("family-static")
+    out = pinject_run("-q", "--", program, MS).ok().out
+    tree = panalyze_json("tree", *results())
+    root = [task["pid"] for task in tree["tasks"] if task["root"]][0]
+    expected = {key for key in truth(out) if key[0] == root}
+    check_equal({(task["pid"], task["tid"]) for task in tree["tasks"]}, expected)
+
+
+def test_unreadable():
+    """Whoever executes what he may not read loses its events there, as of a setuid program; not its name and CPU time."""
+    need_perf_events()
+    if IS_ROOT:
+        skip("root may read everything")
+    shutil.copy(closed("family-static"), "secret")
+    os.chmod("secret", 0o111)
+    for way in ("shell", "in-place"):
+        _, tree = profile(*WAYS[way]("./secret"))
+        check_equal([(line["comm"], line["count"]) for line in tree["coverage"]["unseen"]], [("secret", 1)])
+        task, = [task for task in tree["tasks"] if ["./secret", str(MS)] in [image["cmdline"] for image in task["images"]]]
+        check(task["cpu_ns"] >= 5.9 * MS * 1e6, task)
+        cpu, attributed = tree["coverage"]["cpu_ns"], tree["coverage"]["attributed_ns"]
+        check(near(attributed, cpu, percent=0.5, points=4e6), tree["coverage"])
+
+
+if __name__ == "__main__":
+    main()
