@@ -11,9 +11,35 @@
 #include "collector/session.h"
 #include "collector/tasks.h"
 
+enum { LOOKS = 8, AGREED_NS = 100 * 1000 };
+
+static uint64_t counted_ns(const struct session *session, const struct attached *events)
+{
+    struct attach_value values[PLAN_EVENTS];
+    attach_read(events, values);
+    return plan_clock(session->plan, values);
+}
+
+/*
+ * What the task had used when its events began to count: what the scheduler says less what they counted. It runs
+ * meanwhile, and we may lose the CPU between two looks: those that agree are taken.
+ */
+static uint64_t used_before(const struct session *session, const struct arrival *arrival)
+{
+    uint64_t used = 0, before = counted_ns(session, arrival->events);
+    for (unsigned i = 0; i < LOOKS; i++) {
+        uint64_t all = procfs_scheduled_ns(arrival->pid, arrival->tid);
+        uint64_t after = counted_ns(session, arrival->events);
+        used = all > before ? all - before : 0;
+        if (after - before < AGREED_NS)
+            break;
+        before = after;
+    }
+    return used;
+}
+
 static int open_thread(struct session *session, struct arrival *arrival)
 {
-    arrival->startup_ns = procfs_scheduled_ns(arrival->pid, arrival->tid);
     return attach_open(session, arrival->pid, arrival->tid, ATTACH_THREAD, &arrival->events);
 }
 
@@ -23,7 +49,6 @@ static int open_process(struct session *session, struct arrival *arrival)
         return -EEXIST;
     /* First: what it makes from here on is in it. */
     arrival->net_error = nets_open(session->nets, arrival->pid, arrival->pid, false);
-    arrival->startup_ns = procfs_scheduled_ns(arrival->pid, arrival->pid);
     int status = attach_open(session, arrival->pid, arrival->pid, ATTACH_RUNNING, &arrival->events);
     if (status < 0)
         return status;
@@ -43,6 +68,7 @@ int found_open(struct session *session, struct arrival *arrival)
     int status = process ? open_process(session, arrival) : open_thread(session, arrival);
     if (status < 0)
         return status;
+    arrival->startup_ns = used_before(session, arrival);
     arrival->answered_ns = tasks_now_ns();
     procfs_comm(arrival->pid, arrival->tid, arrival->comm);
     attach_complete(arrival->events);

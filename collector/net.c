@@ -19,8 +19,11 @@
 #include "collector/session.h"
 #include "common/report.h"
 
-/* Left for everything else of the collector. */
-enum { SPARE_FDS = 256 };
+enum {
+    SPARE_FDS = 256,   /* left for everything else of the collector */
+    RING_FACTOR = 16,  /* all tasks of a CPU share the ring that else one has */
+    RING_SHARE = 16,   /* of the memory that is left */
+};
 
 /* The events of a net on one CPU. */
 struct net_cpu {
@@ -99,10 +102,23 @@ static int open_event(const struct nets *nets, unsigned index, pid_t tid, int cp
     return fd;
 }
 
+static size_t choose_pages(const struct nets *nets, size_t page)
+{
+    const struct session *session = nets->session;
+    size_t pages = session->plan->ring_pages * RING_FACTOR;
+    if (session->ring_budget == UINT64_MAX)
+        return pages;
+    uint64_t used = __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED);
+    uint64_t share = (session->ring_budget > used ? session->ring_budget - used : 0) / RING_SHARE;
+    while (pages > 1 && (pages + 1) * page > share)
+        pages /= 2;
+    return pages;
+}
+
 static int map_ring(struct nets *nets, struct net_cpu *cpu)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = nets->session->plan->ring_pages;
-    for (; pages > 0; pages /= 2) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t pages = choose_pages(nets, page); pages > 0; pages /= 2) {
         cpu->map_size = (pages + 1) * page;
         void *map = mmap(NULL, cpu->map_size, PROT_READ | PROT_WRITE, MAP_SHARED, cpu->fds[0], 0);
         if (map != MAP_FAILED) {

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/attach.h"
 #include "common/buffer.h"
 #include "common/report.h"
 
@@ -432,6 +433,26 @@ int plan_init(struct plan *plan, const struct settings *settings)
     add_default_counters(&planning);
     note_short_period(plan, settings);
     choose_rings(plan);
+    return 0;
+}
+
+int plan_find_clock(const struct plan *plan)
+{
+    for (unsigned i = 0; i < plan->count; i++)
+        if (plan->events[i].attr.type == PERF_TYPE_SOFTWARE && plan->events[i].attr.config == PERF_COUNT_SW_TASK_CLOCK)
+            return (int)i;
+    return -1;
+}
+
+uint64_t plan_clock(const struct plan *plan, const struct attach_value *values)
+{
+    /* Without the clock: events of a task are enabled exactly while it runs. */
+    int clock = plan_find_clock(plan);
+    if (clock >= 0 && values[clock].enabled_ns)
+        return values[clock].value;
+    for (unsigned i = 0; i < plan->count; i++)
+        if (values[i].enabled_ns)
+            return values[i].enabled_ns;
     return 0;
 }
 

@@ -45,6 +45,12 @@ struct plan {
 int plan_init(struct plan *plan, const struct settings *settings);
 void plan_release(struct plan *plan);
 
+/* Index of task-clock; -1: none. */
+int plan_find_clock(const struct plan *plan);
+struct attach_value;
+/* CPU time that the events of a task counted in VALUES, plan.count of them. */
+uint64_t plan_clock(const struct plan *plan, const struct attach_value *values);
+
 /* Parts of it, for --info. */
 /* What every event of ours has in common. */
 struct perf_event_attr plan_attr(uint32_t type, uint64_t config);

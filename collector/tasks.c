@@ -15,14 +15,6 @@ uint64_t tasks_now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static int find_clock(const struct plan *plan)
-{
-    for (unsigned i = 0; i < plan->count; i++)
-        if (plan->events[i].attr.type == PERF_TYPE_SOFTWARE && plan->events[i].attr.config == PERF_COUNT_SW_TASK_CLOCK)
-            return (int)i;
-    return -1;
-}
-
 int tasks_init(struct tasks *tasks, struct session *session, struct results *results, int epoll)
 {
     memset(tasks, 0, sizeof(*tasks));
@@ -32,7 +24,7 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
     tasks->epoll = epoll;
     tasks->held_end = &tasks->held;
     tasks->done_end = &tasks->done;
-    tasks->clock = find_clock(session->plan);
+    tasks->clock = plan_find_clock(session->plan);
     tasks->now_ns = tasks_now_ns();
     records_layout_init(&tasks->layout, session->plan);
     kernelmap_init(&tasks->kernel);
@@ -266,11 +258,5 @@ struct records_stamp tasks_stamp(const struct tasks *tasks, const struct task *t
 
 uint64_t tasks_clock(const struct tasks *tasks, const struct attach_value *values)
 {
-    /* Without the clock: events of a task are enabled exactly while it runs. */
-    if (tasks->clock >= 0 && values[tasks->clock].enabled_ns)
-        return values[tasks->clock].value;
-    for (unsigned i = 0; i < tasks->plan->count; i++)
-        if (values[i].enabled_ns)
-            return values[i].enabled_ns;
-    return 0;
+    return plan_clock(tasks->plan, values);
 }

@@ -66,6 +66,8 @@ def check_family(way, flavour):
     check_coverage(tree, what)
     names = [task["cmdline"] for task in tree["tasks"]]
     check([program, str(MS)] in names, f"{what}: {names}")
+    if way == "posix_spawn":  # what it starts at once may have ended before it is found
+        return
     check(["/bin/true", "family"] in names or ["sh", "-c", ":; exec /bin/true family"] in names or
           any(task["exec"].endswith("/true") for task in tree["tasks"]), f"{what}: {names}")
 
