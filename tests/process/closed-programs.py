@@ -4,7 +4,7 @@
 """Programs that the object cannot enter: their threads and children are tasks with names, CPU time and samples."""
 from harness import *
 
-FLAVOURS = ["family-static", "family-static-pie", "family-musl", "family-32"]
+NOISY = True  # with much more work than CPUs a wait for the collector runs out, and is counted
 MS = 60
 WAYS = {"command": lambda program: [program, MS],
         "shell": lambda program: ["sh", "-c", f"{program} {MS}; :"],
@@ -94,11 +94,13 @@ def test_other_class():
 
 def test_go():
     out, tree = profile("sh", "-c", f"{closed('family-go')}; :")
-    check_equal(out, "child\n")
+    child, used = out.split()
+    check_equal(child, "child")
     check_coverage(tree, "go")
     threads = [task for task in tree["tasks"] if task["exec"].endswith("family-go")]
     check(len(threads) >= 3, tree["tasks"])
-    check(sum(task["cpu_ns"] for task in threads) >= 100e6, threads)
+    cpu = sum(task["cpu_ns"] for task in threads)
+    check(int(used) * 0.99 - 1e6 <= cpu <= int(used) * 1.05 + 20e6, f"{cpu} of {used}: {threads}")
     check(any(task["cmdline"][:2] == ["/bin/sh", "-c"] for task in tree["tasks"]), tree["tasks"])
 
 
