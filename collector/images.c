@@ -202,6 +202,13 @@ void tasks_image_arrived(struct tasks *tasks, struct task *task, const struct ar
     set_program(tasks, task, image, program_new(exec, arrival->cmdline, arrival->cmdline_size));
 }
 
+/* The kernel names a file from the root of the task, /proc from ours. */
+static bool ends_with(const char *path, const char *end)
+{
+    size_t size = strlen(path), length = strlen(end);
+    return length > 0 && length <= size && strcmp(path + size - length, end) == 0;
+}
+
 void tasks_look_for_programs(struct tasks *tasks, struct task *task)
 {
     struct image *image = last_image(task);
@@ -216,7 +223,7 @@ void tasks_look_for_programs(struct tasks *tasks, struct task *task)
     /* It may have gone on to another program meanwhile. */
     image = last_image(task);
     /* The records of a net are older than /proc. */
-    bool other = task->netted && exec && (!image || !image->program || strcmp(image->program->exec, exec) != 0);
+    bool other = task->netted && exec && (!image || !image->program || !ends_with(exec, image->program->exec));
     if (exec && cmdline && !other && task->live && count == task->image_count && !image->named) {
         set_program(tasks, task, image, program_new(exec, cmdline, size));
         image->resolved = image->program;

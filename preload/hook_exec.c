@@ -94,7 +94,7 @@ static int exec_image(const struct exec_call *call, char *const *envp)
     if (pinject_object.standing == PINJECT_NOTHING)
         return exec_next(call, envp);
     bool follow = image_is_followed();
-    enum pinject_image image = follow ? image_of(call) : PINJECT_IMAGE_TAKES;
+    enum pinject_image image = follow ? pinject_object_admits(image_of(call)) : PINJECT_IMAGE_TAKES;
     char *const *chosen = PINJECT_ENV_CHOSEN(&plan, envp, follow && image != PINJECT_IMAGE_REFUSES);
     /* A shell tries one folder after the other: only what exists is worth the wait. */
     if (pinject_object_follows() && image != PINJECT_IMAGE_MISSING)

@@ -16,7 +16,7 @@ static enum pinject_image image_to_follow(const char *path, bool search)
         return PINJECT_IMAGE_MISSING;
     enum pinject_image image = search ? pinject_image_search(path) : pinject_image_at(AT_FDCWD, path);
     /* It may become one until libc looks. */
-    return image == PINJECT_IMAGE_MISSING ? PINJECT_IMAGE_TAKES : image;
+    return pinject_object_admits(image == PINJECT_IMAGE_MISSING ? PINJECT_IMAGE_TAKES : image);
 }
 
 static bool is_preloaded(enum pinject_image image)

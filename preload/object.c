@@ -96,6 +96,12 @@ int pinject_object_open(const char *path)
     return error;
 }
 
+enum pinject_image pinject_object_admits(enum pinject_image image)
+{
+    bool loads = image == PINJECT_IMAGE_TAKES || image == PINJECT_IMAGE_STATIC;
+    return loads && !sys_exists(pinject_object.preload) ? PINJECT_IMAGE_REFUSES : image;
+}
+
 static struct pinject_claim claim(uint32_t kind, uint32_t flags, int32_t parent_tid)
 {
     int32_t tid = sys_gettid();

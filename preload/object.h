@@ -4,6 +4,7 @@
 #define PINJECT_PRELOAD_OBJECT_H
 
 #include "environ.h"
+#include "image.h"
 #include "request.h"
 
 #include <stdbool.h>
@@ -51,6 +52,9 @@ static inline bool pinject_object_follows(void)
     return pinject_object.standing == PINJECT_FOLLOWED &&
            !__atomic_load_n(&pinject_object.channel.segment->closed, __ATOMIC_RELAXED);
 }
+
+/* IMAGE, or PINJECT_IMAGE_REFUSES where its loader would not find the object: after chroot, in another mount namespace. */
+enum pinject_image pinject_object_admits(enum pinject_image image);
 
 /* Requests; each waits, for a bounded time, where wire.h says that there is a reply. */
 void pinject_object_thread(int32_t creator);

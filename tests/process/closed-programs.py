@@ -150,6 +150,28 @@ def test_threads_alone():
     check_equal({(task["pid"], task["tid"]) for task in tree["tasks"]}, expected)
 
 
+def test_chroot():
+    """Where the object's path does not exist the loader must not look for it; a net covers what runs there."""
+    if not IS_ROOT:
+        skip("root alone may chroot")
+    for name in "family", "sh", "true":
+        source = target(name) if name == "family" else f"/bin/{name}"
+        lines = run(["ldd", source]).ok().lines
+        needed = {word for line in lines for word in line.split() if word.startswith("/")} | {source}
+        for path in needed:
+            place = f"cage/bin/{name}" if path == source else f"cage{path}"
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            shutil.copy(path, place)
+    os.makedirs("cage/proc", exist_ok=True)
+    command = ["chroot", "cage", "/bin/sh", "-c", f"/bin/family {MS}; :"]
+    bare = run(command).ok()
+    check_equal(bare.err, "")
+    out, tree = profile(*command)
+    check_tasks(out, tree, 4, "chroot")
+    check_coverage(tree, "chroot")
+    check(["/bin/family", str(MS)] in [task["cmdline"] for task in tree["tasks"]], tree["tasks"])
+
+
 def test_unreadable():
     """Whoever executes what he may not read loses its events there, as of a setuid program; not its name and CPU time."""
     need_perf_events()
