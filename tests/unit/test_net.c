@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#include "door_fake.h"
+
+#include <pthread.h>
+
+#include "collector/net.h"
+#include "collector/records.h"
+
+static struct fake fake;
+
+/* What the family says of itself through the pipe. */
+struct family {
+    pid_t child, thread;
+};
+
+/* The events have at least so much of the 5 ms of fake_work(): the scheduler's clock has the switches too. */
+enum { WORK_NS = 4000000 };
+
+static void *run_thread(void *argument)
+{
+    *(pid_t *)argument = fake_tid();
+    fake_work();
+    return NULL;
+}
+
+/* The root of the net: at the first byte it makes a thread that ends and a child that stays until the next byte. */
+static void be_root(int from, int to)
+{
+    struct family family;
+    pthread_t thread;
+    char byte;
+    MUST(read(from, &byte, 1) == 1);
+    MUST(pthread_create(&thread, NULL, run_thread, &family.thread) == 0);
+    pthread_join(thread, NULL);
+    family.child = fork();
+    if (family.child == 0) {
+        fake_work();
+        MUST(read(from, &byte, 1) == 1);
+        _exit(0);
+    }
+    MUST(write(to, &family, sizeof(family)) == sizeof(family));
+    MUST(waitpid(family.child, NULL, 0) == family.child);
+}
+
+static pid_t start(int *ret_to, int *ret_from)
+{
+    int to[2], from[2];
+    assert_int_equal(pipe(to), 0);
+    assert_int_equal(pipe(from), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        be_root(to[0], from[1]);
+        _exit(0);
+    }
+    close(to[0]);
+    close(from[1]);
+    *ret_to = to[1];
+    *ret_from = from[0];
+    return pid;
+}
+
+struct seen {
+    unsigned forks, exits, readings;
+    uint64_t clock_ns;
+};
+
+static void look_at(const struct net_record *kept, struct seen *seen)
+{
+    const struct perf_event_header *record = (const struct perf_event_header *)(const void *)kept->bytes;
+    struct records_layout layout;
+    records_layout_init(&layout, &fake.plan);
+    seen->forks += record->type == PERF_RECORD_FORK;
+    seen->exits += record->type == PERF_RECORD_EXIT;
+    /* Whatever CPU it came from. */
+    assert_int_equal(records_event(&layout, nets_ids(fake.session.nets), record), kept->event);
+    if (record->type == PERF_RECORD_READ) {
+        seen->readings++;
+        seen->clock_ns += (int)kept->event == plan_find_clock(&fake.plan) ? records_parse_read(&layout, record).value : 0;
+    }
+}
+
+static void everybody_in_it_is_told_of(void **state)
+{
+    (void)state;
+    int to, from;
+    struct family family;
+    struct seen thread = {0}, child = {0};
+    uint64_t lost = 0, before_ns = 0;
+    unsigned readings = 0;
+    fake_open(&fake);
+    pid_t root = start(&to, &from);
+    struct nets *nets = fake.session.nets;
+    struct attached *own;
+    assert_false(nets_live(nets));
+    /* Without them the kernel may exchange the events of root and child, and one of them has no READ. */
+    assert_int_equal(attach_task(&fake.session, root, ATTACH_RUNNING, &own), 0);
+    assert_int_equal(nets_open(nets, root, root, false), 0);
+    assert_int_equal(nets_open(nets, root, root, false), 0); /* once is enough */
+    assert_true(nets_live(nets));
+    assert_int_equal(write(to, "a", 1), 1);
+    assert_int_equal(read(from, &family, sizeof(family)), sizeof(family));
+    assert_true(nets_know(nets, family.child));
+    assert_false(nets_know(nets, family.thread));
+    assert_false(nets_know(nets, root));
+    assert_int_equal(write(to, "b", 1), 1);
+    assert_int_equal(waitpid(root, NULL, 0), root);
+    assert_false(nets_know(nets, family.child));
+    assert_false(nets_live(nets));
+    for (struct net_record *kept = nets_take(nets, UINT64_MAX, &lost), *next; kept; kept = next) {
+        const struct perf_event_header *record = (const struct perf_event_header *)(const void *)kept->bytes;
+        next = kept->next;
+        assert_true(kept->time_ns >= before_ns);
+        before_ns = kept->time_ns;
+        readings = kept->readings;
+        assert_int_equal(kept->root, kept->tid == root);
+        if (kept->tid == family.thread || kept->tid == family.child)
+            look_at(kept, kept->tid == family.child ? &child : &thread);
+        else if (record->type == PERF_RECORD_FORK)
+            (records_parse_task(record).tid == family.child ? &child : &thread)->forks++;
+        free(kept);
+    }
+    assert_int_equal(lost, 0);
+    assert_int_equal(child.forks, 1);
+    assert_int_equal(thread.forks, 1);
+    assert_int_equal(child.exits, 1);
+    assert_int_equal(thread.exits, 1);
+    assert_int_equal(child.readings, readings);
+    assert_int_equal(thread.readings, readings);
+    assert_true(child.clock_ns >= WORK_NS);
+    assert_true(thread.clock_ns >= WORK_NS);
+    attach_free(own);
+    attach_unmap(&fake.session);
+    assert_true(fake.session.ring_bytes == 0);
+    close(to);
+    close(from);
+    fake_close(&fake);
+}
+
+static void the_young_stay(void **state)
+{
+    (void)state;
+    int to, from;
+    struct family family;
+    uint64_t lost = 0;
+    fake_open(&fake);
+    pid_t root = start(&to, &from);
+    assert_int_equal(nets_open(fake.session.nets, root, root, false), 0);
+    assert_int_equal(write(to, "ab", 2), 2);
+    assert_int_equal(read(from, &family, sizeof(family)), sizeof(family));
+    assert_int_equal(waitpid(root, NULL, 0), root);
+    assert_null(nets_take(fake.session.nets, fake.session.start_ns, &lost));
+    struct net_record *kept = nets_take(fake.session.nets, UINT64_MAX, &lost);
+    assert_non_null(kept);
+    for (struct net_record *next; kept; kept = next) {
+        next = kept->next;
+        free(kept);
+    }
+    close(to);
+    close(from);
+    fake_close(&fake);
+}
+
+static void nobody_there(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    pid_t gone = fork();
+    if (gone == 0)
+        _exit(0);
+    assert_int_equal(waitpid(gone, NULL, 0), gone);
+    assert_int_equal(nets_open(fake.session.nets, gone, gone, true), -ESRCH);
+    assert_false(nets_live(fake.session.nets));
+    assert_false(nets_know(fake.session.nets, -1));
+    assert_false(nets_know(fake.session.nets, INT32_MAX));
+    assert_true(fake.session.ring_bytes == 0);
+    fake_close(&fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everybody_in_it_is_told_of),
+        cmocka_unit_test(the_young_stay),
+        cmocka_unit_test(nobody_there),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
