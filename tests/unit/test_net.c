@@ -34,6 +34,7 @@ static void be_root(int from, int to)
     pthread_join(thread, NULL);
     family.child = fork();
     if (family.child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         fake_work();
         MUST(read(from, &byte, 1) == 1);
         _exit(0);
@@ -50,6 +51,7 @@ static pid_t start(int *ret_to, int *ret_from)
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         be_root(to[0], from[1]);
         _exit(0);
     }
@@ -80,6 +82,15 @@ static void look_at(const struct net_record *kept, struct seen *seen)
     }
 }
 
+/* The memory of an unprivileged user's rings is one for all that he runs. */
+static void open_net(pid_t root)
+{
+    int status = nets_open(fake.session.nets, root, root, false);
+    if (status == -EPERM && geteuid() != 0)
+        skip();
+    assert_int_equal(status, 0);
+}
+
 static void everybody_in_it_is_told_of(void **state)
 {
     (void)state;
@@ -95,7 +106,7 @@ static void everybody_in_it_is_told_of(void **state)
     assert_false(nets_live(nets));
     /* Without them the kernel may exchange the events of root and child, and one of them has no READ. */
     assert_int_equal(attach_task(&fake.session, root, ATTACH_RUNNING, &own), 0);
-    assert_int_equal(nets_open(nets, root, root, false), 0);
+    open_net(root);
     assert_int_equal(nets_open(nets, root, root, false), 0); /* once is enough */
     assert_true(nets_live(nets));
     assert_int_equal(write(to, "a", 1), 1);
@@ -145,7 +156,7 @@ static void the_young_stay(void **state)
     uint64_t lost = 0;
     fake_open(&fake);
     pid_t root = start(&to, &from);
-    assert_int_equal(nets_open(fake.session.nets, root, root, false), 0);
+    open_net(root);
     assert_int_equal(write(to, "ab", 2), 2);
     assert_int_equal(read(from, &family, sizeof(family)), sizeof(family));
     assert_int_equal(waitpid(root, NULL, 0), root);
