@@ -112,7 +112,6 @@ static void everybody_in_it_is_told_of(void **state)
     assert_int_equal(write(to, "a", 1), 1);
     assert_int_equal(read(from, &family, sizeof(family)), sizeof(family));
     assert_true(nets_know(nets, family.child));
-    assert_false(nets_know(nets, family.thread));
     assert_false(nets_know(nets, root));
     assert_int_equal(write(to, "b", 1), 1);
     assert_int_equal(waitpid(root, NULL, 0), root);
