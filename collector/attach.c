@@ -158,16 +158,18 @@ static int open_event(const struct plan_event *event, pid_t tid, enum attach_how
 }
 
 /* Smaller rings for all while the budget shrinks, so that late tasks have a ring too. */
+size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), share = (budget > used ? budget - used : 0) / RING_SHARE;
+    while (budget != UINT64_MAX && wanted > 1 && (wanted + 1) * page > share)
+        wanted /= 2;
+    return wanted;
+}
+
 static size_t choose_pages(const struct session *session, enum attach_how how)
 {
     size_t pages = how == ATTACH_THREAD ? session->plan->thread_ring_pages : session->plan->ring_pages;
-    if (session->ring_budget == UINT64_MAX)
-        return pages;
-    uint64_t used = __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED), page = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t share = (session->ring_budget > used ? session->ring_budget - used : 0) / RING_SHARE;
-    while (pages > 1 && (pages + 1) * page > share)
-        pages /= 2;
-    return pages;
+    return attach_ring_pages(session->ring_budget, __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED), pages);
 }
 
 static void map_ring(struct attached *attached, size_t pages)

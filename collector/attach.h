@@ -79,5 +79,7 @@ void attach_retire(struct session *session, struct attached *attached);
 void attach_free(struct attached *attached);
 /* Unmaps what attach_free() left. */
 void attach_unmap(struct session *session);
+/* Data pages of the next ring, WANTED or fewer: BUDGET (session_ring_budget()) and what is USED of it in bytes. */
+size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted);
 
 #endif

@@ -205,24 +205,29 @@ static const char *const preload_places[] = {
     "libpinject.so",
 };
 
-int launch_find_preload(char *ret)
+int launch_look_for_preload(char *ret, char *reason, size_t size)
 {
-    char self[PATH_MAX], tried[2 * PATH_MAX], found[PATH_MAX];
-    ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (size <= 0) {
-        report_error("cannot read /proc/self/exe: %s; is /proc mounted?", strerror(errno));
+    char self[PATH_MAX], tried[2 * PATH_MAX], found[PATH_MAX], unreadable[PATH_MAX] = "";
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length <= 0) {
+        snprintf(reason, size, "cannot read /proc/self/exe: %s; is /proc mounted?", strerror(errno));
         return -ENOENT;
     }
-    self[size] = '\0';
+    self[length] = '\0';
     char *slash = strrchr(self, '/');
     if (slash)
         *slash = '\0';
     for (size_t i = 0; i < sizeof preload_places / sizeof preload_places[0]; i++) {
         snprintf(tried, sizeof tried, "%s/%s", self, preload_places[i]);
-        if (!realpath(tried, found) || access(found, R_OK))
+        if (!realpath(tried, found))
             continue;
+        if (access(found, R_OK)) {
+            strcpy(unreadable, found);
+            continue;
+        }
         if (strpbrk(found, ": \t\n")) {
-            report_error("'%s' cannot stand in LD_PRELOAD, because of the blank or colon in its path; install pinject elsewhere", found);
+            snprintf(reason, size, "'%s' cannot stand in LD_PRELOAD, because of the blank or colon in its path; "
+                     "install pinject elsewhere", found);
             return -EINVAL;
         }
         if (strlen(found) >= PINJECT_PATH)
@@ -230,6 +235,21 @@ int launch_find_preload(char *ret)
         strcpy(ret, found);
         return 0;
     }
-    report_error("libpinject.so is not beside this program (looked in %s/../lib and near it); install pinject again", self);
+    if (unreadable[0] && strlen(unreadable) < PINJECT_PATH) {
+        snprintf(reason, size, "'%s' cannot be read; type: chmod a+r '%s'", unreadable, unreadable);
+        strcpy(ret, unreadable);
+        return -EACCES;
+    }
+    snprintf(reason, size, "libpinject.so is not beside this program (looked in %s/../lib and near it); install pinject again",
+             self);
     return -ENOENT;
+}
+
+int launch_find_preload(char *ret)
+{
+    char reason[2 * PATH_MAX + 256] = "the path of libpinject.so is too long; install pinject below a shorter one";
+    int error = launch_look_for_preload(ret, reason, sizeof reason);
+    if (error)
+        report_error("%s", reason);
+    return error;
 }

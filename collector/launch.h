@@ -43,5 +43,7 @@ void launch_release(struct launch *launch);
  * report_error(): not there, or its path has a blank or a colon, which LD_PRELOAD cannot hold.
  */
 int launch_find_preload(char *ret);
+/* The same, with the words for the error in REASON[SIZE], which is left alone when the path is too long. */
+int launch_look_for_preload(char *ret, char *reason, size_t size);
 
 #endif

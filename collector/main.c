@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "collector/collect.h"
+#include "collector/doctor.h"
 #include "collector/info.h"
 #include "collector/launch.h"
 #include "collector/net.h"
@@ -27,8 +28,8 @@
 #include "common/buffer.h"
 #include "common/report.h"
 
-/* Own failure: as env(1), timeout(1) and others do. */
-enum { STATUS_OWN = 125, STATUS_NOT_RUN = 126, STATUS_NOT_FOUND = 127 };
+/* Own failure: as env(1), timeout(1) and others do. --doctor has found something: 1. */
+enum { STATUS_LIMITED = 1, STATUS_OWN = 125, STATUS_NOT_RUN = 126, STATUS_NOT_FOUND = 127 };
 
 struct run {
     struct settings_line line;
@@ -132,7 +133,7 @@ static int run_command(struct run *run)
 {
     int error = attach_task(&run->session, run->launch.pid, ATTACH_ON_EXEC, &run->args.root_events);
     if (error) {
-        report_warning("the command itself cannot be profiled: %s; pinject-run --info says what is missing", strerror(-error));
+        report_warning("the command itself cannot be profiled: %s; pinject-run --doctor says what is missing", strerror(-error));
         run->args.root_events = NULL;
     }
     if (run->launch.closed && run->args.root_events) {
@@ -254,6 +255,21 @@ static int flush_output(void)
     return STATUS_OWN;
 }
 
+static int examine(struct run *run)
+{
+    char reason[2 * PATH_MAX + 256] = "the path of libpinject.so is too long; install pinject below a shorter one";
+    int status = launch_look_for_preload(run->preload, reason, sizeof reason);
+    const struct doctor_args args = {.settings = &run->line.settings,
+                                     .preload = status ? "" : run->preload,
+                                     .preload_error = reason,
+                                     .unreadable = status == -EACCES ? run->preload : NULL};
+    /* In one piece: who reads the first line alone is no error. */
+    setvbuf(stdout, NULL, _IOFBF, 1 << 16);
+    bool full = doctor_run(&args, stdout);
+    int error = flush_output();
+    return error ? error : full ? 0 : STATUS_LIMITED;
+}
+
 /*
  * What doors allocate the event loop frees: with an arena for each thread that costs locks and page faults, and giving memory back and
  * taking it again costs system calls, each a thousand times a second.
@@ -282,6 +298,8 @@ int main(int argc, char **argv)
     case SETTINGS_INFO:
         info_print(stdout);
         return flush_output();
+    case SETTINGS_DOCTOR:
+        return examine(&run);
     case SETTINGS_VERSION:
         printf("pinject-run %s\n", PINJECT_VERSION_STRING);
         return flush_output();

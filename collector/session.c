@@ -55,7 +55,7 @@ static bool has_cap_ipc_lock(void)
 }
 
 /* What the kernel reckons in perf_mmap(). Other profilers of this user share it: a refusal can still come before. */
-static uint64_t ring_budget(uint64_t memlock)
+uint64_t session_ring_budget(uint64_t memlock)
 {
     int64_t kb = plan_read_sysctl("perf_event_mlock_kb", 516);
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -69,7 +69,7 @@ static void raise_limits(struct session *session)
     uint64_t memlock;
     raise_limit(RLIMIT_NOFILE, &session->old_nofile, &session->fd_limit);
     raise_limit(RLIMIT_MEMLOCK, &session->old_memlock, &memlock);
-    session->ring_budget = ring_budget(memlock);
+    session->ring_budget = session_ring_budget(memlock);
     int high = session->fd_limit < TABLE_OF_FDS ? (int)session->fd_limit - 1 : TABLE_OF_FDS - 1;
     int fd = fcntl(session->segment_fd, F_DUPFD_CLOEXEC, high);
     if (fd >= 0)

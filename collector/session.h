@@ -64,6 +64,8 @@ int session_open_doors(struct session *session);
 void session_close_doors(struct session *session);
 /* Queues the arrivals of what objects told without waking anybody (door_take_news()). */
 void session_take_news(struct session *session);
+/* Bytes of rings that this user may lock with RLIMIT_MEMLOCK at MEMLOCK; UINT64_MAX: no limit. */
+uint64_t session_ring_budget(uint64_t memlock);
 /* Removes the segment file and frees everything. */
 void session_release(struct session *session);
 

@@ -157,6 +157,8 @@ static const struct option_row rows[] = {
      "wait until the results of a bare LD_PRELOAD in BASE (default: out) are complete"},
     {0, "info", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_INFO, GROUP_LINE,
      "what this machine offers and refuses"},
+    {0, "doctor", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_DOCTOR, GROUP_LINE,
+     "try whether everything (and COMMAND, if given) can be profiled, and say which command changes what cannot"},
     {'q', "quiet", NULL, 0, options_take_flag, FIELD(quiet), 0, GROUP_BOTH, "say nothing but errors"},
     {'v', "verbose", NULL, 0, take_verbose, 0, 0, GROUP_BOTH, "say more"},
     {0, "version", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_VERSION, GROUP_LINE, "print the version"},
@@ -189,7 +191,7 @@ int settings_parse(struct settings_line *line, int argc, char **argv)
         report_error("no command to profile; type: pinject-run [OPTIONS] [--] COMMAND [ARGS], or pinject-run --help");
         return -EINVAL;
     }
-    if (line->action != SETTINGS_RUN && count) {
+    if (line->action != SETTINGS_RUN && line->action != SETTINGS_DOCTOR && count) {
         report_error("'%s' is one word too many: with this option no command is run", argv[first]);
         return -EINVAL;
     }

@@ -12,6 +12,7 @@ enum settings_action {
     SETTINGS_COLLECT,  /* bare: collect for the process that started us */
     SETTINGS_WAIT,
     SETTINGS_INFO,
+    SETTINGS_DOCTOR,   /* settings.command: NULL, or what is to be looked at */
     SETTINGS_VERSION,
     SETTINGS_HELP,
 };

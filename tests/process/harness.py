@@ -147,6 +147,31 @@ def panalyze_json(*args, **kw):
     return json.loads(panalyze(*args, "--json", **kw).ok().out)
 
 
+class Finding:
+    """A line of pinject-run --doctor: level, text (unwrapped), remedies (commands)."""
+
+    def __init__(self, level, text):
+        self.level, self.text, self.remedies = level, text, []
+
+    def __str__(self):
+        return "\n> ".join([f"{self.level}: {self.text}", *self.remedies])
+
+
+def findings(text):
+    """What pinject-run --doctor printed: its verdict, and the findings by label."""
+    verdict, _, table = text.partition("\n\n")
+    found, last = {}, None
+    for line in table.splitlines():
+        match = re.match(r"  (ok|note|limited|refused) +", line)
+        if match:
+            last = found[line[11:28].strip()] = Finding(match[1], line[28:].strip())
+        elif line.startswith(" " * 26 + "> "):
+            last.remedies.append(line[28:])
+        elif line.startswith(" " * 28):
+            last.text += " " + line.strip()
+    return verdict.replace("\n", " "), found
+
+
 def target(name):
     """Path of one of tests/targets."""
     return str(TARGETS / name)

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether the command that was named can be profiled. It is looked at and not run. */
+#include <elf.h>
+#include <errno.h>
+#include <pinject/wire.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "collector/doctor_probe.h"
+#include "common/report.h"
+
+enum { LISTED = 64 << 10 };
+
+static bool is_seen(const struct doctor_image *image)
+{
+    return image->kind != DOCTOR_IMAGE_MISSING && image->kind != DOCTOR_IMAGE_LOOP;
+}
+
+static void explain_missing(const struct doctor_image *image, struct doctor_finding *finding, bool direct)
+{
+    struct statvfs place;
+    finding->level = DOCTOR_REFUSED;
+    bool noexec = statvfs(image->path, &place) == 0 && place.f_flag & ST_NOEXEC;
+    if (image->kind == DOCTOR_IMAGE_LOOP)
+        DOCTOR_TEXT(finding->value, "its interpreters are scripts themselves, without an end");
+    else if (image->error == ENOENT && direct && !strchr(image->path, '/')) {
+        DOCTOR_TEXT(finding->value, "command not found: '%s'", image->path);
+        doctor_remedy(finding, "export PATH=\"$PATH:FOLDER\"    # the one that it lies in");
+    } else if (image->error == EACCES && noexec) {
+        DOCTOR_TEXT(finding->value, "'%s' lies on a file system that is mounted noexec", image->path);
+        doctor_remedy(finding, "mount -o remount,exec \"$(findmnt -no TARGET -T %s)\"    # as root",
+                      doctor_word(image->path));
+    } else {
+        DOCTOR_TEXT(finding->value, "'%s' cannot be executed: %s", image->path, strerror(image->error));
+        if (image->error == EACCES)
+            doctor_remedy(finding, "chmod a+rx %s", doctor_word(image->path));
+    }
+    if (!direct)
+        DOCTOR_TEXT(finding->meaning, "the interpreter of a script: %s", image->chain);
+}
+
+void doctor_command_file(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    const struct doctor_image *image = &facts->image;
+    bool follows = facts->args->settings->follow & PINJECT_SESSION_EXEC;
+    bool direct = !strstr(image->chain, " > ");
+    if (!is_seen(image)) {
+        explain_missing(image, finding, direct);
+        return;
+    }
+    DOCTOR_TEXT(finding->value, "%s", image->chain);
+    if (!image->env || follows)
+        return;
+    finding->level = DOCTOR_LIMITED;
+    DOCTOR_TEXT(finding->value, "only /usr/bin/env is profiled, not what it becomes: %s", image->chain);
+    doctor_remedy(finding, "pinject-run --follow-exec ...    # or --follow-all");
+}
+
+static const char *name_machine(const struct doctor_image *image, char *ret, size_t size)
+{
+    const char *known = image->machine == EM_386       ? "32-bit x86"
+                        : image->machine == EM_X86_64  ? image->elf_class == ELFCLASS32 ? "x32" : "x86-64"
+                        : image->machine == EM_ARM     ? "32-bit ARM"
+                        : image->machine == EM_AARCH64 ? "64-bit ARM"
+                                                       : NULL;
+    if (known)
+        snprintf(ret, size, "%s", known);
+    else
+        snprintf(ret, size, "ELF machine %u, %s-bit", image->machine, image->elf_class == ELFCLASS64 ? "64" : "32");
+    return ret;
+}
+
+/* Programs that take no preloaded object have this in common. */
+static void say_not_injected(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    finding->level = DOCTOR_LIMITED;
+    if (facts->shared->net < 0)
+        DOCTOR_TEXT(finding->meaning,
+                    "it takes no LD_PRELOAD, and inherited events are refused: %s; only its first thread "
+                    "is profiled",
+                    strerror(-facts->shared->net));
+    else
+        DOCTOR_TEXT(finding->meaning,
+                    "it takes no LD_PRELOAD: it is followed from outside, with its threads and children, but "
+                    "for what these use while they end; pinject_active() is false in it");
+}
+
+static void explain_image(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    const struct doctor_image *image = &facts->image;
+    char text[64];
+    say_not_injected(facts, finding);
+    switch (image->kind) {
+    case DOCTOR_IMAGE_OTHER:
+        DOCTOR_TEXT(finding->value, "a program of another kind: %s", name_machine(image, text, sizeof(text)));
+        doctor_remedy(finding, "cc -m%d ...    # build it for this machine", (int)sizeof(void *) * 8);
+        break;
+    case DOCTOR_IMAGE_BROKEN:
+        finding->level = DOCTOR_REFUSED;
+        DOCTOR_TEXT(finding->value, "an ELF file that is damaged or no program");
+        finding->meaning[0] = '\0';
+        break;
+    case DOCTOR_IMAGE_STATIC:
+    case DOCTOR_IMAGE_STATIC_PIE:
+        DOCTOR_TEXT(finding->value, "statically linked%s%s",
+                    image->kind == DOCTOR_IMAGE_STATIC_PIE ? " (static-pie)" : "", image->go ? ", written in Go" : "");
+        doctor_remedy(finding, "%s",
+                      image->go ? "go build -ldflags=-linkmode=external ...    # as a dynamic program"
+                                : "cc ...    # link it again, without -static or -static-pie");
+        break;
+    case DOCTOR_IMAGE_FOREIGN:
+        DOCTOR_TEXT(finding->value, "linked with another libc than glibc: %s", image->loader);
+        doctor_remedy(finding, "cc ...    # build it with glibc; the object needs that");
+        break;
+    default:
+        finding->level = DOCTOR_REFUSED;
+        DOCTOR_TEXT(finding->value, "its loader does not exist here: %s", image->loader);
+        finding->meaning[0] = '\0';
+        break;
+    }
+}
+
+void doctor_command_image(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    const struct doctor_image *image = &facts->image;
+    if (!is_seen(image)) {
+        finding->level = DOCTOR_NOTE;
+        DOCTOR_TEXT(finding->value, "not looked at, since it cannot be executed");
+    } else if (image->kind == DOCTOR_IMAGE_UNREADABLE) {
+        finding->level = DOCTOR_NOTE;
+        DOCTOR_TEXT(finding->value, "not looked at, since it cannot be read");
+    } else if (image->kind == DOCTOR_IMAGE_DYNAMIC)
+        DOCTOR_TEXT(finding->value, "dynamically linked, of this machine, with glibc");
+    else
+        explain_image(facts, finding);
+}
+
+/* Whether the kernel gives the program other rights than its caller has. */
+static bool gains_rights(const struct doctor_facts *facts, const char **ret_why)
+{
+    const struct doctor_image *image = &facts->image;
+    struct statvfs place;
+    *ret_why = NULL;
+    if (facts->uid == 0 || facts->status.no_new_privileges ||
+        (statvfs(image->path, &place) == 0 && place.f_flag & ST_NOSUID))
+        return false;
+    if (image->mode & S_ISUID && image->uid != facts->uid)
+        *ret_why = "setuid";
+    else if (image->mode & S_ISGID && image->mode & S_IXGRP)
+        *ret_why = "setgid";
+    else if (image->capabilities)
+        *ret_why = "a file with capabilities";
+    return *ret_why;
+}
+
+void doctor_command_rights(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    const struct doctor_image *image = &facts->image;
+    const char *why;
+    if (!is_seen(image)) {
+        finding->level = DOCTOR_NOTE;
+        DOCTOR_TEXT(finding->value, "not looked at, since it cannot be executed");
+    } else if (gains_rights(facts, &why)) {
+        finding->level = DOCTOR_LIMITED;
+        DOCTOR_TEXT(finding->value, "'%s' is %s", image->path, why);
+        DOCTOR_TEXT(finding->meaning,
+                    "the kernel ends its events, and ld.so ignores LD_PRELOAD: its time is named, and not sampled");
+        doctor_remedy(finding, "sudo pinject-run ...    # as root it is profiled");
+    } else if (image->kind == DOCTOR_IMAGE_UNREADABLE && facts->uid != 0) {
+        finding->level = DOCTOR_LIMITED;
+        DOCTOR_TEXT(finding->value, "'%s' cannot be read, only executed", image->path);
+        DOCTOR_TEXT(finding->meaning, "the kernel ends its events: its time is named, and not sampled");
+        doctor_remedy(finding, "chmod a+r %s", doctor_word(image->path));
+    } else
+        DOCTOR_TEXT(finding->value, "it runs with the rights of its caller");
+}
+
+/* glibc's, by its name: another one would take "--list" for something else. */
+static bool is_glibc_loader(const char *path)
+{
+    const char *name = strrchr(path, '/');
+    name = name ? name + 1 : path;
+    return strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld-2.", 5) == 0 || strncmp(name, "ld64.so", 7) == 0;
+}
+
+static void judge_list(const struct doctor_facts *facts, struct doctor_finding *finding, const char *list,
+                       const struct doctor_guarded *guarded)
+{
+    const char *preload = facts->args->preload;
+    if (strstr(list, preload)) {
+        DOCTOR_TEXT(finding->value, "it loads the object (asked without running the program)");
+    } else {
+        finding->level = DOCTOR_LIMITED;
+        DOCTOR_TEXT(finding->value, "it does not load the object%s%s", guarded->said[0] ? ": " : "", guarded->said);
+        say_not_injected(facts, finding);
+        doctor_remedy(finding, "LD_PRELOAD=%s %s --list %s    # shows it", preload, facts->image.loader,
+                      doctor_word(facts->image.path));
+    }
+}
+
+/* The loader lists what it would load, and runs nothing of it. */
+void doctor_command_loader(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    const struct doctor_image *image = &facts->image;
+    const char *why, *const argv[] = {image->loader, "--list", image->path, NULL};
+    struct doctor_guarded guarded;
+    bool asked = image->kind == DOCTOR_IMAGE_DYNAMIC && !gains_rights(facts, &why) && facts->args->preload[0] &&
+                 is_glibc_loader(image->loader);
+    char *list = asked ? malloc(LISTED) : NULL;
+    if (list) {
+        doctor_guard_program(argv, facts->args->preload, &guarded, list, LISTED);
+        judge_list(facts, finding, list, &guarded);
+    } else {
+        finding->level = DOCTOR_NOTE;
+        DOCTOR_TEXT(finding->value, "not asked%s", asked ? ": out of memory" : "");
+    }
+    free(list);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/doctor_probe.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collector/doctor_inject.h"
+#include "common/buffer.h"
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+struct doctor_status doctor_parse_status(const char *text)
+{
+    struct doctor_status status = {.seccomp = -1};
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        if (strncmp(line, "CapEff:", 7) == 0)
+            status.capabilities = strtoull(line + 7, NULL, 16);
+        else if (strncmp(line, "CapBnd:", 7) == 0)
+            status.bounding = strtoull(line + 7, NULL, 16);
+        else if (strncmp(line, "Seccomp:", 8) == 0)
+            status.seccomp = (int)strtol(line + 8, NULL, 10);
+        else if (strncmp(line, "NoNewPrivs:", 11) == 0)
+            status.no_new_privileges = strtol(line + 11, NULL, 10) == 1;
+    }
+    return status;
+}
+
+bool doctor_is_namespace(const char *map)
+{
+    unsigned inside, outside, count;
+    return sscanf(map, "%u %u %u", &inside, &outside, &count) == 3 && (inside || outside || count != UINT32_MAX);
+}
+
+bool doctor_has_capability(const struct doctor_facts *facts, unsigned number)
+{
+    return !facts->user_namespace && facts->status.capabilities >> number & 1;
+}
+
+static const char *find_container(void)
+{
+    const char *named = getenv("container");
+    if (access("/.dockerenv", F_OK) == 0)
+        return "docker";
+    if (access("/run/.containerenv", F_OK) == 0 || (named && strcmp(named, "podman") == 0))
+        return "podman";
+    return "";
+}
+
+/* ---- Tried in children ---- */
+
+static int try_clock(bool user_only)
+{
+    struct perf_event_attr attr = plan_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+    attr.exclude_kernel = attr.exclude_hv = user_only;
+    int fd = plan_try(&attr);
+    if (fd == -EINVAL) {
+        /* Before Linux 6.0. */
+        attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+        fd = plan_try(&attr);
+    }
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 ? fd : 0;
+}
+
+static void try_perf(void *state)
+{
+    struct doctor_shared *found = state;
+    /* The kernel looks at the flags before it looks at rights: another answer was given in front of it. */
+    found->reach = syscall(SYS_perf_event_open, NULL, 0, -1, -1, -1L) < 0 ? -errno : 0;
+    found->user = try_clock(true);
+    found->kernel = try_clock(false);
+    struct perf_event_attr attr = plan_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
+    attr.read_format = 0;
+    attr.exclude_kernel = attr.exclude_hv = found->kernel < 0;
+    attr.sample_period = 1000000;
+    int fd = plan_try(&attr);
+    found->cycles = fd < 0 ? fd : 0;
+}
+
+static int try_ring(const struct plan *plan)
+{
+    size_t size = (plan->ring_pages + 1) * (size_t)sysconf(_SC_PAGESIZE);
+    int fd = plan_try(&plan->events[0].attr);
+    if (fd < 0)
+        return fd;
+    return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED ? -errno : 0;
+}
+
+static void try_plan(void *state)
+{
+    const struct doctor_facts *facts = state;
+    struct doctor_shared *found = facts->shared;
+    /* In a copy that a failed attempt may leave half-made. */
+    found->plan_status = plan_init(&found->plan, facts->args->settings);
+    if (found->plan_status == 0 && found->plan.count > 0)
+        found->ring = try_ring(&found->plan);
+}
+
+static volatile sig_atomic_t ticks;
+
+static void count_tick(int number)
+{
+    (void)number;
+    ticks++;
+}
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec used = {0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+static void try_timer(void *state)
+{
+    struct doctor_shared *found = state;
+    char from = 1, to = 0;
+    struct iovec here = {&to, 1}, there = {&from, 1};
+    found->memory_read = process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1 ? 0 : -errno;
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMAX};
+    event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
+    const struct itimerspec often = {.it_interval.tv_nsec = 1000000, .it_value.tv_nsec = 1000000};
+    timer_t timer;
+    signal(SIGRTMAX, count_tick);
+    if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) < 0 || timer_settime(timer, 0, &often, NULL) < 0) {
+        found->timer = -errno;
+        return;
+    }
+    /* Enough for the slowest tick of the kernel (HZ 100), many times. */
+    for (uint64_t end = cpu_ns() + 200000000; !ticks && cpu_ns() < end;)
+        continue;
+    found->timer_fired = ticks > 0;
+}
+
+/* A filter that kills would do so again. */
+static void try_all(struct doctor_facts *facts)
+{
+    doctor_guard(try_perf, facts->shared, DOCTOR_PATIENCE_MS, &facts->perf);
+    doctor_guard(try_timer, facts->shared, DOCTOR_PATIENCE_MS, &facts->timer);
+    if (!facts->perf.tried)
+        return;
+    doctor_guard(try_plan, facts, DOCTOR_PATIENCE_MS, &facts->plan);
+    if (facts->args->preload[0])
+        doctor_guard(doctor_inject_try, facts, DOCTOR_PATIENCE_MS, &facts->injection);
+}
+
+static void read_status(struct doctor_facts *facts)
+{
+    struct buffer text = BUFFER_INIT;
+    bool read = buffer_read_file(&text, "/proc/self/status", 1 << 20) == 0 && text.data;
+    facts->status = doctor_parse_status(read ? (const char *)text.data : "");
+    buffer_release(&text);
+    if (buffer_read_file(&text, "/proc/self/uid_map", 1 << 20) == 0 && text.data)
+        facts->user_namespace = doctor_is_namespace((const char *)text.data);
+    buffer_release(&text);
+}
+
+int doctor_facts_init(struct doctor_facts *facts, const struct doctor_args *args)
+{
+    *facts = (struct doctor_facts){.args = args, .uid = geteuid(), .container = find_container()};
+    facts->paranoid = plan_read_sysctl("perf_event_paranoid", INT64_MIN);
+    read_status(facts);
+    ssize_t size = readlink("/proc/self/exe", facts->self, sizeof(facts->self) - 1);
+    facts->self[size > 0 ? size : 0] = '\0';
+    void *shared = mmap(NULL, sizeof(*facts->shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        return -errno;
+    facts->shared = shared;
+    facts->shared->user = facts->shared->kernel = facts->shared->cycles = -ENOSYS;
+    facts->shared->plan_status = facts->shared->injection = -ENOSYS;
+    if (args->settings->command)
+        doctor_image_find(args->settings->command[0], &facts->image);
+    try_all(facts);
+    return 0;
+}
+
+void doctor_facts_release(struct doctor_facts *facts)
+{
+    if (facts->shared)
+        munmap(facts->shared, sizeof(*facts->shared));
+    facts->shared = NULL;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/doctor_inject.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collector/doctor_probe.h"
+#include "collector/launch.h"
+#include "collector/net.h"
+#include "collector/session.h"
+
+/* ---- Trying ---- */
+
+static void take_arrivals(struct session *session, pid_t pid, struct doctor_shared *found)
+{
+    for (struct arrival *arrival = arrivals_take(&session->arrivals), *next; arrival; arrival = next) {
+        next = arrival->next;
+        if (arrival->kind == PINJECT_PROCESS && arrival->pid == pid) {
+            found->arrived = true;
+            found->attached = arrival->result;
+            found->maps = arrival->maps != NULL;
+        }
+        if (arrival->events) {
+            attach_retire(session, arrival->events);
+            attach_free(arrival->events);
+        }
+        arrival_free(arrival);
+    }
+}
+
+/* Nothing is armed beforehand: the object asks from its constructor, a door answers, as for a child of posix_spawn. */
+static int start_shell(struct session *session, struct doctor_shared *found)
+{
+    static char shell[] = "/bin/sh", option[] = "-c", nothing[] = ":";
+    char *const command[] = {shell, option, nothing, NULL};
+    struct launch launch;
+    sigset_t none;
+    sigemptyset(&none);
+    int status = launch_start(&launch, session, command, &none);
+    if (status == 0)
+        status = session_open_doors(session);
+    if (status == 0)
+        status = -launch_go(&launch, command[0]);
+    if (status == 0)
+        while (waitpid(launch.pid, NULL, 0) < 0 && errno == EINTR)
+            continue;
+    session_close_doors(session);
+    take_arrivals(session, launch.pid, found);
+    launch_release(&launch);
+    return status;
+}
+
+void doctor_inject_try(void *state)
+{
+    static struct session session; /* large, and used once */
+    const struct doctor_facts *facts = state;
+    struct doctor_shared *found = facts->shared;
+    struct settings settings = *facts->args->settings;
+    settings.follow = PINJECT_SESSION_ALL;
+    found->injection = session_init(&session, &settings, &found->plan, facts->args->preload);
+    if (found->injection)
+        return;
+    found->injection = start_shell(&session, found);
+    if (found->plan_status == 0)
+        found->net = nets_open(session.nets, getpid(), getpid(), true);
+    session_release(&session);
+}
+
+/* ---- Findings ---- */
+
+void doctor_object(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    const struct doctor_args *args = facts->args;
+    if (args->preload[0]) {
+        DOCTOR_TEXT(finding->value, "%s", args->preload);
+        return;
+    }
+    finding->level = DOCTOR_REFUSED;
+    DOCTOR_TEXT(finding->value, "%s", args->preload_error);
+    if (args->unreadable)
+        doctor_remedy(finding, "chmod a+r %s", doctor_word(args->unreadable));
+    else if (access("/proc/self/exe", F_OK) < 0)
+        doctor_remedy(finding, "mount -t proc proc /proc    # as root");
+    else
+        doctor_remedy(finding, "cmake --install BUILD-FOLDER --prefix /usr/local");
+}
+
+/* The first part of PATH that others may not pass or read: its mode is missing BIT. False: they may. */
+static bool find_closed(const char *path, char *ret, size_t size, char *ret_bit)
+{
+    struct stat status;
+    for (const char *at = path;; at++) {
+        at += strcspn(at, "/");
+        bool end = !*at;
+        snprintf(ret, size, "%.*s", at == path ? 1 : (int)(at - path), path);
+        *ret_bit = end ? 'r' : 'x';
+        if (stat(ret, &status) == 0 && !(status.st_mode & (end ? S_IROTH : S_IXOTH)))
+            return true;
+        if (end)
+            return false;
+    }
+}
+
+void doctor_object_reach(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    char closed[PATH_MAX], bit;
+    const char *preload = facts->args->preload;
+    if (!preload[0]) {
+        finding->level = DOCTOR_NOTE;
+        DOCTOR_TEXT(finding->value, "not tried, since there is no object");
+    } else if (!find_closed(preload, closed, sizeof(closed), &bit)) {
+        DOCTOR_TEXT(finding->value, "every user can load it");
+    } else {
+        finding->level = DOCTOR_NOTE;
+        DOCTOR_TEXT(finding->value, "other users cannot %s '%s'", bit == 'r' ? "read" : "pass", closed);
+        DOCTOR_TEXT(finding->meaning,
+                    "a process that becomes another user loses the object at its next exec, and ld.so says so on "
+                    "its stderr");
+        doctor_remedy(finding, "chmod o+%c %s", bit, doctor_word(closed));
+    }
+}
+
+static bool explain_failed_try(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    const struct doctor_guarded *guarded = &facts->injection;
+    if (guarded->tried && facts->shared->injection == 0)
+        return false;
+    finding->level = DOCTOR_REFUSED;
+    if (!facts->args->preload[0] || !facts->perf.tried) {
+        DOCTOR_TEXT(finding->value, "not tried, since %s",
+                    facts->perf.tried ? "there is no object" : "perf_event_open kills");
+        finding->level = DOCTOR_NOTE;
+    } else if (guarded->error)
+        DOCTOR_TEXT(finding->value, "no process for it: %s", strerror(-guarded->error));
+    else if (guarded->late)
+        DOCTOR_TEXT(finding->value, "a shell with the object did not end in time");
+    else if (guarded->signal)
+        DOCTOR_TEXT(finding->value, "the collector of the trial was killed: %s", strsignal(guarded->signal));
+    else
+        DOCTOR_TEXT(finding->value, "no session: %s", strerror(-facts->shared->injection));
+    DOCTOR_TEXT(finding->meaning, "%s", guarded->said);
+    return true;
+}
+
+void doctor_injection(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    if (explain_failed_try(facts, finding))
+        return;
+    if (facts->shared->arrived) {
+        DOCTOR_TEXT(finding->value, "a shell was started with the object, which answered");
+        return;
+    }
+    const char *preload = doctor_word(facts->args->preload);
+    finding->level = DOCTOR_REFUSED;
+    DOCTOR_TEXT(finding->value, "LD_PRELOAD has no effect: the object did not arrive in /bin/sh");
+    DOCTOR_TEXT(finding->meaning, "neither threads nor children can be followed%s%s",
+                facts->injection.said[0] ? "; " : "", facts->injection.said);
+    doctor_remedy(finding, "LD_PRELOAD=%s /bin/sh -c :    # shows what the loader says", preload);
+    doctor_remedy(finding, "findmnt -o TARGET,OPTIONS -T %s    # noexec there forbids loading it", preload);
+    doctor_remedy(finding, "cmake --install BUILD-FOLDER --prefix /usr/local    # where nothing else helps");
+}
+
+void doctor_outside(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    const struct doctor_shared *found = facts->shared;
+    if (!found->arrived) {
+        finding->level = DOCTOR_NOTE;
+        DOCTOR_TEXT(finding->value, "not tried, since no process was injected");
+    } else if (found->user < 0 || found->plan_status < 0) {
+        finding->level = DOCTOR_NOTE;
+        DOCTOR_TEXT(finding->value, "not tried, since no event opens");
+    } else if (found->attached < 0) {
+        finding->level = DOCTOR_REFUSED;
+        DOCTOR_TEXT(finding->value, "events of another process of the same user: %s", strerror(-found->attached));
+        DOCTOR_TEXT(finding->meaning,
+                    "perf_event_open works on the own process only: a security module forbids the rest");
+    } else if (!found->maps) {
+        finding->level = DOCTOR_LIMITED;
+        DOCTOR_TEXT(finding->value, "/proc/PID/maps of another process cannot be read");
+        DOCTOR_TEXT(finding->meaning, "what was mapped before the object ran has addresses, but no names");
+        doctor_remedy(finding, "mount -o remount,hidepid=0 /proc    # as root");
+    } else
+        DOCTOR_TEXT(finding->value, "events and mappings of another process of this user can be opened");
+}
+
+void doctor_yama(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    (void)facts;
+    int64_t scope = -1;
+    FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+    if (file) {
+        if (fscanf(file, "%" SCNd64, &scope) != 1)
+            scope = -1;
+        fclose(file);
+    }
+    if (scope < 0)
+        DOCTOR_TEXT(finding->value, "there is no kernel.yama.ptrace_scope");
+    else
+        DOCTOR_TEXT(finding->value,
+                    "kernel.yama.ptrace_scope is %" PRId64 ", which does not matter: it restricts attaching, and "
+                    "only reading rights are needed",
+                    scope);
+}

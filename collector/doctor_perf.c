@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether events can be opened, what they see, and how often they may sample. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "collector/doctor_probe.h"
+#include "common/buffer.h"
+#include "common/report.h"
+
+enum { CAPABILITY_SYS_ADMIN = 21, CAPABILITY_SYSLOG = 34, CAPABILITY_PERFMON = 38 };
+
+static bool is_refused(int status)
+{
+    return status == -EACCES || status == -EPERM;
+}
+
+enum doctor_cause doctor_judge_perf(const struct doctor_shared *found, bool killed, int64_t paranoid, bool perfmon,
+                                    int seccomp)
+{
+    if (killed)
+        return DOCTOR_BY_SECCOMP_KILL;
+    if (found->user == 0)
+        return found->kernel == 0 ? DOCTOR_WORKS : DOCTOR_USER_ONLY;
+    if (found->user == -EMFILE || found->user == -ENFILE)
+        return DOCTOR_BY_DESCRIPTORS;
+    if (found->reach != -EINVAL) {
+        if (found->reach == -ENOSYS && paranoid == INT64_MIN)
+            return DOCTOR_NOT_IN_KERNEL;
+        return seccomp == 0 ? DOCTOR_BY_SANDBOX : DOCTOR_BY_SECCOMP;
+    }
+    if (!is_refused(found->user))
+        return DOCTOR_BY_OTHER;
+    return paranoid > 2 && !perfmon ? DOCTOR_BY_PARANOID : DOCTOR_BY_MODULE;
+}
+
+static bool has_perfmon(const struct doctor_facts *facts)
+{
+    return doctor_has_capability(facts, CAPABILITY_PERFMON) || doctor_has_capability(facts, CAPABILITY_SYS_ADMIN);
+}
+
+static enum doctor_cause judge(const struct doctor_facts *facts)
+{
+    return doctor_judge_perf(facts->shared, facts->perf.signal == SIGSYS, facts->paranoid, has_perfmon(facts),
+                             facts->status.seccomp);
+}
+
+/* How a filter is taken off that cannot be taken off from inside. */
+static void lift_filter(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    bool known = facts->container[0];
+    doctor_remedy(finding, "%s run --security-opt seccomp=unconfined --cap-add PERFMON ...%s",
+                  known ? facts->container : "docker", known ? "" : "    # in a container");
+    doctor_remedy(finding, "systemctl edit UNIT    # of a systemd service: SystemCallFilter=perf_event_open");
+}
+
+static const char *on_host(const struct doctor_facts *facts)
+{
+    return facts->container[0] || facts->user_namespace ? " on the host" : "";
+}
+
+static void allow_kernel(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    bool bounded = !(facts->status.bounding >> CAPABILITY_PERFMON & 1);
+    doctor_remedy(finding, "sysctl -w kernel.perf_event_paranoid=1    # as root%s", on_host(facts));
+    /* A program that has a capability which its process may not get cannot be executed at all. */
+    if (!bounded && !facts->user_namespace && !facts->status.no_new_privileges)
+        doctor_remedy(finding, "setcap cap_perfmon+ep %s    # as root: for this program alone",
+                      doctor_word(facts->self));
+    else if (facts->container[0])
+        doctor_remedy(finding, "%s run --cap-add PERFMON ...    # for root in the container", facts->container);
+}
+
+static void mention_paranoid(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    bool strict = facts->paranoid > 2 && !has_perfmon(facts);
+    if (facts->paranoid == INT64_MIN)
+        return;
+    DOCTOR_MORE(finding->meaning, "; kernel.perf_event_paranoid is %" PRId64 "%s", facts->paranoid,
+                strict ? ", which some kernels take for a refusal too" : ", which would allow it");
+    if (strict)
+        doctor_remedy(finding, "sysctl -w kernel.perf_event_paranoid=2    # as root");
+}
+
+static void explain_filter(const struct doctor_facts *facts, struct doctor_finding *finding, bool kills)
+{
+    if (kills)
+        DOCTOR_TEXT(finding->value, "a seccomp filter kills who calls it");
+    else
+        DOCTOR_TEXT(finding->value, "a seccomp filter refuses it: %s", strerror(-facts->shared->reach));
+    DOCTOR_TEXT(finding->meaning, "the call does not reach the kernel");
+    lift_filter(facts, finding);
+    mention_paranoid(facts, finding);
+}
+
+static void explain_module(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    struct buffer names = BUFFER_INIT;
+    char safe[128] = "";
+    if (buffer_read_file(&names, "/sys/kernel/security/lsm", 4096) == 0)
+        report_safe(safe, sizeof(safe), (const char *)names.data, strcspn((const char *)names.data, "\n"));
+    buffer_release(&names);
+    DOCTOR_TEXT(finding->value, "a security module refuses it%s: %s",
+                facts->status.seccomp == 2 ? ", or a seccomp filter that looks at arguments" : "",
+                strerror(-facts->shared->user));
+    DOCTOR_TEXT(finding->meaning, "neither kernel.perf_event_paranoid nor a missing right explains the refusal%s%s",
+                safe[0] ? "; active: " : "", safe);
+    doctor_remedy(finding, "setenforce 0    # SELinux, as root, to see whether it is that; then allow perf_event");
+    doctor_remedy(finding, "docker run --security-opt apparmor=unconfined ...    # in a container");
+    mention_paranoid(facts, finding);
+}
+
+static void explain_refusal(const struct doctor_facts *facts, struct doctor_finding *finding, enum doctor_cause cause)
+{
+    const char *reason = strerror(-facts->shared->user);
+    switch (cause) {
+    case DOCTOR_BY_SECCOMP:
+    case DOCTOR_BY_SECCOMP_KILL:
+        explain_filter(facts, finding, cause == DOCTOR_BY_SECCOMP_KILL);
+        break;
+    case DOCTOR_BY_SANDBOX:
+        DOCTOR_TEXT(finding->value, "a sandbox refuses it: %s", strerror(-facts->shared->reach));
+        DOCTOR_TEXT(finding->meaning,
+                    "something in front of the kernel answers, and it is no seccomp filter (gVisor, an emulator)");
+        doctor_remedy(finding, "docker run --runtime runc --cap-add PERFMON ...    # outside of the sandbox");
+        break;
+    case DOCTOR_NOT_IN_KERNEL:
+        DOCTOR_TEXT(finding->value, "this kernel has no perf events");
+        doctor_remedy(finding, "scripts/config -e PERF_EVENTS    # in the sources of the kernel: CONFIG_PERF_EVENTS=y");
+        break;
+    case DOCTOR_BY_PARANOID:
+        DOCTOR_TEXT(finding->value, "kernel.perf_event_paranoid is %" PRId64 ", which forbids it to users: %s",
+                    facts->paranoid, reason);
+        allow_kernel(facts, finding);
+        break;
+    case DOCTOR_BY_DESCRIPTORS:
+        DOCTOR_TEXT(finding->value, "no file descriptor is left: %s", reason);
+        doctor_remedy(finding, "ulimit -n 4096");
+        break;
+    case DOCTOR_BY_MODULE:
+        explain_module(facts, finding);
+        break;
+    default:
+        DOCTOR_TEXT(finding->value, "%s", reason);
+        break;
+    }
+}
+
+void doctor_perf_events(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    if (!facts->perf.tried && facts->perf.signal != SIGSYS) {
+        finding->level = DOCTOR_REFUSED;
+        DOCTOR_TEXT(finding->value, "cannot be tried: %s",
+                    facts->perf.error ? strerror(-facts->perf.error) : "the trial was killed");
+        return;
+    }
+    enum doctor_cause cause = judge(facts);
+    if (cause == DOCTOR_WORKS || cause == DOCTOR_USER_ONLY) {
+        DOCTOR_TEXT(finding->value, "perf_event_open works");
+        return;
+    }
+    /* Where the plan has found another way there is one. */
+    finding->level = facts->plan.tried && facts->shared->plan_status == 0 ? DOCTOR_LIMITED : DOCTOR_REFUSED;
+    explain_refusal(facts, finding, cause);
+}
+
+void doctor_kernel_samples(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    enum doctor_cause cause = judge(facts);
+    if (cause == DOCTOR_WORKS) {
+        DOCTOR_TEXT(finding->value, "kernel functions are sampled too");
+        return;
+    }
+    finding->level = cause == DOCTOR_USER_ONLY ? DOCTOR_LIMITED : DOCTOR_NOTE;
+    if (cause != DOCTOR_USER_ONLY) {
+        DOCTOR_TEXT(finding->value, "not tried, since no event opens");
+        return;
+    }
+    bool paranoid = facts->paranoid > 1 && !has_perfmon(facts);
+    if (paranoid)
+        DOCTOR_TEXT(finding->value, "only user space is sampled: kernel.perf_event_paranoid is %" PRId64,
+                    facts->paranoid);
+    else
+        DOCTOR_TEXT(finding->value, "only user space is sampled: %s, by a security module or kernel lockdown",
+                    strerror(-facts->shared->kernel));
+    DOCTOR_TEXT(finding->meaning,
+                "time in the kernel is counted, but no function is named; context switches and migrations are "
+                "not counted");
+    if (paranoid)
+        allow_kernel(facts, finding);
+}
+
+void doctor_hardware(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    int status = facts->shared->cycles;
+    if (status == 0) {
+        DOCTOR_TEXT(finding->value, "cycles can be sampled");
+        return;
+    }
+    finding->level = DOCTOR_NOTE;
+    if (facts->shared->user < 0)
+        DOCTOR_TEXT(finding->value, "not tried, since no event opens");
+    else if (status == -ENOENT || status == -EOPNOTSUPP || status == -ENODEV || status == -ENXIO) {
+        DOCTOR_TEXT(finding->value, "this machine has no cycles event");
+        DOCTOR_TEXT(finding->meaning,
+                    "task-clock is sampled instead, which gives the same shares of time; a virtual machine can only be "
+                    "given counters from outside");
+    } else {
+        finding->level = DOCTOR_LIMITED;
+        DOCTOR_TEXT(finding->value, "cycles are refused: %s", strerror(-status));
+        DOCTOR_TEXT(finding->meaning, "task-clock is sampled instead%s",
+                    status == -EBUSY ? "; another program holds all counters" : "");
+        if (status == -EBUSY)
+            doctor_remedy(finding, "sysctl -w kernel.nmi_watchdog=0    # as root: it holds one of them");
+    }
+}
+
+void doctor_sampler(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    const struct doctor_shared *found = facts->shared;
+    const struct plan *plan = &found->plan;
+    if (!facts->plan.tried || found->plan_status < 0) {
+        /* That is said above already, with the cause. */
+        finding->level = facts->shared->user < 0 ? DOCTOR_NOTE : DOCTOR_REFUSED;
+        DOCTOR_TEXT(finding->value, "nothing can be sampled or counted");
+        DOCTOR_TEXT(finding->meaning, "%s", facts->plan.said);
+        return;
+    }
+    if (!plan->sampling)
+        DOCTOR_TEXT(finding->value, "no samples are asked for");
+    else
+        DOCTOR_TEXT(finding->value, "samples of %s", plan->events[0].name);
+    const char *before = "; counted beside it: ";
+    for (unsigned i = plan->sampling ? plan->sampling : plan->dummy; i < plan->count; i++, before = ", ")
+        DOCTOR_MORE(finding->value, "%s%s", before, plan->events[i].name);
+}
+
+void doctor_rate(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    uint64_t wanted = facts->args->settings->frequency;
+    int64_t limit = plan_read_sysctl("perf_event_max_sample_rate", -1);
+    int64_t percent = plan_read_sysctl("perf_cpu_time_max_percent", 0);
+    if (limit < 0) {
+        DOCTOR_TEXT(finding->value, "the kernel tells no limit");
+    } else if (wanted > (uint64_t)limit) {
+        finding->level = DOCTOR_REFUSED;
+        DOCTOR_TEXT(finding->value, "%" PRIu64 " Hz is wanted, and kernel.perf_event_max_sample_rate is %" PRId64,
+                    wanted, limit);
+        doctor_remedy(finding, "pinject-run -F %" PRId64 " ...", limit > 0 ? limit : 1);
+        doctor_remedy(finding, "sysctl -w kernel.perf_event_max_sample_rate=%" PRIu64 "    # as root", wanted);
+    } else {
+        DOCTOR_TEXT(finding->value, "kernel.perf_event_max_sample_rate is %" PRId64 " Hz", limit);
+        if (percent > 0 && percent < 100)
+            DOCTOR_TEXT(finding->meaning,
+                        "the kernel lowers it when samples take more than %" PRId64
+                        " %% of the CPU time (kernel.perf_cpu_time_max_percent)",
+                        percent);
+    }
+}
+
+/* Whether the first symbol has an address. */
+static bool shows_addresses(void)
+{
+    uint64_t address = 0;
+    char line[256];
+    FILE *file = fopen("/proc/kallsyms", "re");
+    if (!file)
+        return false;
+    /* Symbols of a processor's own data begin at 0. */
+    for (int i = 0; i < 256 && !address && fgets(line, sizeof(line), file); i++)
+        address = strtoull(line, NULL, 16);
+    fclose(file);
+    return address != 0;
+}
+
+void doctor_kernel_names(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    int64_t restrict_level = plan_read_sysctl("kptr_restrict", -1);
+    char known[64] = "";
+    if (restrict_level >= 0)
+        snprintf(known, sizeof(known), " (kernel.kptr_restrict is %" PRId64 ")", restrict_level);
+    if (facts->shared->kernel < 0) {
+        DOCTOR_TEXT(finding->value, "not needed, since the kernel is not sampled%s", known);
+    } else if (shows_addresses()) {
+        DOCTOR_TEXT(finding->value, "/proc/kallsyms can be read%s", known);
+    } else {
+        finding->level = DOCTOR_LIMITED;
+        DOCTOR_TEXT(finding->value, "/proc/kallsyms %s%s",
+                    access("/proc/kallsyms", R_OK) < 0 ? "cannot be read" : "hides the addresses", known);
+        DOCTOR_TEXT(finding->meaning, "kernel functions are sampled, and have no names");
+        if (restrict_level > 0)
+            doctor_remedy(finding, "sysctl -w kernel.kptr_restrict=0    # as root%s", on_host(facts));
+        if (facts->paranoid > 1 && !doctor_has_capability(facts, CAPABILITY_SYSLOG))
+            doctor_remedy(finding, "sysctl -w kernel.perf_event_paranoid=1    # as root%s", on_host(facts));
+        doctor_remedy(finding, "setcap cap_syslog+ep panalyze    # as root: panalyze alone, which gives the names");
+    }
+}
+
+void doctor_timers(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    const struct doctor_shared *found = facts->shared;
+    bool needed = found->user < 0;
+    finding->level = DOCTOR_OK;
+    if (!facts->timer.tried)
+        DOCTOR_TEXT(finding->value, "%s",
+                    facts->timer.signal == SIGSYS ? "a seccomp filter kills who uses them" : "cannot be tried");
+    else if (found->timer < 0)
+        DOCTOR_TEXT(finding->value, "refused: %s", strerror(-found->timer));
+    else if (!found->timer_fired)
+        DOCTOR_TEXT(finding->value, "timers of CPU time never expire");
+    else {
+        DOCTOR_TEXT(finding->value, "timers of a thread's CPU time work%s",
+                    needed ? "" : "; not needed, since perf events do");
+        if (needed && found->memory_read < 0)
+            DOCTOR_TEXT(finding->meaning, "call chains are cut short: process_vm_readv is refused");
+        return;
+    }
+    /* What is wrong with the net matters where the rope is cut. */
+    finding->level = needed ? DOCTOR_LIMITED : DOCTOR_NOTE;
+    DOCTOR_TEXT(finding->meaning, "where perf events are refused, nothing can be sampled instead");
+    if (needed)
+        lift_filter(facts, finding);
+}
+
+static bool read_word(const char *path, char *ret, size_t size)
+{
+    struct buffer text = BUFFER_INIT;
+    bool read = buffer_read_file(&text, path, 4096) == 0 && text.size > 0;
+    if (read)
+        report_safe(ret, size, (const char *)text.data, strcspn((const char *)text.data, "\n"));
+    buffer_release(&text);
+    return read;
+}
+
+void doctor_clock(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+#define CLOCK_FOLDER "/sys/devices/system/clocksource/clocksource0/"
+    char current[64], others[128] = "";
+    (void)facts;
+    if (!read_word(CLOCK_FOLDER "current_clocksource", current, sizeof(current))) {
+        DOCTOR_TEXT(finding->value, "the kernel tells no clock source");
+        return;
+    }
+    DOCTOR_TEXT(finding->value, "the clock source is %s", current);
+    if (strcmp(current, "hpet") != 0 && strcmp(current, "acpi_pm") != 0 && strcmp(current, "jiffies") != 0)
+        return;
+    finding->level = DOCTOR_NOTE;
+    DOCTOR_TEXT(finding->meaning, "it is slow to read: each sample and each context switch costs the program more");
+    read_word(CLOCK_FOLDER "available_clocksource", others, sizeof(others));
+    if (strstr(others, "tsc"))
+        doctor_remedy(finding, "echo tsc > " CLOCK_FOLDER "current_clocksource    # as root");
+}
+
+void doctor_accounting(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    struct rusage usage;
+    char text[128];
+    (void)facts;
+    bool schedstat = read_word("/proc/self/schedstat", text, sizeof(text));
+    /* The trials of before were children. */
+    bool children = getrusage(RUSAGE_CHILDREN, &usage) == 0 &&
+                    usage.ru_utime.tv_sec + usage.ru_utime.tv_usec + usage.ru_stime.tv_sec + usage.ru_stime.tv_usec > 0;
+    if (children && schedstat) {
+        DOCTOR_TEXT(finding->value, "CPU time of ended children and of live tasks is told");
+        return;
+    }
+    finding->level = DOCTOR_NOTE;
+    DOCTOR_TEXT(finding->value, "%s",
+                children ? "no /proc/PID/schedstat" : "the CPU time of ended children is not told");
+    DOCTOR_TEXT(finding->meaning, "%s",
+                children ? "tasks that cannot be opened are known by the time that their parents waited for"
+                         : "coverage cannot be computed");
+}

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+# These parts of pinject-run lie outside of the collector's library.
+set(preload ${PROJECT_SOURCE_DIR}/preload)
+set(doctor ${PROJECT_SOURCE_DIR}/collector)
+pinject_unit_test(doctor SOURCES test_doctor.c ${doctor}/doctor_inject.c ${doctor}/launch.c
+  ${preload}/image.c ${preload}/environ.c ${preload}/reach.c LINK pinject_collector)
+pinject_unit_test(doctor_image SOURCES test_doctor_image.c LINK pinject_collector)
+target_include_directories(test_doctor PRIVATE ${preload})
