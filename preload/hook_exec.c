@@ -44,6 +44,7 @@ static int exec_next(const struct exec_call *call, char *const *envp)
 static bool image_is_followed(void)
 {
     const struct pinject_object *object = &pinject_object;
+    pinject_object_count_sealed(PINJECT_SESSION_EXEC | PINJECT_SESSION_VFORK);
     if (!pinject_object_follows())
         return false;
     return object->flags & (sys_getpid() == object->pid ? PINJECT_SESSION_EXEC : PINJECT_SESSION_VFORK);

@@ -12,6 +12,7 @@
 static enum pinject_image image_to_follow(const char *path, bool search)
 {
     pinject_object_ready();
+    pinject_object_count_sealed(PINJECT_SESSION_VFORK);
     if (!pinject_object_follows() || !(pinject_object.flags & PINJECT_SESSION_VFORK))
         return PINJECT_IMAGE_MISSING;
     enum pinject_image image = search ? pinject_image_search(path) : pinject_image_at(AT_FDCWD, path);

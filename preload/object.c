@@ -327,6 +327,8 @@ static uint64_t *forking_slot(uint64_t key)
 void pinject_object_before_fork(void)
 {
     uint64_t key = forking_key();
+    if (pinject_object.standing != PINJECT_FOLLOWED || pinject_object_sealed())
+        return;
     __atomic_store_n(forking_slot(key), key | (uint32_t)sys_gettid(), __ATOMIC_RELAXED);
 }
 
@@ -335,6 +337,11 @@ void pinject_object_forked(void)
     struct pinject_object *object = &pinject_object;
     uint64_t key = forking_key();
     uint64_t word = *forking_slot(key);
+    if (pinject_object_sealed()) {
+        pinject_thread_pool_reset();
+        pinject_object_count_sealed(PINJECT_SESSION_FORK);
+        return;
+    }
     if (word == 0 || object->standing != PINJECT_FOLLOWED)
         return; /* not prepared: fork() came here already, through _Fork() */
     *forking_slot(key) = 0;
@@ -359,5 +366,6 @@ void pinject_object_forked(void)
 
 bool pinject_active(void)
 {
-    return pinject_object_follows();
+    const struct pinject_object *object = &pinject_object;
+    return object->standing == PINJECT_FOLLOWED && !__atomic_load_n(&object->channel.segment->closed, __ATOMIC_RELAXED);
 }

@@ -22,7 +22,7 @@ WAYS = {
 # In these ways there is a result file in the working directory, whatever the program does there.
 PROVED = {"threads", "all", "split", "bare", "bare all"}
 # These are started by others of the same program.
-INNER = {"standing", "last", "pending-after-exec"}
+INNER = {"standing", "last", "pending-after-exec", "inside"}
 
 
 def in_fresh_folder(before, command, env):
@@ -50,7 +50,8 @@ def clean(result, way, folder):
 def first_difference(ours, alone):
     import difflib
     lines = difflib.unified_diff(f"status {alone[0]}\n{alone[1]}{alone[2]}".splitlines(),
-                                 f"status {ours[0]}\n{ours[1]}{ours[2]}".splitlines(), "alone", "profiled", n=1, lineterm="")
+                                 f"status {ours[0]}\n{ours[1]}{ours[2]}".splitlines(), "alone", "profiled", n=1,
+                                 lineterm="")
     return "\n".join(list(lines)[:40])
 
 
@@ -118,6 +119,10 @@ def test_starts():
     table("see-start")
 
 
+def test_filters():
+    table("see-filter")
+
+
 # ---- what can be seen of us: docs/TRANSPARENCY.md
 
 def seen(case, expect, ways=WAYS):
@@ -137,9 +142,11 @@ def test_seen_objects():
 def test_seen_mappings():
     need_perf_events()
     lines = lambda done: set(done[1].splitlines())
+    command = [target("see-self"), "maps"]
     for way in WAYS:
-        more = lines(profiled([target("see-self"), "maps"], way)) - lines(alone([target("see-self"), "maps"], WAYS[way][1], ""))
-        check_equal({re.sub("[0-9a-f]{32}$", "ID", line) for line in more}, {"map  libpinject.so", "map rw-s pinject-ID"}, way)
+        more = lines(profiled(command, way)) - lines(alone(command, WAYS[way][1], ""))
+        check_equal({re.sub("[0-9a-f]{32}$", "ID", line) for line in more},
+                    {"map  libpinject.so", "map rw-s pinject-ID"}, way)
 
 
 def test_seen_parent():

@@ -110,7 +110,8 @@ static void see_attributes(void)
     printf("umask %o nice %d policy %d personality %x\n", (unsigned)umask(022), getpriority(PRIO_PROCESS, 0),
            sched_getscheduler(0), (unsigned)personality(0xffffffff));
     printf("dumpable %d keepcaps %d slack %d no-new-privs %d seccomp %d securebits %x tsc %d thp %d\n",
-           prctl(PR_GET_DUMPABLE), prctl(PR_GET_KEEPCAPS), prctl(PR_GET_TIMERSLACK), prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0),
+           prctl(PR_GET_DUMPABLE), prctl(PR_GET_KEEPCAPS), prctl(PR_GET_TIMERSLACK),
+           prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0),
            prctl(PR_GET_SECCOMP), (unsigned)prctl(PR_GET_SECUREBITS), prctl(PR_GET_TSC, &value) == 0 ? value : -1,
            prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0));
     prctl(PR_GET_PDEATHSIG, &value);
@@ -129,7 +130,8 @@ static void see_attributes(void)
     see_file("coredump_filter");
     see_file("cgroup");
     see_file("timerslack_ns");
-    static const char *const links[] = {"cwd", "root", "exe", "ns/mnt", "ns/pid", "ns/net", "ns/user", "ns/ipc", "ns/uts"};
+    static const char *const links[] = {"cwd", "root", "exe", "ns/mnt", "ns/pid", "ns/net", "ns/user", "ns/ipc",
+                                        "ns/uts"};
     for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
         char path[64], link[4096];
         snprintf(path, sizeof(path), "/proc/self/%s", links[i]);
@@ -168,7 +170,8 @@ static void see_auxv(void)
         nulls += *end == NULL;
     for (const ElfW(auxv_t) *entry = (const void *)end; entry->a_type != AT_NULL; entry++) {
         switch (entry->a_type) {
-        case AT_SYSINFO_EHDR: case AT_PHDR: case AT_BASE: case AT_ENTRY: case AT_RANDOM: case AT_PLATFORM: case AT_EXECFN:
+        case AT_SYSINFO_EHDR: case AT_PHDR: case AT_BASE: case AT_ENTRY: case AT_RANDOM:
+        case AT_PLATFORM: case AT_EXECFN:
             printf("auxv %lu: an address\n", (unsigned long)entry->a_type);
             break;
         default:
@@ -290,7 +293,8 @@ int main(int argc, char **argv)
     static const struct see_case cases[] = {
         {"status", see_status}, {"descriptors", see_descriptors}, {"tasks", see_tasks}, {"signals", see_signals},
         {"attributes", see_attributes}, {"vectors", see_vectors}, {"auxv", see_auxv}, {"heap", see_heap},
-        {"all", see_all}, {"thread", in_a_thread}, {"child", in_a_child}, {"exec", after_exec}, {"objects", see_objects},
+        {"all", see_all}, {"thread", in_a_thread}, {"child", in_a_child}, {"exec", after_exec},
+        {"objects", see_objects},
         {"maps", see_maps}, {"parent", see_parent}, {"children-usage", see_children_usage},
     };
     return see_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
