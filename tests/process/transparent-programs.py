@@ -96,7 +96,7 @@ def table(program, *left_out):
 
 
 def test_views():
-    table("see-self", "vectors", "auxv", "objects", "maps", "parent", "children-usage")
+    table("see-self", "vectors", "auxv", "objects", "maps", "size", "parent", "children-usage")
 
 
 def test_descriptors():
@@ -147,6 +147,15 @@ def test_seen_mappings():
         more = lines(profiled(command, way)) - lines(alone(command, WAYS[way][1], ""))
         check_equal({re.sub("[0-9a-f]{32}$", "ID", line) for line in more},
                     {"map  libpinject.so", "map rw-s pinject-ID"}, way)
+
+
+def test_seen_size():
+    need_perf_events()
+    size = lambda done: int(check_match(r"VmSize:\s+(\d+) kB", done[1])[1])
+    command = [target("see-self"), "size"]
+    for way in WAYS:
+        more = size(profiled(command, way)) - size(alone(command, WAYS[way][1], ""))
+        check(0 < more <= 2048, f"{way}: {more} kB more")
 
 
 def test_seen_parent():

@@ -271,6 +271,17 @@ static void see_maps(void)
     fclose(file);
 }
 
+static void see_size(void)
+{
+    char line[256];
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file && fgets(line, sizeof(line), file))
+        if (strncmp(line, "VmSize:", 7) == 0)
+            fputs(line, stdout);
+    if (file)
+        fclose(file);
+}
+
 static void see_parent(void)
 {
     char name[64];
@@ -295,7 +306,7 @@ int main(int argc, char **argv)
         {"attributes", see_attributes}, {"vectors", see_vectors}, {"auxv", see_auxv}, {"heap", see_heap},
         {"all", see_all}, {"thread", in_a_thread}, {"child", in_a_child}, {"exec", after_exec},
         {"objects", see_objects},
-        {"maps", see_maps}, {"parent", see_parent}, {"children-usage", see_children_usage},
+        {"maps", see_maps}, {"size", see_size}, {"parent", see_parent}, {"children-usage", see_children_usage},
     };
     return see_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
