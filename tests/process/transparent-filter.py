@@ -34,5 +34,29 @@ def test_refused_filter_seals_nothing():
     check(SEALED not in done.err, done.err)
 
 
+def calls_of(*before):
+    """The system calls of a program and all its children, by name; before execve nothing of it runs."""
+    run([*before, "strace", "-f", "-qq", "-o", "calls", target("see-filter"), "inside"]).ok()
+    return set(re.findall(r"^\d+ +([a-z_0-9]+)\(", open("calls").read(), re.MULTILINE))
+
+
+def test_the_filter_is_asked_about_all_our_calls():
+    """What a followed program calls and one alone does not stands in the table of preload/filter.c."""
+    need_perf_events()
+    need("strace")
+    table = SOURCE / "preload/filter.c"
+    if not table.exists():
+        skip("the sources are out of reach")
+    if run(["strace", "-o", "/dev/null", "true"]).status != 0:
+        skip("ptrace is refused here")
+    asked = set(re.findall(r"\{SYS_(\w+),", table.read_text()))
+    alone = calls_of()
+    check_in("execve", alone)
+    for follow in ([], ["--follow-all"], ["--follow-fork", "--follow-exec"]):
+        ours = calls_of(PINJECT_RUN, "-q", *follow, "--") - alone
+        check(follow == [] or ours & {"getcpu", "statx"}, f"no call of ours was seen: {ours}")
+        check(ours <= asked, f"{follow}: not in the table: {ours - asked}")
+
+
 if __name__ == "__main__":
     main()

@@ -119,6 +119,10 @@ def test_starts():
     table("see-start")
 
 
+def test_own_functions():
+    table("see-own")
+
+
 def test_filters():
     table("see-filter")
 
