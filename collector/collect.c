@@ -336,6 +336,8 @@ static void add_ledger(struct collect *collect)
                __atomic_load_n(&segment->unanswered, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "found no free slot to ask for events", "",
                __atomic_load_n(&segment->dropped, __ATOMIC_RELAXED), 0);
+    unseen_add(unseen, "start under a seccomp filter of the program's own that forbids to announce it", "",
+               __atomic_load_n(&segment->sealed, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "in another pid namespace", "", __atomic_load_n(&segment->foreign, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "request that made no sense", "", __atomic_load_n(&session->malformed, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "record of what a program that cannot be injected started: lost for want of room", "",

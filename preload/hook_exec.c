@@ -44,6 +44,7 @@ static int exec_next(const struct exec_call *call, char *const *envp)
 static bool image_is_followed(void)
 {
     const struct pinject_object *object = &pinject_object;
+    pinject_object_count_sealed(PINJECT_SESSION_EXEC | PINJECT_SESSION_VFORK);
     if (!pinject_object_follows())
         return false;
     return object->flags & (sys_getpid() == object->pid ? PINJECT_SESSION_EXEC : PINJECT_SESSION_VFORK);
@@ -100,8 +101,9 @@ static int exec_image(const struct exec_call *call, char *const *envp)
     if (pinject_object_follows() && image != PINJECT_IMAGE_MISSING)
         announce(call, follow, image);
     int result = exec_next(call, chosen);
-    if (errno == E2BIG && chosen != envp)
-        result = exec_next(call, envp); /* ours were too much: it goes unfollowed */
+    /* Ours may be too much, also where the program's own environ holds them: then it goes unfollowed. */
+    if (errno == E2BIG && follow)
+        result = exec_next(call, PINJECT_ENV_CHOSEN(&plan, envp, false));
     return result;
 }
 

@@ -12,6 +12,7 @@
 static enum pinject_image image_to_follow(const char *path, bool search)
 {
     pinject_object_ready();
+    pinject_object_count_sealed(PINJECT_SESSION_VFORK);
     if (!pinject_object_follows() || !(pinject_object.flags & PINJECT_SESSION_VFORK))
         return PINJECT_IMAGE_MISSING;
     enum pinject_image image = search ? pinject_image_search(path) : pinject_image_at(AT_FDCWD, path);
@@ -41,8 +42,8 @@ PINJECT_HOOK int posix_spawn(pid_t *pid, const char *path, const posix_spawn_fil
     enum pinject_image image = image_to_follow(path, false);
     char *const *chosen = PINJECT_ENV_CHOSEN(&plan, envp, is_preloaded(image));
     int error = pinject_next()->posix_spawn(pid_to, path, actions, attr, argv, chosen);
-    if (error == E2BIG && chosen != envp)
-        error = pinject_next()->posix_spawn(pid_to, path, actions, attr, argv, envp);
+    if (error == E2BIG && is_preloaded(image))
+        error = pinject_next()->posix_spawn(pid_to, path, actions, attr, argv, PINJECT_ENV_CHOSEN(&plan, envp, false));
     if (error == 0)
         announce(image, pid_to);
     return error;
@@ -56,8 +57,8 @@ PINJECT_HOOK int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_fi
     enum pinject_image image = image_to_follow(file, true);
     char *const *chosen = PINJECT_ENV_CHOSEN(&plan, envp, is_preloaded(image));
     int error = pinject_next()->posix_spawnp(pid_to, file, actions, attr, argv, chosen);
-    if (error == E2BIG && chosen != envp)
-        error = pinject_next()->posix_spawnp(pid_to, file, actions, attr, argv, envp);
+    if (error == E2BIG && is_preloaded(image))
+        error = pinject_next()->posix_spawnp(pid_to, file, actions, attr, argv, PINJECT_ENV_CHOSEN(&plan, envp, false));
     if (error == 0)
         announce(image, pid_to);
     return error;

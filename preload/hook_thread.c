@@ -33,8 +33,11 @@ static int begin_c11(void *data)
 static struct pinject_thread_record *prepare(union pinject_thread_start start, void *argument)
 {
     pinject_object_ready();
-    if (!pinject_object.threads || !pinject_object_follows())
+    if (!pinject_object.threads || !pinject_object_follows()) {
+        if (pinject_object.threads)
+            pinject_object_count_sealed(~0u);
         return NULL;
+    }
     struct pinject_thread_record *record = pinject_thread_pool_take();
     if (!record) {
         __atomic_fetch_add(&pinject_object.channel.segment->dropped, 1, __ATOMIC_RELAXED);

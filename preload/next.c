@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdarg.h>
 #include "text.h"
 #include <unistd.h>
 
@@ -73,6 +74,30 @@ static int no_waitid(idtype_t type, id_t id, siginfo_t *info, int options)
     return result < 0 ? failed(result) : 0;
 }
 
+static int plain_prctl(int option, ...)
+{
+    va_list list;
+    va_start(list, option);
+    unsigned long a = va_arg(list, unsigned long), b = va_arg(list, unsigned long);
+    unsigned long c = va_arg(list, unsigned long), d = va_arg(list, unsigned long);
+    va_end(list);
+    long result = SYS_5(SYS_prctl, option, a, b, c, d);
+    return result < 0 ? failed(result) : (int)result;
+}
+
+static long plain_syscall(long number, ...)
+{
+    va_list list;
+    va_start(list, number);
+    long a = va_arg(list, long), b = va_arg(list, long), c = va_arg(list, long);
+    long d = va_arg(list, long), e = va_arg(list, long), f = va_arg(list, long);
+    va_end(list);
+    long result = sys_call(number, a, b, c, d, e, f);
+    return result < 0 && result >= -4095 ? failed(result) : result;
+}
+
+long (*pinject_next_syscall)(long, ...) = plain_syscall;
+
 static int no_iteration(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
 {
     (void)callback, (void)data;
@@ -105,8 +130,12 @@ static void resolve(void)
     RESOLVE(fork_only, "_Fork", no_fork_only);
     RESOLVE(wait4, "wait4", no_wait4);
     RESOLVE(waitid, "waitid", no_waitid);
+    RESOLVE(prctl, "prctl", plain_prctl);
     RESOLVE(dl_iterate_phdr, "dl_iterate_phdr", no_iteration);
     RESOLVE(libc_start_main, "__libc_start_main", NULL);
+    void *found = dlsym(RTLD_NEXT, "syscall");
+    if (found)
+        memcpy(&pinject_next_syscall, &found, sizeof(found));
     if (missing)
         dlerror(); /* ours is not the program's to find */
 }

@@ -28,10 +28,14 @@ struct pinject_next {
     pid_t (*fork_only)(void); /* _Fork */
     pid_t (*wait4)(pid_t, int *, int, struct rusage *);
     int (*waitid)(idtype_t, id_t, siginfo_t *, int);
+    int (*prctl)(int, ...);
     int (*dl_iterate_phdr)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
     int (*libc_start_main)(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void),
                            void (*)(void), void *);
 };
+
+/* By itself, as a jump has to find it; set before anybody can call, to the kernel's own until the others are known. */
+extern long (*pinject_next_syscall)(long, ...) __attribute__((visibility("hidden")));
 
 /*
  * Resolved once in the constructor, so that nobody has to in a signal handler, after fork or in a vfork child. Called

@@ -16,8 +16,14 @@
 
 struct pinject_object pinject_object;
 
-/* Set by the thread that forks, so that its copy in the child tells the child who created it. */
-static __thread int32_t forking_tid __attribute__((tls_model("initial-exec")));
+/*
+ * Who forks, by thread: the child finds its creator in its copy. No thread-local variable, as one would show: in the
+ * numbers and the size of the program's own. Two threads that meet in a slot cost a name, no more.
+ */
+enum { FORKING = 64, TID_BITS = 22 };
+static uint64_t forking[FORKING];
+
+_Static_assert(PINJECT_TASKS == 1 << TID_BITS, "a tid has its room beside the thread's key");
 
 static bool copy_path(char *out, const char *shared)
 {
@@ -306,18 +312,40 @@ void pinject_object_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t 
     pinject_request_send(&pinject_object.channel, mine);
 }
 
+/* The thread that calls, and the child's copy of it: the same address in both. */
+static uint64_t forking_key(void)
+{
+    return (uint64_t)((uintptr_t)__builtin_thread_pointer() >> 6) << TID_BITS;
+}
+
+static uint64_t *forking_slot(uint64_t key)
+{
+    key >>= TID_BITS;
+    return &forking[(key ^ key >> 6 ^ key >> 12) % FORKING];
+}
+
 void pinject_object_before_fork(void)
 {
-    forking_tid = sys_gettid();
+    uint64_t key = forking_key();
+    if (pinject_object.standing != PINJECT_FOLLOWED || pinject_object_sealed())
+        return;
+    __atomic_store_n(forking_slot(key), key | (uint32_t)sys_gettid(), __ATOMIC_RELAXED);
 }
 
 void pinject_object_forked(void)
 {
     struct pinject_object *object = &pinject_object;
-    int32_t parent_tid = forking_tid;
-    if (parent_tid == 0 || object->standing != PINJECT_FOLLOWED)
+    uint64_t key = forking_key();
+    uint64_t word = *forking_slot(key);
+    if (pinject_object_sealed()) {
+        pinject_thread_pool_reset();
+        pinject_object_count_sealed(PINJECT_SESSION_FORK);
+        return;
+    }
+    if (word == 0 || object->standing != PINJECT_FOLLOWED)
         return; /* not prepared: fork() came here already, through _Fork() */
-    forking_tid = 0;
+    *forking_slot(key) = 0;
+    int32_t parent_tid = word >> TID_BITS == key >> TID_BITS ? (int32_t)(word & (PINJECT_TASKS - 1)) : 0;
     object->pid = sys_getpid();
     object->threads = object->flags & PINJECT_SESSION_PTHREAD;
     pinject_thread_pool_reset();
@@ -338,5 +366,6 @@ void pinject_object_forked(void)
 
 bool pinject_active(void)
 {
-    return pinject_object_follows();
+    const struct pinject_object *object = &pinject_object;
+    return object->standing == PINJECT_FOLLOWED && !__atomic_load_n(&object->channel.segment->closed, __ATOMIC_RELAXED);
 }

@@ -25,6 +25,7 @@ struct pinject_object {
     uint32_t standing;  /* enum pinject_standing */
     uint32_t flags;     /* enum pinject_session_flags, of the segment */
     int32_t pid;
+    uint32_t sealed;    /* filters under which no request may be made any more (hook_filter.c) */
     struct pinject_channel channel;
     struct pinject_ours ours;
     bool threads;       /* threads are followed: those of the first process always are */
@@ -46,15 +47,29 @@ static inline void pinject_object_ready(void)
         pinject_object_init(0, NULL, NULL);
 }
 
+/* Whether the program has forbidden itself what a request needs. */
+static inline bool pinject_object_sealed(void)
+{
+    return __builtin_expect(__atomic_load_n(&pinject_object.sealed, __ATOMIC_RELAXED) != 0, 0);
+}
+
 /* Whether this process is followed by a session that still runs. */
 static inline bool pinject_object_follows(void)
 {
-    return pinject_object.standing == PINJECT_FOLLOWED &&
+    return pinject_object.standing == PINJECT_FOLLOWED && !pinject_object_sealed() &&
            !__atomic_load_n(&pinject_object.channel.segment->closed, __ATOMIC_RELAXED);
 }
 
 /* IMAGE, or PINJECT_IMAGE_REFUSES where its loader would not find the object: after chroot, in another mount namespace. */
 enum pinject_image pinject_object_admits(enum pinject_image image);
+
+/* Something starts that WANTED says (enum pinject_session_flags) would be followed, and that may not be announced. */
+static inline void pinject_object_count_sealed(uint32_t wanted)
+{
+    const struct pinject_object *object = &pinject_object;
+    if (pinject_object_sealed() && object->standing == PINJECT_FOLLOWED && object->flags & wanted)
+        __atomic_fetch_add(&object->channel.segment->sealed, 1, __ATOMIC_RELAXED);
+}
 
 /* Requests; each waits, for a bounded time, where wire.h says that there is a reply. */
 void pinject_object_thread(int32_t creator);

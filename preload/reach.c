@@ -7,13 +7,16 @@
 
 enum { PAGE = 4096, STACK_MARGIN = 16384 };
 
+uint32_t pinject_reach_blind;
+
 /*
  * rt_sigprocmask reads the set before it looks at `how`: EFAULT when it cannot, EINVAL (as no such `how` exists) when
- * it can. Nothing changes, no seccomp filter forbids it, and it costs less than process_vm_readv.
+ * it can. Nothing changes, hardly a seccomp filter forbids it, and it costs less than process_vm_readv.
  */
 static bool page_is_readable(uintptr_t page)
 {
-    return SYS_4(SYS_rt_sigprocmask, -1, page, 0, 8) != -EFAULT;
+    return __atomic_load_n(&pinject_reach_blind, __ATOMIC_RELAXED) ||
+           SYS_4(SYS_rt_sigprocmask, -1, page, 0, 8) != -EFAULT;
 }
 
 static bool reach_page(struct pinject_reach *reach, uintptr_t page)

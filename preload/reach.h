@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Counts the filters that forbid to ask the kernel: then all is taken for readable, as libc takes it. */
+extern uint32_t pinject_reach_blind;
+
 /* Pages that were found readable; {0} to begin with. */
 struct pinject_reach {
     uintptr_t pages[4];

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <linux/close_range.h>
 #include <linux/prctl.h>
+#include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
 #include "text.h"
@@ -95,8 +96,9 @@ static bool find_collector(struct start *start)
 
 static long plain_clone(void)
 {
-    /* No exit signal, memory copied. No libc function knows of the child, so it calls none that has state. */
-    return SYS_5(SYS_clone, 0, 0, 0, 0, 0);
+    /* No exit signal, memory copied. No libc function knows of the child, so it calls none that has state. Untraced: a
+       debugger of the program would take it for one of its threads, and strace -f would wait for the collector. */
+    return SYS_5(SYS_clone, CLONE_UNTRACED, 0, 0, 0, 0);
 }
 
 static _Noreturn void leave(int status)

@@ -164,6 +164,7 @@ struct pinject_segment {
     uint32_t unanswered;  /* objects count: went on without an answer (time out, stalled) */
     uint32_t dropped;     /* objects count: found no free slot */
     uint32_t foreign;     /* objects count: tasks of another pid namespace */
+    uint32_t sealed;      /* objects count: starts not announced, as the program's own seccomp filter forbids our calls */
     uint32_t hint;        /* where to look for a free slot next */
 
     struct pinject_bell bells[PINJECT_BELLS] __attribute__((aligned(64)));

@@ -429,7 +429,9 @@ def _copy_for_nobody(folder):
     for part in ("tests/process", "tests/data", "scripts", "include", "cmake", "docs"):
         if (SOURCE / part).exists():
             shutil.copytree(SOURCE / part, source / part, symlinks=True)
-    for part in ("bin", "lib", "tests/targets"):
+    for part in ("bin", "lib", "tests/targets", "python-tests"):
+        if not (BUILD / part).exists():
+            continue
         shutil.copytree(BUILD / part, build / part, symlinks=True, ignore=shutil.ignore_patterns("CMakeFiles"))
     return source, build
 

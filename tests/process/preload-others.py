@@ -105,7 +105,7 @@ def test_only_the_hooks_are_exported():
     need("nm")
     names = {line.split()[-1] for line in run(["nm", "-D", "--defined-only", PRELOAD]).ok().lines}
     check_equal(names, set("""pinject_active execl execle execlp execv execve execveat execvp execvpe fexecve posix_spawn
-        posix_spawnp pthread_create thrd_create _Fork wait wait3 wait4 waitid waitpid __libc_start_main
+        posix_spawnp pthread_create thrd_create _Fork prctl syscall wait wait3 wait4 waitid waitpid __libc_start_main
         dl_iterate_phdr""".split()))
 
 

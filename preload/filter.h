@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whether a seccomp filter, which the program is about to put on itself, would do to the object's system calls more
+ * than allow or refuse them: end a thread or the process, raise a signal, ask a tracer or a supervisor, write to the
+ * log. None of that may come from calls that the program never made. Some may not be refused either.
+ * Context: any thread, signal handlers, vfork children; the program must be readable.
+ */
+#ifndef PINJECT_PRELOAD_FILTER_H
+#define PINJECT_PRELOAD_FILTER_H
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a filter answers to one call; false for a program that the kernel would not accept. */
+bool pinject_filter_run(const struct sock_filter *code, size_t length, const struct seccomp_data *data,
+                        uint32_t *ret_action);
+
+/* Whether one of the calls that requests and hooks make would be harmed, or it cannot be told. */
+bool pinject_filter_harms(const struct sock_filter *code, size_t length);
+
+/* Whether pinject_reach() would be. */
+bool pinject_filter_harms_reach(const struct sock_filter *code, size_t length);
+
+#endif

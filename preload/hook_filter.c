@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program that puts a seccomp filter on itself lists what it calls, not what we do. Both doors to it are watched
+ * (libc's prctl, and syscall, by which libseccomp goes), the filter is asked about our calls, and where it would harm
+ * one, none is made any more: the process is sealed. Events that are open count on.
+ */
+#include "filter.h"
+#include "next.h"
+#include "object.h"
+#include "own_environ.h"
+#include "reach.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <linux/prctl.h>
+#include <stdarg.h>
+
+enum seal { UNHARMED = 0, SEALED = 1, BLIND = 2 };
+
+/* `program` is a struct sock_fprog, and may be wild: the kernel shall say so. */
+static unsigned judge(bool strict, const void *program)
+{
+    struct pinject_reach reach = {{0}, 0};
+    struct sock_fprog copy;
+    if (strict)
+        return SEALED | BLIND;
+    if (!pinject_reach(&reach, program, sizeof(copy)))
+        return UNHARMED;
+    copy = *(const struct sock_fprog *)program;
+    if (copy.len == 0 || copy.len > BPF_MAXINSNS ||
+        !pinject_reach(&reach, copy.filter, copy.len * sizeof(*copy.filter)))
+        return UNHARMED;
+    return (pinject_filter_harms(copy.filter, copy.len) ? SEALED : 0) |
+           (pinject_filter_harms_reach(copy.filter, copy.len) ? BLIND : 0);
+}
+
+/* Both are counted, as several threads may be at it and not all succeed. */
+static void seal(unsigned kind, int change)
+{
+    if (kind & SEALED)
+        __atomic_fetch_add(&pinject_object.sealed, change, __ATOMIC_SEQ_CST);
+    if (kind & BLIND)
+        __atomic_fetch_add(&pinject_reach_blind, change, __ATOMIC_SEQ_CST);
+}
+
+/* Before the filter is there, as it may be one for all threads. */
+static unsigned seal_for(bool strict, const void *program)
+{
+    int saved = errno;
+    pinject_object_ready();
+    unsigned kind = pinject_object.standing == PINJECT_NOTHING ? UNHARMED : judge(strict, program);
+    seal(kind, 1);
+    errno = saved;
+    return kind;
+}
+
+/* What libc passes on within itself must not know of us any more: a new image would be under the filter too. */
+static long sealed(unsigned kind, bool strict, long result)
+{
+    int saved = errno;
+    if (result != 0)
+        seal(kind, -1);
+    else if (kind & SEALED && !strict && pinject_object.flags & PINJECT_SESSION_VFORK)
+        pinject_own_environ_forget(pinject_object.ours);
+    errno = saved;
+    return result;
+}
+
+PINJECT_HOOK int prctl(int option, ...)
+{
+    va_list list;
+    va_start(list, option);
+    unsigned long a = va_arg(list, unsigned long), b = va_arg(list, unsigned long);
+    unsigned long c = va_arg(list, unsigned long), d = va_arg(list, unsigned long);
+    va_end(list);
+    if (option != PR_SET_SECCOMP)
+        return pinject_next()->prctl(option, a, b, c, d);
+    bool strict = a == SECCOMP_MODE_STRICT;
+    unsigned kind = seal_for(strict, (const void *)b);
+    return (int)sealed(kind, strict, pinject_next()->prctl(option, a, b, c, d));
+}
+
+/* syscall(), when it is one of the two that matter here; neither has more arguments than fit in registers. */
+__attribute__((used, visibility("hidden"))) long pinject_filter_by_syscall(long number, long a, long b, long c, long d,
+                                                                          long e);
+
+long pinject_filter_by_syscall(long number, long a, long b, long c, long d, long e)
+{
+    bool by_prctl = number == SYS_prctl;
+    if (by_prctl ? a != PR_SET_SECCOMP : a != SECCOMP_SET_MODE_STRICT && a != SECCOMP_SET_MODE_FILTER)
+        return pinject_next_syscall(number, a, b, c, d, e, 0L);
+    bool strict = by_prctl ? b == SECCOMP_MODE_STRICT : a == SECCOMP_SET_MODE_STRICT;
+    unsigned kind = seal_for(strict, (const void *)c);
+    return sealed(kind, strict, pinject_next_syscall(number, a, b, c, d, e, 0L));
+}
+
+#if defined(__x86_64__)
+#ifdef __CET__
+#define LANDING "    endbr64\n"
+#else
+#define LANDING
+#endif
+
+/*
+ * Not in C: what returns twice (vfork, clone) must find no frame of ours, and the seventh argument lies in the caller's
+ * frame, where a compiler's wrapper would write it back; when fewer were given, that is a variable of the caller's,
+ * which another thread may write to.
+ */
+__asm__(".pushsection .text\n"
+        ".globl syscall\n"
+        ".type syscall, @function\n"
+        "syscall:\n"
+        ".cfi_startproc\n" LANDING
+        "    cmpq $317, %rdi\n"
+        "    je pinject_filter_by_syscall\n"
+        "    cmpq $157, %rdi\n"
+        "    je pinject_filter_by_syscall\n"
+        "    jmp *pinject_next_syscall(%rip)\n"
+        ".cfi_endproc\n"
+        ".size syscall, . - syscall\n"
+        ".popsection\n");
+
+_Static_assert(SYS_seccomp == 317 && SYS_prctl == 157, "the numbers above");
+#elif defined(__aarch64__)
+/* All arguments lie in registers. By another name: unistd.h declares it with three dots. */
+PINJECT_HOOK long pinject_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
+
+long pinject_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+    if (__builtin_expect(number == SYS_seccomp || number == SYS_prctl, 0))
+        return pinject_filter_by_syscall(number, a, b, c, d, e);
+    return pinject_next_syscall(number, a, b, c, d, e, f);
+}
+#endif

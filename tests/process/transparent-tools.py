@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: MIT
+# labels: preload transparent
+# timeout: 300
+"""Debuggers and tracers of followed programs, followed programs in debuggers, and builds that must be identical."""
+import hashlib
+
+from harness import *
+
+# What a ptrace user needs; a container may refuse it.
+WAYS = {
+    "alone": ([], {}),
+    "threads": ([PINJECT_RUN, "-q", "--"], {}),
+    "all": ([PINJECT_RUN, "-q", "--follow-all", "--"], {}),
+    "bare all": ([], {"LD_PRELOAD": PRELOAD, "PINJECT_FOLLOW": "all"}),
+}
+
+
+def need_ptrace(program):
+    need_perf_events()
+    need(program)
+    if run(["strace", "-o", "/dev/null", "true"]).status != 0:
+        skip("ptrace is refused here")
+
+
+def start_of(way):
+    """The words before a command, so that it alone is profiled in the way."""
+    before, more = WAYS[way]
+    return [*before, *(["env", *(f"{name}={value}" for name, value in more.items())] if more else [])]
+
+
+def test_strace_of_a_followed_script():
+    need_ptrace("strace")
+    script = "for i in 1 2 3; do /bin/true; done; echo done; ls / >/dev/null; exit 5"
+    for way in WAYS:
+        # A bare LD_PRELOAD is for the script: the collector that it starts is not one of the traced.
+        before, more = WAYS[way]
+        inner = [word for name, value in more.items() for word in ("-E", f"{name}={value}")]
+        done = run([*before, "strace", "-f", "-c", "-o", "calls", *inner, "sh", "-c", script])
+        check_equal((done.status, done.out, done.err), (5, "done\n", ""), way)
+        if more:
+            run([PINJECT_RUN, "--wait"]).ok()
+            check(results(), f"{way}: not profiled")
+        calls = open("calls").read()
+        for call in ("execve", "wait4"):
+            check_match(rf" {call}$", calls, way)
+        check_equal(check_match(r"^ *[\d.]+ +[\d.]+ +\d+ +(\d+) +(?:\d+ +)?execve$", calls)[1], "5", way)
+        check("PINJECT" not in calls, way)
+
+
+def test_profiled_program_traced_from_within():
+    # The other way round: pinject-run itself under strace.
+    need_ptrace("strace")
+    script = "/bin/true; echo done"
+    done = run(["strace", "-f", "-o", "calls", PINJECT_RUN, "-q", "--follow-all", "--", "sh", "-c", script])
+    check_equal((done.status, done.out, done.err), (0, "done\n", ""))
+    check_equal(len(results()), 2)
+
+
+DEBUGGED = """#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int value = 41;
+void *run(void *data) { value++; return data; }
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, run, 0);
+    pthread_join(thread, 0);
+    printf("value %d\\n", value);
+    fflush(stdout);
+    return system("exit 3") == 0x300 ? 7 : 8;
+}
+"""
+COMMANDS = ["set pagination off", "set confirm off", "set debuginfod enabled off", "set startup-with-shell off",
+            "break run", "run", "backtrace", "info threads", "print value", "finish", "print value", "continue"]
+
+
+TOLD = re.compile(r"[$#]|value|\[Inferior|Breakpoint|Run till")
+
+
+def debugged(*before):
+    """What a session of gdb shows, without addresses, numbers of tasks, and the names of temporary values."""
+    words = [word for command in COMMANDS for word in ("-ex", command)]
+    done = run(["gdb", "-nx", "-batch", *words, *before, "--args", "./debugged"])
+    text = re.sub(r"0x[0-9a-f]+|LWP \d+|process \d+", "N", done.out)
+    return done.status, [line for line in text.splitlines() if TOLD.match(line)]
+
+
+def build_debugged():
+    need_ptrace("gdb")
+    open("debugged.c", "w").write(DEBUGGED)
+    run([need("gcc", "cc"), "-g", "-O0", "debugged.c", "-o", "debugged", "-pthread"]).ok()
+
+
+def test_program_profiled_inside_gdb():
+    build_debugged()
+    expected = debugged()
+    check_in("$3 = 42", expected[1])
+    for follow in ("", "all"):
+        ours = debugged("-iex", f"set environment LD_PRELOAD {PRELOAD}",
+                        *(["-iex", f"set environment PINJECT_FOLLOW {follow}"] if follow else []))
+        check_equal(ours, expected, f"follow {follow}")
+        run([PINJECT_RUN, "--wait"]).ok()
+        check(results(), "not profiled")
+        for name in results():
+            os.unlink(name)
+
+
+def test_gdb_of_a_followed_program():
+    # gdb itself is followed, and so is what it starts.
+    build_debugged()
+    expected = debugged()
+    words = [word for command in COMMANDS for word in ("-ex", command)]
+    for way in ("threads", "all"):
+        done = run([*start_of(way), "gdb", "-nx", "-batch", *words, "--args", "./debugged"])
+        text = re.sub(r"0x[0-9a-f]+|LWP \d+|process \d+", "N", done.out)
+        check_equal([line for line in text.splitlines() if TOLD.match(line)], expected[1], way)
+
+
+def test_gdb_attaches_to_a_followed_program():
+    build_debugged()
+    process = start([PINJECT_RUN, "-q", "--follow-all", "--", target("spin"), "1000", "2"])
+    child = int(wait_until(lambda: open(f"/proc/{process.pid}/task/{process.pid}/children").read().split() or None,
+                           what="the command")[0])
+    wait_until(lambda: len(os.listdir(f"/proc/{child}/task")) > 1, what="its threads")
+    done = run(["gdb", "-nx", "-batch", "-p", str(child), "-ex", "info threads", "-ex", "thread apply all backtrace 1",
+                "-ex", "detach"])
+    os.kill(child, signal.SIGTERM)
+    process.communicate(timeout=60)
+    check_match(r"Thread \d+ ", done.out)
+    check_equal(process.returncode, 128 + signal.SIGTERM)
+
+
+def build(way):
+    """This project's own units, two at a time; a digest of all that came out."""
+    folder = pathlib.Path("build")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    sources = [*(SOURCE / "common").glob("*.c"), *(SOURCE / "analyze/model").glob("*.c")]
+    if not sources:
+        skip("the sources are out of reach")
+    flags = f"-O2 -g -std=gnu11 -D_GNU_SOURCE -I{SOURCE} -I{SOURCE}/include -fPIC -MMD"
+    objects = {f"{path.parent.name}-{path.stem}.o": path for path in sorted(sources)}
+    rules = [f"all.a: {' '.join(objects)}\n\tar rcs $@ $^\n"]
+    rules += [f"{name}: {path}\n\tgcc {flags} -c -o $@ {path}\n" for name, path in objects.items()]
+    (folder / "Makefile").write_text("".join(rules))
+    done = run([*start_of(way), "make", "-s", "-j2", "-C", folder])
+    check_equal((done.status, done.out, done.err), (0, "", ""), way)
+    if "bare" in way:
+        run([PINJECT_RUN, "--wait"]).ok()
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+
+
+def test_identical_objects():
+    need_perf_events()
+    need("make", "gcc", "ar")
+    alone = build("alone")
+    check(len(alone) > 30, alone)
+    for way in list(WAYS)[1:]:
+        check_equal(build(way), alone, way)
+        check(results(), f"{way}: not profiled")
+        for name in results():
+            os.unlink(name)
+
+
+if __name__ == "__main__":
+    main()
