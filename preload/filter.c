@@ -183,6 +183,28 @@ static const struct own_call calls[] = {
     {SYS_waitid, {0, 1, 0x1000, 4}, false},
 };
 
+/* The handler's, and what ends a timer. Its return is not ours to do without. */
+static const struct own_call timer_calls[] = {
+    {SYS_rt_sigreturn, {0}, true},
+    {SYS_gettid, {0}, true},
+    {SYS_clock_gettime, {CLOCK_MONOTONIC, 0x1000}, true},
+    {SYS_clock_gettime, {CLOCK_THREAD_CPUTIME_ID, 0x1000}, false},
+    {SYS_getrusage, {1, 0x1000}, false},
+    {SYS_getcpu, {0x1000}, false},
+    {SYS_process_vm_readv, {1, 0x1000, 1, 0x1000}, false},
+    {SYS_timer_settime, {0, 0, 0x1000}, false},
+    {SYS_timer_delete, {0}, false},
+    {SYS_munmap, {0x1000, 4096}, false},
+};
+
+bool pinject_filter_harms_timers(const struct sock_filter *code, size_t length)
+{
+    for (size_t i = 0; i < sizeof(timer_calls) / sizeof(timer_calls[0]); i++)
+        if (is_harmed(code, length, &timer_calls[i]))
+            return true;
+    return false;
+}
+
 bool pinject_filter_harms_reach(const struct sock_filter *code, size_t length)
 {
     return is_harmed(code, length, &reaches);

@@ -21,6 +21,9 @@ bool pinject_filter_run(const struct sock_filter *code, size_t length, const str
 /* Whether one of the calls that requests and hooks make would be harmed, or it cannot be told. */
 bool pinject_filter_harms(const struct sock_filter *code, size_t length);
 
+/* Whether one of those that the sampler makes (timer.h) would be. */
+bool pinject_filter_harms_timers(const struct sock_filter *code, size_t length);
+
 /* Whether pinject_reach() would be. */
 bool pinject_filter_harms_reach(const struct sock_filter *code, size_t length);
 

@@ -8,6 +8,7 @@
 #include "next.h"
 #include "object.h"
 #include "sys.h"
+#include "timer_signal.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -69,12 +70,14 @@ static enum pinject_image image_of(const struct exec_call *call)
 static void announce(const struct exec_call *call, bool follow, enum pinject_image image)
 {
     const struct pinject_object *object = &pinject_object;
+    bool timers = object->flags & PINJECT_SESSION_TIMER;
     bool closed = follow && (pinject_image_is_closed(image) || image == PINJECT_IMAGE_SECURE);
     uint32_t flags = image == PINJECT_IMAGE_SECURE ? PINJECT_REQUEST_SECURE : 0;
     bool covered = pinject_request_covered(&object->channel, sys_gettid());
     if (covered && object->flags & PINJECT_SESSION_SNAPSHOT)
         pinject_object_snapshot();
-    if (covered && closed)
+    /* No kernel tells that a task goes on to where no timer is. */
+    if (covered && (closed || (timers && !follow)))
         pinject_object_net(true, flags, call->path, call->argv);
     if (covered || !follow)
         return;
@@ -83,7 +86,7 @@ static void announce(const struct exec_call *call, bool follow, enum pinject_ima
         return;
     if (closed)
         pinject_object_net(false, flags, call->path, call->argv);
-    else
+    else if (!timers) /* else the new image asks for itself */
         pinject_object_arm();
 }
 
@@ -100,10 +103,12 @@ static int exec_image(const struct exec_call *call, char *const *envp)
     /* A shell tries one folder after the other: only what exists is worth the wait. */
     if (pinject_object_follows() && image != PINJECT_IMAGE_MISSING)
         announce(call, follow, image);
+    bool changed = pinject_signal_before_exec();
     int result = exec_next(call, chosen);
     /* Ours may be too much, also where the program's own environ holds them: then it goes unfollowed. */
     if (errno == E2BIG && follow)
         result = exec_next(call, PINJECT_ENV_CHOSEN(&plan, envp, false));
+    pinject_signal_after_exec(changed);
     return result;
 }
 

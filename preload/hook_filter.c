@@ -10,12 +10,13 @@
 #include "own_environ.h"
 #include "reach.h"
 #include "sys.h"
+#include "timer.h"
 
 #include <errno.h>
 #include <linux/prctl.h>
 #include <stdarg.h>
 
-enum seal { UNHARMED = 0, SEALED = 1, BLIND = 2 };
+enum seal { UNHARMED = 0, SEALED = 1, BLIND = 2, UNTIMED = 4 };
 
 /* `program` is a struct sock_fprog, and may be wild: the kernel shall say so. */
 static unsigned judge(bool strict, const void *program)
@@ -23,7 +24,7 @@ static unsigned judge(bool strict, const void *program)
     struct pinject_reach reach = {{0}, 0};
     struct sock_fprog copy;
     if (strict)
-        return SEALED | BLIND;
+        return SEALED | BLIND | UNTIMED;
     if (!pinject_reach(&reach, program, sizeof(copy)))
         return UNHARMED;
     copy = *(const struct sock_fprog *)program;
@@ -31,7 +32,8 @@ static unsigned judge(bool strict, const void *program)
         !pinject_reach(&reach, copy.filter, copy.len * sizeof(*copy.filter)))
         return UNHARMED;
     return (pinject_filter_harms(copy.filter, copy.len) ? SEALED : 0) |
-           (pinject_filter_harms_reach(copy.filter, copy.len) ? BLIND : 0);
+           (pinject_filter_harms_reach(copy.filter, copy.len) ? BLIND : 0) |
+           (pinject_filter_harms_timers(copy.filter, copy.len) ? UNTIMED : 0);
 }
 
 /* Both are counted, as several threads may be at it and not all succeed. */
@@ -49,6 +51,8 @@ static unsigned seal_for(bool strict, const void *program)
     int saved = errno;
     pinject_object_ready();
     unsigned kind = pinject_object.standing == PINJECT_NOTHING ? UNHARMED : judge(strict, program);
+    if (kind && pinject_object.flags & PINJECT_SESSION_TIMER)
+        pinject_timer_end_all();
     seal(kind, 1);
     errno = saved;
     return kind;

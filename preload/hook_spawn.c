@@ -4,6 +4,7 @@
 #include "image.h"
 #include "next.h"
 #include "object.h"
+#include "timer_signal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,9 +42,11 @@ PINJECT_HOOK int posix_spawn(pid_t *pid, const char *path, const posix_spawn_fil
     pid_t own_pid, *pid_to = pid ? pid : &own_pid;
     enum pinject_image image = image_to_follow(path, false);
     char *const *chosen = PINJECT_ENV_CHOSEN(&plan, envp, is_preloaded(image));
+    bool changed = pinject_signal_before_exec();
     int error = pinject_next()->posix_spawn(pid_to, path, actions, attr, argv, chosen);
     if (error == E2BIG && is_preloaded(image))
         error = pinject_next()->posix_spawn(pid_to, path, actions, attr, argv, PINJECT_ENV_CHOSEN(&plan, envp, false));
+    pinject_signal_after_exec(changed);
     if (error == 0)
         announce(image, pid_to);
     return error;
@@ -56,9 +59,11 @@ PINJECT_HOOK int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_fi
     pid_t own_pid, *pid_to = pid ? pid : &own_pid;
     enum pinject_image image = image_to_follow(file, true);
     char *const *chosen = PINJECT_ENV_CHOSEN(&plan, envp, is_preloaded(image));
+    bool changed = pinject_signal_before_exec();
     int error = pinject_next()->posix_spawnp(pid_to, file, actions, attr, argv, chosen);
     if (error == E2BIG && is_preloaded(image))
         error = pinject_next()->posix_spawnp(pid_to, file, actions, attr, argv, PINJECT_ENV_CHOSEN(&plan, envp, false));
+    pinject_signal_after_exec(changed);
     if (error == 0)
         announce(image, pid_to);
     return error;

@@ -4,8 +4,11 @@
 #include "object.h"
 #include "sys.h"
 #include "thread_pool.h"
+#include "timer.h"
+#include "timer_signal.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 /* In the new thread: announces it and gives the record back, so that nothing of ours is left when the program's code
    runs. */
@@ -13,20 +16,51 @@ __attribute__((noinline)) static struct pinject_thread_record begin(void *data)
 {
     struct pinject_thread_record record = *(struct pinject_thread_record *)data;
     pinject_thread_pool_give(data);
+    if (pinject_signal_number())
+        pinject_timer_thread(record.masked);
     pinject_object_thread(record.creator);
     return record;
 }
 
-/* Both end in a tail call (built with -O2): the program's frames stand where they would without us. */
+static void end(void *nothing)
+{
+    (void)nothing;
+    pinject_timer_stop();
+}
+
+/* A timer outlives its thread, and nobody but the thread knows its last counts. pthread_exit and cancel come by. */
+__attribute__((noinline)) static void *run_posix(void *(*start)(void *), void *argument)
+{
+    void *result;
+    pthread_cleanup_push(end, NULL);
+    result = start(argument);
+    pthread_cleanup_pop(1);
+    return result;
+}
+
+__attribute__((noinline)) static int run_c11(thrd_start_t start, void *argument)
+{
+    int result;
+    pthread_cleanup_push(end, NULL);
+    result = start(argument);
+    pthread_cleanup_pop(1);
+    return result;
+}
+
+/* Without a timer both end in a tail call (built with -O2): the program's frames stand where they would without us. */
 static void *begin_posix(void *data)
 {
     struct pinject_thread_record record = begin(data);
+    if (pinject_timer_runs())
+        return run_posix(record.start.posix, record.argument);
     return record.start.posix(record.argument);
 }
 
 static int begin_c11(void *data)
 {
     struct pinject_thread_record record = begin(data);
+    if (pinject_timer_runs())
+        return run_c11(record.start.c11, record.argument);
     return record.start.c11(record.argument);
 }
 
@@ -44,6 +78,7 @@ static struct pinject_thread_record *prepare(union pinject_thread_start start, v
         return NULL;
     }
     record->creator = sys_gettid();
+    record->masked = pinject_signal_number() && pinject_signal_masked();
     record->start = start;
     record->argument = argument;
     return record;

@@ -104,6 +104,31 @@ static int no_iteration(int (*callback)(struct dl_phdr_info *, size_t, void *), 
     return 0;
 }
 
+static int no_sigaction(int number, const struct sigaction *action, struct sigaction *old)
+{
+    (void)number, (void)action, (void)old;
+    return failed(-ENOSYS);
+}
+
+static void (*no_signal(int number, void (*handler)(int)))(int)
+{
+    (void)number, (void)handler;
+    errno = ENOSYS;
+    return SIG_ERR;
+}
+
+static int no_sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+    (void)how, (void)set, (void)old;
+    return failed(-ENOSYS);
+}
+
+static int no_pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+    (void)how, (void)set, (void)old;
+    return ENOSYS;
+}
+
 /* RTLD_NEXT, never RTLD_DEFAULT: with the latter we would find ourselves, or what a wrapper of ours hides from us. */
 #define RESOLVE(member, name, otherwise)                     \
     do {                                                     \
@@ -131,6 +156,10 @@ static void resolve(void)
     RESOLVE(wait4, "wait4", no_wait4);
     RESOLVE(waitid, "waitid", no_waitid);
     RESOLVE(prctl, "prctl", plain_prctl);
+    RESOLVE(sigaction, "sigaction", no_sigaction);
+    RESOLVE(signal, "signal", no_signal);
+    RESOLVE(sigprocmask, "sigprocmask", no_sigprocmask);
+    RESOLVE(pthread_sigmask, "pthread_sigmask", no_pthread_sigmask);
     RESOLVE(dl_iterate_phdr, "dl_iterate_phdr", no_iteration);
     RESOLVE(libc_start_main, "__libc_start_main", NULL);
     void *found = dlsym(RTLD_NEXT, "syscall");

@@ -7,6 +7,7 @@
 #include "start.h"
 #include "sys.h"
 #include "thread_pool.h"
+#include "timer.h"
 
 #include <errno.h>
 #include "text.h"
@@ -125,11 +126,19 @@ static struct pinject_claim claim(uint32_t kind, uint32_t flags, int32_t parent_
     return mine;
 }
 
+/* Where there are no events the answer is the ring of the task's timer. */
+static void send(struct pinject_claim mine)
+{
+    int answer = pinject_request_send(&pinject_object.channel, mine);
+    if (pinject_object.flags & PINJECT_SESSION_TIMER)
+        pinject_timer_start(answer);
+}
+
 static void ask(uint32_t kind, uint32_t flags, int32_t parent_tid)
 {
     struct pinject_claim mine = claim(kind, flags, parent_tid);
     if (mine.slot)
-        pinject_request_send(&pinject_object.channel, mine);
+        send(mine);
 }
 
 /*
@@ -191,18 +200,21 @@ void pinject_object_net(bool covered, uint32_t flags, const char *path, char *co
     if (!mine.slot)
         return;
     write_program(mine.slot, path, argv);
+    pinject_timer_count();
     pinject_request_send(&pinject_object.channel, mine);
 }
 
 static void announce_image(void)
 {
-    bool covered = pinject_request_covered(&pinject_object.channel, sys_gettid());
+    /* A timer does not survive exec as events do: each image asks. */
+    bool covered = !(pinject_object.flags & PINJECT_SESSION_TIMER) &&
+                   pinject_request_covered(&pinject_object.channel, sys_gettid());
     struct pinject_claim mine =
         covered ? claim(PINJECT_IMAGE, PINJECT_REQUEST_NO_REPLY, 0) : claim(PINJECT_PROCESS, 0, 0);
     if (!mine.slot)
         return;
     write_text(mine.slot);
-    pinject_request_send(&pinject_object.channel, mine);
+    send(mine);
 }
 
 /* The session of the environment, or a new one for a bare LD_PRELOAD. */
@@ -297,7 +309,10 @@ void pinject_object_spawned(int32_t pid)
 
 void pinject_object_snapshot(void)
 {
-    ask(PINJECT_SNAPSHOT, 0, 0);
+    struct pinject_claim mine = claim(PINJECT_SNAPSHOT, 0, 0);
+    pinject_timer_count();
+    if (mine.slot)
+        pinject_request_send(&pinject_object.channel, mine);
 }
 
 void pinject_object_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t stime_ns)
@@ -349,6 +364,7 @@ void pinject_object_forked(void)
     object->pid = sys_getpid();
     object->threads = object->flags & PINJECT_SESSION_PTHREAD;
     pinject_thread_pool_reset();
+    pinject_timer_forked();
     /* A parent outside our namespace has no pid here: the first child after unshare(CLONE_NEWPID). */
     bool foreign = sys_getppid() == 0;
     if (foreign)
@@ -358,6 +374,7 @@ void pinject_object_forked(void)
         return;
     }
     object->standing = PINJECT_LEFT;
+    pinject_timer_leave();
     sys_unmap(object->channel.segment, sizeof(struct pinject_segment));
     object->channel.segment = NULL;
     if (object->flags & PINJECT_SESSION_VFORK)

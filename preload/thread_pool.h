@@ -3,6 +3,7 @@
 #ifndef PINJECT_PRELOAD_THREAD_POOL_H
 #define PINJECT_PRELOAD_THREAD_POOL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <threads.h>
 
@@ -14,6 +15,7 @@ union pinject_thread_start {
 struct pinject_thread_record {
     uint32_t used;
     int32_t creator; /* tid */
+    bool masked;     /* its creator's sampler.masked (timer.h) */
     union pinject_thread_start start;
     void *argument;
 };

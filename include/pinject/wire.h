@@ -22,6 +22,13 @@
  *   POSTED, TAKEN -> ABANDONED -> FREE   the object's patience ran out (compare-and-swap); the collector frees the slot when
  *                      it meets it (its own compare-and-swap to ANSWERED fails). The collector still attaches the task.
  *   CLAIMED, ANSWERED of a dead owner -> FREE  collector, when the task in `owner` is gone.
+ *
+ * Where perf_event_open is refused (PINJECT_SESSION_TIMER) the object samples its own threads with timers. Then there
+ * is a second file beside the segment, its path and PINJECT_RINGS_SUFFIX: PINJECT_RINGS_MAX rings at most,
+ * PINJECT_RING_STRIDE bytes each. The answer to PROCESS, FORK and THREAD is the number of the task's ring + 1 (0: no
+ * room for a ring), which the object maps alone. A ring begins with a struct perf_event_mmap_page, its protocol is that
+ * of the kernel's (pinject/ring.h); at PINJECT_TIMER_HEAD stands a struct pinject_timer_head. A task keeps its ring
+ * across exec: each image asks again, and is given the same.
  */
 #ifndef PINJECT_WIRE_H
 #define PINJECT_WIRE_H
@@ -137,6 +144,8 @@ enum pinject_session_flags {
     /* The collector holds a record lock (fcntl, F_WRLCK) on the first byte of the file while it lives. F_GETLK names the holder by its
        number in the asking task's pid namespace: whether both have the same, for a tenth of what /proc/self/ns/pid costs. */
     PINJECT_SESSION_LOCKED = 64,
+    PINJECT_SESSION_TIMER = 128, /* no events: the object samples with timers. Each image says PROCESS, never IMAGE;
+                                    ARM (with NET) and NET say that no timer will be in the next one */
     PINJECT_SESSION_ALL = 15,
 };
 
@@ -173,6 +182,37 @@ struct pinject_segment {
     uint64_t covered[PINJECT_TASKS / 64];
     struct pinject_slot slots[PINJECT_SLOTS] __attribute__((aligned(4096)));
 };
+
+#define PINJECT_RINGS_SUFFIX ".rings"
+enum {
+    PINJECT_RINGS_MAX = 4096,
+    PINJECT_RING_DATA = 64 << 10, /* bytes, behind as much for the head: pages are that large on some machines */
+    PINJECT_RING_STRIDE = 2 * PINJECT_RING_DATA,
+    PINJECT_TIMER_HEAD = 2048,    /* behind all fields of struct perf_event_mmap_page */
+};
+
+enum pinject_timer_flags {
+    PINJECT_TIMER_SAMPLES = 1, /* else only the counts are kept up to date (--stat) */
+    PINJECT_TIMER_CHAINS = 2,  /* with call chains */
+};
+
+/* What object and collector tell each other about a ring. Each field has one writer; all accesses atomic, relaxed. */
+struct pinject_timer_head {
+    /* Collector, before it answers. */
+    uint64_t id;          /* of the sampling event: the samples' IDENTIFIER */
+    uint64_t interval_ns;
+    uint64_t flags;       /* enum pinject_timer_flags */
+    uint64_t reserved;
+    /* Object: what the kernel says of the thread, with each sample and at its end. */
+    uint64_t cpu_ns;      /* CLOCK_THREAD_CPUTIME_ID */
+    uint64_t faults;
+    uint64_t switches;
+    uint64_t lost;        /* samples that found no room */
+    uint32_t started;     /* images of the task that started a timer */
+    int32_t error;        /* -errno why the last one could not */
+};
+
+_Static_assert(sizeof(struct pinject_timer_head) == 72, "wire: head of a timer's ring");
 
 _Static_assert(sizeof(struct pinject_bell) == 64, "wire: a bell is a cache line");
 _Static_assert(offsetof(struct pinject_slot, text) == 128, "wire: text of a slot");

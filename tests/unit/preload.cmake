@@ -5,3 +5,4 @@ pinject_unit_test(environ SOURCES test_environ.c ${preload}/environ.c ${preload}
 pinject_unit_test(image SOURCES test_image.c ${preload}/image.c ${preload}/environ.c ${preload}/reach.c LABELS preload)
 pinject_unit_test(request SOURCES test_request.c ${preload}/request.c LINK Threads::Threads LABELS preload)
 pinject_unit_test(filter SOURCES test_filter.c ${preload}/filter.c LABELS preload)
+pinject_unit_test(timer_sample SOURCES test_timer_sample.c ${preload}/timer_sample.c LABELS preload)

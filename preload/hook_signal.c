@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The program's view of signals. Only where our timers run (timer.h) is anything done here: their signal is never
+ * really blocked, and neither its handler nor that is shown.
+ */
+#include "next.h"
+#include "object.h"
+#include "timer_signal.h"
+
+
+/* Signals, as bits, whose handler's mask we changed: ours was taken out, or put in. */
+static uint64_t taken_out, put_in;
+
+static uint64_t bit_of(int number)
+{
+    return number >= 1 && number <= 64 ? UINT64_C(1) << (number - 1) : 0;
+}
+
+/*
+ * The number, where our signal is to be hidden; 0: the program's calls go through as they are. So they do before our
+ * constructor: what they did then is found when the signal is taken.
+ */
+static int hidden(void)
+{
+    return pinject_object_sealed() ? 0 : pinject_signal_number();
+}
+
+/* ---- Handlers ---- */
+
+static void show(struct sigaction *action, uint64_t bit, uint64_t out, uint64_t in, int ours)
+{
+    if (out & bit)
+        sigaddset(&action->sa_mask, ours);
+    if (in & bit)
+        sigdelset(&action->sa_mask, ours);
+}
+
+static void set_bit(uint64_t *word, uint64_t bit, bool set)
+{
+    if (set)
+        __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+    else
+        __atomic_fetch_and(word, ~bit, __ATOMIC_RELAXED);
+}
+
+PINJECT_HOOK int sigaction(int number, const struct sigaction *action, struct sigaction *old)
+{
+    int ours = hidden();
+    uint64_t bit = bit_of(number);
+    if (!ours || !bit)
+        return pinject_next()->sigaction(number, action, old);
+    if (number == ours) {
+        pinject_signal_action(action, old);
+        return 0;
+    }
+    uint64_t out = __atomic_load_n(&taken_out, __ATOMIC_RELAXED), in = __atomic_load_n(&put_in, __ATOMIC_RELAXED);
+    struct sigaction changed;
+    bool has = false, on_stack = false;
+    if (action) {
+        changed = *action;
+        has = sigismember(&changed.sa_mask, ours) == 1;
+        /* A stack of its own may be too small for a second frame: there we come later. */
+        on_stack = changed.sa_flags & SA_ONSTACK;
+        if (on_stack)
+            sigaddset(&changed.sa_mask, ours);
+        else
+            sigdelset(&changed.sa_mask, ours);
+    }
+    int result = pinject_next()->sigaction(number, action ? &changed : NULL, old);
+    if (result != 0)
+        return result;
+    if (old)
+        show(old, bit, out, in, ours);
+    if (action) {
+        set_bit(&taken_out, bit, has && !on_stack);
+        set_bit(&put_in, bit, !has && on_stack);
+    }
+    return result;
+}
+
+/* signal() of our own number. */
+static sighandler_t exchange(sighandler_t handler, int flags)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, old;
+    sigaddset(&action.sa_mask, pinject_signal_number());
+    pinject_signal_action(&action, &old);
+    return old.sa_handler;
+}
+
+PINJECT_HOOK sighandler_t signal(int number, sighandler_t handler)
+{
+    int ours = hidden();
+    if (ours && number == ours && handler != SIG_ERR)
+        return exchange(handler, SA_RESTART);
+    sighandler_t old = pinject_next()->signal(number, handler);
+    if (ours && old != SIG_ERR) {
+        set_bit(&taken_out, bit_of(number), false);
+        set_bit(&put_in, bit_of(number), false);
+    }
+    return old;
+}
+
+/* ---- Masks ---- */
+
+typedef int change_mask(int, const sigset_t *, sigset_t *);
+
+static int change(change_mask *next, int how, const sigset_t *set, sigset_t *old)
+{
+    int ours = hidden();
+    if (!ours || pinject_signal_is_used())
+        return next(how, set, old);
+    bool before = pinject_signal_masked(), has = set && sigismember(set, ours) == 1, masked = before;
+    sigset_t changed;
+    if (set) {
+        changed = *set;
+        if (how != SIG_UNBLOCK)
+            sigdelset(&changed, ours);
+        masked = how == SIG_SETMASK ? has : how == SIG_BLOCK ? before || has : before && !has;
+    }
+    int result = next(how, set ? &changed : NULL, old);
+    if (result != 0)
+        return result;
+    if (masked != before)
+        pinject_signal_set_masked(masked);
+    if (old && before)
+        sigaddset(old, ours);
+    return result;
+}
+
+PINJECT_HOOK int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+    return change(pinject_next()->sigprocmask, how, set, old);
+}
+
+PINJECT_HOOK int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+    return change(pinject_next()->pthread_sigmask, how, set, old);
+}

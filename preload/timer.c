@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+#include "timer.h"
+#include "object.h"
+#include "sys.h"
+#include "timer_signal.h"
+
+#include <errno.h>
+#include "text.h"
+
+enum {
+    THREAD_ID = 4,        /* SIGEV_THREAD_ID */
+    USER_TIME = 4 | 1,    /* CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_VIRT: user time of a thread */
+    INTERVAL_MIN_NS = 10000,
+};
+#define INTERVAL_MAX_NS 10000000000ull
+/* The calling thread's user time: what clock_getcpuclockid(3) makes. */
+#define USER_CLOCK ((clockid_t)(~0u << 3 | USER_TIME))
+
+/* Set once, by the program's wish: see pinject_timer_end_all(). */
+static bool ended;
+
+/* As the kernel has it. */
+struct event {
+    void *value;
+    int32_t signal, notify, tid, rest[11];
+};
+_Static_assert(sizeof(void *) != 8 || sizeof(struct event) == 64, "struct sigevent of the kernel");
+
+static void *map_ring(uint32_t ring)
+{
+    /* Made by the first thread of the process, which is alone then; not on the small stack of a thread. */
+    static char path[PINJECT_PATH + sizeof(PINJECT_RINGS_SUFFIX)];
+    if (!path[0])
+        pinject_text_join(path, sizeof(path), pinject_object.session + sizeof(PINJECT_ENV_SESSION "=") - 1,
+                          PINJECT_RINGS_SUFFIX);
+    int fd = sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return (void *)(intptr_t)fd;
+    struct statx status;
+    uint64_t at = (uint64_t)ring * PINJECT_RING_STRIDE;
+    int error = sys_statx(fd, "", AT_EMPTY_PATH, STATX_SIZE, &status);
+    if (error == 0 && status.stx_size < at + PINJECT_RING_STRIDE)
+        error = -EPROTO; /* behind the end a touch would kill */
+    void *map = error < 0 ? (void *)(intptr_t)error
+                          : (void *)SYS_6(SYS_mmap, 0, PINJECT_RING_STRIDE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, at);
+    sys_close(fd);
+    /* A child of fork writes nothing there. */
+    if (!sys_failed(map))
+        SYS_3(SYS_madvise, map, PINJECT_RING_STRIDE, MADV_DONTFORK);
+    return map;
+}
+
+static void init_sampler(struct pinject_sampler *sampler, void *map)
+{
+    struct pinject_timer_head *head = (struct pinject_timer_head *)(void *)((char *)map + PINJECT_TIMER_HEAD);
+    uint64_t interval = __atomic_load_n(&head->interval_ns, __ATOMIC_RELAXED);
+    sampler->head = head;
+    sampler->data = (unsigned char *)map + PINJECT_RING_DATA;
+    sampler->id = __atomic_load_n(&head->id, __ATOMIC_RELAXED);
+    sampler->flags = __atomic_load_n(&head->flags, __ATOMIC_RELAXED);
+    sampler->interval_ns = interval < INTERVAL_MIN_NS   ? INTERVAL_MIN_NS
+                           : interval > INTERVAL_MAX_NS ? INTERVAL_MAX_NS
+                                                        : interval;
+    sampler->lost = sampler->told = __atomic_load_n(&head->lost, __ATOMIC_RELAXED);
+    sampler->pid = sys_getpid();
+    sampler->tid = sys_gettid();
+    sampler->user_ns = 0;
+    sampler->timer = 0;
+    sampler->page = (struct perf_event_mmap_page *)map;
+    /* An image goes on where the one before it ended. Whatever stands there, nothing but the ring is written to. */
+    sampler->at = __atomic_load_n(&sampler->page->data_head, __ATOMIC_RELAXED) & ~(uint64_t)7;
+}
+
+static int make_timer(struct pinject_sampler *sampler)
+{
+    struct event event = {
+        .value = sampler, .signal = pinject_timer_signal(), .notify = THREAD_ID, .tid = sampler->tid};
+    struct timespec interval = {(time_t)(sampler->interval_ns / 1000000000u),
+                                (long)(sampler->interval_ns % 1000000000u)};
+    struct itimerspec times = {interval, interval};
+    int timer, error = (int)SYS_3(SYS_timer_create, USER_CLOCK, &event, &timer);
+    sampler->by_overrun = error == -EINVAL;
+    if (error == -EINVAL) /* a kernel, or what plays one, without that clock: then with the time in the kernel */
+        error = (int)SYS_3(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &timer);
+    if (error < 0)
+        return error;
+    __atomic_store_n(&sampler->timer, timer + 1, __ATOMIC_RELAXED);
+    return (int)SYS_4(SYS_timer_settime, timer, 0, &times, 0);
+}
+
+static void end_timer(struct pinject_sampler *sampler)
+{
+    int32_t timer = __atomic_exchange_n(&sampler->timer, 0, __ATOMIC_RELAXED);
+    if (timer > 0)
+        SYS_1(SYS_timer_delete, timer - 1);
+}
+
+static bool is_own(const struct pinject_sampler *sampler)
+{
+    return sampler && sampler->page && sampler->tid == sys_gettid();
+}
+
+bool pinject_timer_runs(void)
+{
+    return pinject_object.flags & PINJECT_SESSION_TIMER && is_own(pinject_sampler_find());
+}
+
+/* Counts, and nothing more of the ring. */
+static void leave_ring(struct pinject_sampler *sampler)
+{
+    void *map = sampler->page;
+    end_timer(sampler);
+    pinject_sampler_count(sampler);
+    /* The compiler keeps the order, and the handler runs in this thread: from here on it finds nothing. */
+    __atomic_store_n(&sampler->page, NULL, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    sys_unmap(map, PINJECT_RING_STRIDE);
+}
+
+static int begin(struct pinject_sampler *sampler)
+{
+    int error = pinject_signal_take();
+    pinject_sampler_count(sampler);
+    if (error == 0)
+        error = make_timer(sampler);
+    if (error < 0)
+        return error;
+    __atomic_fetch_add(&sampler->head->started, 1, __ATOMIC_RELAXED);
+    pinject_signal_open();
+    if (__atomic_load_n(&ended, __ATOMIC_RELAXED)) /* meanwhile */
+        end_timer(sampler);
+    return 0;
+}
+
+void pinject_timer_start(int answer)
+{
+    if (answer <= 0 || answer > PINJECT_RINGS_MAX || __atomic_load_n(&ended, __ATOMIC_RELAXED) ||
+        pinject_samplers_init() < 0)
+        return;
+    struct pinject_sampler *sampler = pinject_sampler_own();
+    if (!sampler || sampler->page)
+        return;
+    void *map = map_ring((uint32_t)answer - 1);
+    if (sys_failed(map))
+        return;
+    init_sampler(sampler, map);
+    int error = begin(sampler);
+    if (error == 0)
+        return;
+    __atomic_store_n(&sampler->head->error, error, __ATOMIC_RELAXED);
+    leave_ring(sampler);
+}
+
+void pinject_timer_thread(bool masked)
+{
+    struct pinject_sampler *old = pinject_sampler_find();
+    if (old) { /* of one that ended behind libc's back */
+        end_timer(old);
+        if (old->page)
+            sys_unmap(old->page, PINJECT_RING_STRIDE);
+        pinject_sampler_drop(old);
+    }
+    if (masked)
+        pinject_signal_set_masked(true);
+}
+
+void pinject_timer_count(void)
+{
+    struct pinject_sampler *sampler = pinject_sampler_find();
+    if (is_own(sampler))
+        pinject_sampler_count(sampler);
+}
+
+void pinject_timer_stop(void)
+{
+    struct pinject_sampler *sampler = pinject_sampler_find();
+    if (pinject_object_sealed() || !sampler || sampler->tid != sys_gettid())
+        return;
+    if (sampler->page)
+        leave_ring(sampler);
+    pinject_sampler_drop(sampler);
+}
+
+void pinject_timer_forked(void)
+{
+    bool masked = pinject_signal_number() && pinject_signal_masked();
+    pinject_samplers_clear();
+    if (masked)
+        pinject_signal_set_masked(true);
+}
+
+void pinject_timer_leave(void)
+{
+    pinject_signal_release();
+}
+
+void pinject_timer_end_all(void)
+{
+    /* A first filter may forbid what a second one finds done. */
+    if (__atomic_load_n(&ended, __ATOMIC_RELAXED) || pinject_object_sealed())
+        return;
+    if (sys_getpid() != pinject_object.pid)
+        return; /* a child of vfork: the timers are its parent's */
+    __atomic_store_n(&ended, true, __ATOMIC_RELAXED);
+    pinject_timer_count();
+    pinject_samplers_each(end_timer);
+}
+
+/* The last counts of whoever ends the process by exit(). */
+__attribute__((destructor)) static void end(void)
+{
+    if (!pinject_object_sealed())
+        pinject_timer_count();
+}

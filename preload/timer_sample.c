@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the handler does: records of perf's form, written as the kernel writes them. System calls and own memory only;
+ * the program's memory is read through process_vm_readv(2), which fails where a load would fault.
+ */
+#include "sys.h"
+#include "timer.h"
+
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <ucontext.h>
+
+enum {
+    FRAMES = 127,     /* as many as the kernel gives (perf_event_max_stack), beside the mark PERF_CONTEXT_USER */
+    SAMPLE_WORDS = 7, /* header, IDENTIFIER, IP, TID, TIME, CPU, PERIOD */
+    LOST_WORDS = 7,   /* header, id, lost, TID, TIME, CPU, IDENTIFIER */
+    WINDOW = 512,     /* bytes of the stack that are read at once */
+};
+
+/* A record that is being written. */
+struct writer {
+    struct pinject_sampler *sampler;
+    uint64_t at;
+};
+
+static void put(struct writer *writer, uint64_t word)
+{
+    /* Whole words: the ring's size is a multiple of 8, and so is every record's. */
+    *(uint64_t *)(void *)(writer->sampler->data + (writer->at & (PINJECT_RING_DATA - 1))) = word;
+    writer->at += sizeof(word);
+}
+
+static void put_header(struct pinject_sampler *sampler, uint32_t type, uint16_t misc, uint64_t size)
+{
+    struct perf_event_header *header =
+        (struct perf_event_header *)(void *)(sampler->data + (sampler->at & (PINJECT_RING_DATA - 1)));
+    *header = (struct perf_event_header){.type = type, .misc = misc, .size = (uint16_t)size};
+}
+
+static void publish(struct pinject_sampler *sampler, uint64_t at)
+{
+    sampler->at = at;
+    /* Pairs with the acquire in pinject_ring_begin(): the record is complete. */
+    __atomic_store_n(&sampler->page->data_head, at, __ATOMIC_RELEASE);
+}
+
+static bool has_room(const struct pinject_sampler *sampler, uint64_t words)
+{
+    /* Pairs with the release in pinject_ring_end(): the reader is done with what lies before it. */
+    uint64_t used = sampler->at - __atomic_load_n(&sampler->page->data_tail, __ATOMIC_ACQUIRE);
+    return used <= PINJECT_RING_DATA && PINJECT_RING_DATA - used >= words * sizeof(uint64_t);
+}
+
+static uint64_t pair(uint32_t low, uint32_t high)
+{
+    uint32_t words[2] = {low, high};
+    uint64_t word;
+    __builtin_memcpy(&word, words, sizeof(word));
+    return word;
+}
+
+/* ---- Stacks ---- */
+
+struct registers {
+    uint64_t ip, frame;
+};
+
+static struct registers registers_of(const void *context)
+{
+    const ucontext_t *user = context;
+#if defined(__x86_64__)
+    return (struct registers){(uint64_t)user->uc_mcontext.gregs[REG_RIP], (uint64_t)user->uc_mcontext.gregs[REG_RBP]};
+#elif defined(__aarch64__)
+    return (struct registers){user->uc_mcontext.pc, user->uc_mcontext.regs[29]};
+#else
+    (void)user;
+    return (struct registers){0, 0};
+#endif
+}
+
+/* The part of the stack that was read last. */
+struct window {
+    uint64_t start, size;
+    uint64_t words[WINDOW / 8];
+};
+
+static bool read_window(const struct pinject_sampler *sampler, struct window *window, uint64_t at)
+{
+    /* Up to the end of its page at most: what lies behind may not be mapped. */
+    uint64_t rest = 4096 - at % 4096;
+    struct iovec to = {window->words, rest < WINDOW ? rest : WINDOW};
+    struct iovec from = {(void *)(uintptr_t)at, to.iov_len};
+    long got = SYS_6(SYS_process_vm_readv, sampler->tid, &to, 1, &from, 1, 0);
+    window->start = at;
+    window->size = got > 0 ? (uint64_t)got : 0;
+    return got > 0;
+}
+
+static bool read_word(const struct pinject_sampler *sampler, struct window *window, uint64_t at, uint64_t *ret)
+{
+    bool inside = at >= window->start && at - window->start < window->size && window->size - (at - window->start) >= 8;
+    if (!inside && (!read_window(sampler, window, at) || window->size < 8))
+        return false;
+    *ret = window->words[(at - window->start) / 8];
+    return true;
+}
+
+/* Frame pointers as the kernel follows them for perf, but upwards only. Returns how many entries were written. */
+static uint64_t put_chain(struct writer *writer, struct registers registers)
+{
+    struct window window = {.start = 0, .size = 0};
+    uint64_t count = 1, frame = registers.frame;
+    put(writer, registers.ip);
+    while (count < FRAMES && frame && frame % 8 == 0) {
+        uint64_t next, back;
+        if (!read_word(writer->sampler, &window, frame, &next) ||
+            !read_word(writer->sampler, &window, frame + 8, &back))
+            break;
+        put(writer, back);
+        count++;
+        if (next <= frame)
+            break;
+        frame = next;
+    }
+    return count;
+}
+
+/* ---- Records ---- */
+
+/* How many samples were lost since it was told last: in the ring as soon as there is room, with a sample behind it. */
+static void tell_lost(struct pinject_sampler *sampler, uint64_t now_ns)
+{
+    struct writer writer = {sampler, sampler->at + sizeof(struct perf_event_header)};
+    if (sampler->lost == sampler->told)
+        return;
+    put_header(sampler, PERF_RECORD_LOST, 0, LOST_WORDS * sizeof(uint64_t));
+    put(&writer, sampler->id);
+    put(&writer, sampler->lost - sampler->told);
+    put(&writer, pair((uint32_t)sampler->pid, (uint32_t)sampler->tid));
+    put(&writer, now_ns);
+    put(&writer, 0);
+    put(&writer, sampler->id);
+    sampler->told = sampler->lost;
+    publish(sampler, writer.at);
+}
+
+static void put_sample(struct pinject_sampler *sampler, uint64_t now_ns, uint64_t period_ns, struct registers registers)
+{
+    struct writer writer = {sampler, sampler->at + sizeof(struct perf_event_header)};
+    int cpu = sys_cpu();
+    put(&writer, sampler->id);
+    put(&writer, registers.ip);
+    put(&writer, pair((uint32_t)sampler->pid, (uint32_t)sampler->tid));
+    put(&writer, now_ns);
+    put(&writer, pair(cpu < 0 ? 0 : (uint32_t)cpu, 0));
+    put(&writer, period_ns);
+    if (sampler->flags & PINJECT_TIMER_CHAINS) {
+        struct writer count = writer;
+        put(&writer, 0);
+        put(&writer, (uint64_t)PERF_CONTEXT_USER);
+        put(&count, 1 + put_chain(&writer, registers));
+    }
+    put_header(sampler, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, writer.at - sampler->at);
+    publish(sampler, writer.at);
+}
+
+uint64_t pinject_sampler_count(struct pinject_sampler *sampler)
+{
+    struct pinject_timer_head *head = sampler->head;
+    struct rusage usage;
+    __atomic_store_n(&head->cpu_ns, sys_clock_ns(CLOCK_THREAD_CPUTIME_ID), __ATOMIC_RELAXED);
+    if (SYS_2(SYS_getrusage, RUSAGE_THREAD, &usage) < 0)
+        return 0;
+    __atomic_store_n(&head->faults, (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt, __ATOMIC_RELAXED);
+    __atomic_store_n(&head->switches, (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw, __ATOMIC_RELAXED);
+    return (uint64_t)usage.ru_utime.tv_sec * 1000000000u + (uint64_t)usage.ru_utime.tv_usec * 1000u;
+}
+
+static uint64_t weigh(struct pinject_sampler *sampler, uint64_t overrun, uint64_t user_ns)
+{
+    uint64_t last = sampler->user_ns;
+    sampler->user_ns = user_ns;
+    if (!last || !user_ns || sampler->by_overrun)
+        return (1 + overrun) * sampler->interval_ns;
+    return user_ns > last ? user_ns - last : 1;
+}
+
+void pinject_sampler_take(struct pinject_sampler *sampler, uint64_t overrun, const void *context)
+{
+    uint64_t user_ns = pinject_sampler_count(sampler);
+    if (!(sampler->flags & PINJECT_TIMER_SAMPLES))
+        return;
+    if (!has_room(sampler, LOST_WORDS + SAMPLE_WORDS + 2 + FRAMES)) {
+        __atomic_store_n(&sampler->head->lost, ++sampler->lost, __ATOMIC_RELAXED);
+        return;
+    }
+    uint64_t now_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    tell_lost(sampler, now_ns);
+    put_sample(sampler, now_ns, weigh(sampler, overrun, user_ns), registers_of(context));
+}

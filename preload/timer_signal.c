@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+#include "timer_signal.h"
+#include "object.h"
+#include "sys.h"
+#include "timer.h"
+
+#include <errno.h>
+#include "text.h"
+#include <ucontext.h>
+
+/* From below the few at the top that programs tend to take for themselves. */
+enum { FIRST = 60, LAST = 40, SIGSET_SIZE = 8, RESTORER = 0x04000000 };
+#if defined(__x86_64__)
+enum { LIBC_FLAGS = RESTORER }; /* what libc adds, and shows */
+#else
+enum { LIBC_FLAGS = 0 };
+#endif
+
+/* As the kernel has it; signals are bits, number 1 the lowest. */
+struct action {
+    union {
+        void (*plain)(int);
+        void (*full)(int, siginfo_t *, void *);
+    } handler;
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+};
+
+/* Of the process. Written by who starts the first timer, and by the program's calls for that one number. */
+static int taken;
+/* What the program believes: the one that is shown, and the next one. */
+static struct sigaction shown[2];
+static uint32_t shown_last;
+
+static uint64_t bit_of(int number)
+{
+    return UINT64_C(1) << (number - 1);
+}
+
+static int sys_action(int number, const struct action *action, struct action *old)
+{
+    return (int)SYS_4(SYS_rt_sigaction, number, action, old, SIGSET_SIZE);
+}
+
+static uint64_t sys_mask(int how, uint64_t mask)
+{
+    uint64_t old = 0;
+    SYS_4(SYS_rt_sigprocmask, how, &mask, &old, SIGSET_SIZE);
+    return old;
+}
+
+static const struct sigaction *shown_now(void)
+{
+    return &shown[__atomic_load_n(&shown_last, __ATOMIC_ACQUIRE) & 1];
+}
+
+int pinject_signal_number(void)
+{
+    return __atomic_load_n(&taken, __ATOMIC_RELAXED);
+}
+
+int pinject_timer_signal(void)
+{
+    return pinject_signal_number();
+}
+
+bool pinject_signal_is_used(void)
+{
+    return shown_now()->sa_handler != SIG_DFL;
+}
+
+/* The calling task's part of SAMPLER: its thread's, or that of a vfork child of it. */
+static bool *state_of(struct pinject_sampler *sampler)
+{
+    int32_t tid = sys_gettid();
+    if (sampler->tid == tid) {
+        sampler->child_tid = 0; /* it has ended, or gone on */
+        return &sampler->masked;
+    }
+    if (sampler->child_tid != tid) {
+        sampler->child_masked = sampler->masked;
+        sampler->child_tid = tid;
+    }
+    return &sampler->child_masked;
+}
+
+bool pinject_signal_masked(void)
+{
+    struct pinject_sampler *sampler = pinject_sampler_find();
+    return sampler && *state_of(sampler);
+}
+
+void pinject_signal_set_masked(bool masked)
+{
+    struct pinject_sampler *sampler = masked ? pinject_sampler_own() : pinject_sampler_find();
+    if (sampler)
+        *state_of(sampler) = masked;
+}
+
+/* ---- Signals that are not ours ---- */
+
+static uint64_t *mask_of(void *context)
+{
+    return (uint64_t *)(void *)&((ucontext_t *)context)->uc_sigmask;
+}
+
+/* The program blocked it: it waits, as it would have waited, until it is taken or unblocked. */
+static void keep_waiting(int number, siginfo_t *info, void *context)
+{
+    *mask_of(context) |= bit_of(number);
+    if (info->si_code == SI_TKILL)
+        SYS_4(SYS_rt_tgsigqueueinfo, sys_getpid(), sys_gettid(), number, info);
+    else
+        SYS_3(SYS_rt_sigqueueinfo, sys_getpid(), number, info);
+}
+
+static void die_of(int number)
+{
+    const struct action otherwise = {.handler.plain = SIG_DFL};
+    sys_action(number, &otherwise, NULL);
+    SYS_3(SYS_tgkill, sys_getpid(), sys_gettid(), number);
+    sys_mask(SIG_UNBLOCK, bit_of(number));
+}
+
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+    struct sigaction action = *shown_now();
+    if (action.sa_flags & SA_RESETHAND)
+        pinject_signal_action(&(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    uint64_t mask = *mask_of(context) | *(uint64_t *)(void *)&action.sa_mask;
+    sys_mask(SIG_SETMASK, mask | (action.sa_flags & SA_NODEFER ? 0 : bit_of(number)));
+    if (action.sa_flags & SA_SIGINFO)
+        action.sa_sigaction(number, info, context);
+    else
+        action.sa_handler(number);
+}
+
+static void take_foreign(int number, siginfo_t *info, void *context)
+{
+    const struct sigaction *action = shown_now();
+    if (pinject_signal_masked())
+        keep_waiting(number, info, context);
+    else if (action->sa_handler == SIG_DFL)
+        die_of(number);
+    else if (action->sa_handler != SIG_IGN)
+        pass_on(number, info, context);
+}
+
+/* ---- Ours ---- */
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    struct pinject_sampler *sampler = info->si_value.sival_ptr;
+    if (info->si_code != SI_TIMER || !pinject_sampler_is(sampler)) {
+        take_foreign(number, info, context);
+        return;
+    }
+    if (!sampler->page || sampler->tid != sys_gettid())
+        return;
+    if (!pinject_object_follows()) { /* nobody reads any more */
+        const struct itimerspec never = {{0, 0}, {0, 0}};
+        SYS_4(SYS_timer_settime, sampler->timer - 1, 0, &never, 0);
+        return;
+    }
+    pinject_sampler_take(sampler, info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0, context);
+}
+
+#if defined(__x86_64__)
+/* The bytes that debuggers and unwinders know the return from a handler by. */
+__asm__(".pushsection .text\n"
+        ".type pinject_signal_return, @function\n"
+        "pinject_signal_return:\n"
+        "mov $15, %rax\n"
+        "syscall\n"
+        ".size pinject_signal_return, . - pinject_signal_return\n"
+        ".popsection\n");
+void pinject_signal_return(void) __attribute__((visibility("hidden")));
+#endif
+
+static struct action own_action(void)
+{
+    /* Nothing comes between: a program's handler could leave ours by siglongjmp. */
+    struct action action = {.flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK, .mask = ~UINT64_C(0)};
+    action.handler.full = on_signal;
+#if defined(__x86_64__)
+    action.flags |= RESTORER;
+    action.restorer = pinject_signal_return;
+#endif
+    return action;
+}
+
+int pinject_signal_take(void)
+{
+#if defined(__x86_64__) || defined(__aarch64__)
+    const struct action action = own_action();
+    if (pinject_signal_number())
+        return 0;
+    for (int number = FIRST; number >= LAST; number--) {
+        struct action old;
+        int error = sys_action(number, NULL, &old);
+        if (error < 0)
+            return error;
+        if (old.handler.plain != SIG_DFL)
+            continue;
+        memset(shown, 0, sizeof(shown));
+        error = sys_action(number, &action, NULL);
+        if (error == 0)
+            __atomic_store_n(&taken, number, __ATOMIC_RELEASE);
+        return error;
+    }
+    return -EBUSY;
+#else
+    return -ENOSYS;
+#endif
+}
+
+void pinject_signal_open(void)
+{
+    uint64_t bit = bit_of(pinject_signal_number());
+    if (sys_mask(SIG_UNBLOCK, bit) & bit)
+        pinject_signal_set_masked(true);
+}
+
+void pinject_signal_action(const struct sigaction *action, struct sigaction *old)
+{
+    /* By value: both may be the same. */
+    struct sigaction now = *shown_now();
+    if (action) {
+        uint32_t next = __atomic_load_n(&shown_last, __ATOMIC_RELAXED) + 1;
+        shown[next & 1] = *action;
+        shown[next & 1].sa_flags |= LIBC_FLAGS;
+        __atomic_store_n(&shown_last, next, __ATOMIC_RELEASE);
+        if (action->sa_handler != SIG_DFL && pinject_signal_masked()) {
+            sys_mask(SIG_BLOCK, bit_of(pinject_signal_number()));
+            pinject_signal_set_masked(false);
+        }
+    }
+    if (old)
+        *old = now;
+}
+
+bool pinject_signal_before_exec(void)
+{
+    int number = pinject_signal_number();
+    bool ignored = number && shown_now()->sa_handler == SIG_IGN;
+    if (!number || pinject_object_sealed() || (!pinject_signal_masked() && !ignored))
+        return false;
+    if (pinject_signal_masked())
+        sys_mask(SIG_BLOCK, bit_of(number));
+    if (ignored)
+        sys_action(number, &(struct action){.handler.plain = SIG_IGN}, NULL);
+    return true;
+}
+
+void pinject_signal_after_exec(bool changed)
+{
+    int number = pinject_signal_number();
+    if (!changed)
+        return;
+    const struct action action = own_action();
+    sys_action(number, &action, NULL);
+    if (pinject_signal_masked())
+        sys_mask(SIG_UNBLOCK, bit_of(number));
+}
+
+void pinject_signal_release(void)
+{
+    int number = pinject_signal_number();
+    struct sigaction now = *shown_now();
+    struct action action = {.handler.plain = now.sa_handler, .flags = (unsigned long)now.sa_flags};
+    if (!number)
+        return;
+    if (pinject_signal_masked())
+        sys_mask(SIG_BLOCK, bit_of(number));
+    pinject_signal_set_masked(false);
+    action.mask = *(uint64_t *)(void *)&now.sa_mask;
+#if defined(__x86_64__)
+    action.flags |= RESTORER;
+    action.restorer = pinject_signal_return;
+#endif
+    sys_action(number, &action, NULL);
+    __atomic_store_n(&taken, 0, __ATOMIC_RELAXED);
+}
