@@ -39,12 +39,15 @@ static struct task *new_task(const struct tasks *tasks, struct arrival *arrival)
     task->flushed_ns = tasks->now_ns;
     task->startup_ns = arrival->startup_ns;
     task->armed = arrival->kind == PINJECT_ARM;
-    task->counted_only = events && !events->ring;
+    task->timed = events && events->timer;
+    task->counted_only = events && !events->ring && !events->timer;
     task->ring_error = events ? events->ring_error : 0;
     task->name_known = !task->armed; /* what comes before the exec's record waits for it */
     memcpy(task->ids, events ? events->ids : nets_ids(tasks->session->nets), sizeof(task->ids));
     buffer_init(&task->backlog);
-    if (events && events->ring)
+    if (task->timed)
+        tasks_ring_timed(task);
+    else if (events && events->ring)
         pinject_ring_init(&task->ring, events->ring, (const char *)events->ring + sysconf(_SC_PAGESIZE),
                           events->ring_size);
     arrival->events = NULL;
@@ -176,6 +179,10 @@ static void cover(struct tasks *tasks, struct process *process, const struct arr
     char reason[160];
     if (arrival->kind != PINJECT_NET && !(arrival->flags & PINJECT_REQUEST_NET))
         return;
+    if (tasks->plan->source == PINJECT_SOURCE_TIMER) { /* there are no nets: accounting tells of it */
+        process->uncounted = true;
+        return;
+    }
     if (!arrival->found) {
         program_put(process->announced);
         process->announced =
@@ -253,6 +260,10 @@ static void waited(struct tasks *tasks, const struct arrival *arrival)
     struct task *waiter = tasks_find(tasks, arrival->tid);
     struct process *parent = waiter ? waiter->process : tasks_find_process(tasks, arrival->tid);
     uint64_t used = arrival->utime_ns + arrival->stime_ns;
+    /* Where timers sample nobody announces a child, and this is all that is heard of one that does not ask. */
+    if (tasks->plan->source == PINJECT_SOURCE_TIMER && !unseen_take_arrived(&tasks->unseen, arrival->pid) && !process)
+        unseen_add(&tasks->unseen,
+                   "child that did not ask (not followed, setuid, ended at once): known by its parent's wait", "", 1, used);
     if (!parent && process)
         parent = tasks_find_process(tasks, process->ppid);
     if (parent && parent != process)
@@ -298,8 +309,11 @@ static void act(struct tasks *tasks, struct arrival *arrival)
     case PINJECT_PROCESS:
     case PINJECT_FORK:
     case PINJECT_THREAD:
+        admit(tasks, arrival);
+        break;
     case PINJECT_ARM:
         admit(tasks, arrival);
+        tasks_silent_timed(tasks, arrival);
         break;
     case PINJECT_IMAGE:
         task = find_of_image(tasks, arrival);
@@ -314,6 +328,7 @@ static void act(struct tasks *tasks, struct arrival *arrival)
     case PINJECT_NET:
         if (tasks_find_process(tasks, arrival->pid))
             cover(tasks, tasks_find_process(tasks, arrival->pid), arrival);
+        tasks_silent_timed(tasks, arrival);
         break;
     case PINJECT_REAPED:
         waited(tasks, arrival);

@@ -85,12 +85,13 @@ static void unlist(struct session *session, struct attached *attached)
 
 static bool has_ended(const struct attached *attached)
 {
-    if (!attached->ring && attached->end_fd < 0)
+    bool event = attached->ring && !attached->timer;
+    if (!event && attached->end_fd < 0)
         return false;
-    struct pollfd end = {.fd = attached->ring ? attached->fds[0] : attached->end_fd, .events = POLLIN};
+    struct pollfd end = {.fd = event ? attached->fds[0] : attached->end_fd, .events = POLLIN};
     if (poll(&end, 1, 0) < 0)
         return false;
-    return end.revents & (attached->ring ? POLLHUP | POLLERR : POLLIN | POLLHUP);
+    return end.revents & (event ? POLLHUP | POLLERR : POLLIN | POLLHUP);
 }
 
 /* The entry of the live task TID, or NULL. An entry whose task has ended (its tid is in use again) leaves the table. */
@@ -211,8 +212,25 @@ static void open_others(struct attached *attached, enum attach_how how)
     }
 }
 
+/* Tells the end of a task that no event tells of. */
+static int open_end(const struct attached *attached)
+{
+    int fd = (int)syscall(SYS_pidfd_open, attached->tid, PIDFD_THREAD);
+    /* Before Linux 6.9 there are only those of processes. */
+    if (fd < 0 && attached->tid == attached->pid)
+        fd = (int)syscall(SYS_pidfd_open, attached->tid, 0);
+    return fd;
+}
+
 static int open_all(struct attached *attached, enum attach_how how)
 {
+    if (attached->timer) {
+        attached->armed = true;
+        attached->end_fd = open_end(attached);
+        for (unsigned i = 0; i < attached->count; i++)
+            attached->ids[i] = rings_next_id(&attached->session->rings);
+        return 0;
+    }
     size_t pages = choose_pages(attached->session, how);
     int fd = open_event(&attached->session->plan->events[0], attached->tid, how, pages);
     if (fd < 0)
@@ -222,12 +240,8 @@ static int open_all(struct attached *attached, enum attach_how how)
         return -EMFILE;
     map_ring(attached, pages);
     open_others(attached, how);
-    if (!attached->ring) {
-        attached->end_fd = (int)syscall(SYS_pidfd_open, attached->tid, PIDFD_THREAD);
-        /* Before Linux 6.9 there are only those of processes. */
-        if (attached->end_fd < 0 && attached->tid == attached->pid)
-            attached->end_fd = (int)syscall(SYS_pidfd_open, attached->tid, 0);
-    }
+    if (!attached->ring)
+        attached->end_fd = open_end(attached);
     return 0;
 }
 
@@ -240,7 +254,8 @@ static struct attached *new_attached(struct session *session, pid_t pid, pid_t t
     attached->pid = pid;
     attached->tid = attached->key = tid;
     attached->count = session->plan->count;
-    attached->end_fd = -1;
+    attached->end_fd = attached->number = -1;
+    attached->timer = session->plan->source == PINJECT_SOURCE_TIMER;
     for (unsigned i = 0; i < PLAN_EVENTS; i++)
         attached->fds[i] = -1;
     return attached;
@@ -272,9 +287,25 @@ int attach_open(struct session *session, pid_t pid, pid_t tid, enum attach_how h
 
 void attach_complete(struct attached *attached)
 {
+    if (attached->timer)
+        return;
     for (unsigned i = 0; i < attached->count; i++)
         if (attached->fds[i] >= 0 && ioctl(attached->fds[i], PERF_EVENT_IOC_ID, &attached->ids[i]) < 0)
             attached->ids[i] = 0;
+}
+
+int attach_answer(struct session *session, pid_t tid, uint64_t startup_ns)
+{
+    pthread_mutex_lock(&session->table_lock);
+    struct attached *attached = find(session, tid);
+    if (attached && attached->armed) {
+        attached->base_ns = startup_ns;
+        attached->armed = false;
+        attach_timer_open(attached);
+    }
+    int answer = attached && attached->timer ? attached->number + 1 : 0;
+    pthread_mutex_unlock(&session->table_lock);
+    return answer;
 }
 
 int attach_task(struct session *session, pid_t tid, enum attach_how how, struct attached **ret)
@@ -307,6 +338,10 @@ static void read_event(int fd, uint64_t format, struct attach_value *value)
 
 void attach_read(const struct attached *attached, struct attach_value *values)
 {
+    if (attached->timer) {
+        attach_timer_read(attached, values);
+        return;
+    }
     for (unsigned i = 0; i < attached->count; i++)
         read_event(attached->fds[i], attached->session->plan->events[i].attr.read_format, &values[i]);
 }
@@ -378,7 +413,9 @@ void attach_free(struct attached *attached)
     if (!attached)
         return;
     attach_retire(attached->session, attached);
-    if (attached->ring)
+    if (attached->number >= 0)
+        rings_give(&attached->session->rings, attached->number);
+    else if (attached->ring)
         spend_ring(attached->session, attached->ring, attached->ring_size + (size_t)sysconf(_SC_PAGESIZE));
     for (unsigned i = 0; i < attached->count; i++)
         if (attached->fds[i] >= 0)

@@ -25,7 +25,11 @@ struct attached {
     size_t ring_size;           /* bytes of data, without the metadata page */
     int ring_error;             /* -errno why there is no ring */
     int error;                  /* -errno of the first counter that was refused or dropped (EMFILE); 0: all are open */
-    int end_fd;                 /* only without a ring, whose fd tells the end by EPOLLHUP: pidfd of the thread, EPOLLIN
+    int number;                 /* of the timer's ring (rings.h), which RING is then; -1: it is the kernel's, or NULL */
+    bool timer;                 /* has no events: a timer of the object samples, if it has a ring */
+    bool armed;                 /* the same before the first image that can start one */
+    uint64_t base_ns;           /* CPU time before the timer: not in the counts. Set before the task is answered */
+    int end_fd;                 /* only without a ring of the kernel, whose fd tells the end by EPOLLHUP: pidfd, EPOLLIN
                                    at its end; -1: none */
 
     /* Private to attach.c: */
@@ -66,6 +70,11 @@ void attach_complete(struct attached *attached);
 bool attach_knows(struct session *session, pid_t pid, pid_t tid, bool *ret_ring);
 /* Marks TID as covered in the segment, or not: for tasks that have events in another way. */
 void attach_cover(struct session *session, pid_t tid, bool covered);
+/*
+ * The answer to a task that timers sample: its ring's number + 1, 0: it has none, or there are events. STARTUP_NS: CPU
+ * time before its first timer.
+ */
+int attach_answer(struct session *session, pid_t tid, uint64_t startup_ns);
 /* Reads the counters; works after the task's end. VALUES has plan.count entries; refused ones are all 0. */
 void attach_read(const struct attached *attached, struct attach_value *values);
 /* The counters of the live task TID, by the table, for snapshots. -ESRCH when it is not there. */
@@ -81,5 +90,9 @@ void attach_free(struct attached *attached);
 void attach_unmap(struct session *session);
 /* Data pages of the next ring, WANTED or fewer: BUDGET (session_ring_budget()) and what is USED of it in bytes. */
 size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted);
+
+/* attach_timer.c, private to attach.c: a ring for a task without events, where there is room; its counts. */
+void attach_timer_open(struct attached *attached);
+void attach_timer_read(const struct attached *attached, struct attach_value *values);
 
 #endif

@@ -26,6 +26,7 @@ enum {
     STORM_NS = 1000 * 1000,        /* and in a storm: rings that are freed soon are in the caches when they are used again */
     STORM = 2,                     /* events of a round */
     SWEEP_NS = 100 * 1000 * 1000,
+    TIMED_SWEEP_NS = 25 * 1000 * 1000, /* with timers nobody tells of records, and what is mapped is seen late */
     GRACE_NS = 500 * 1000 * 1000,  /* for tasks that are ending when the root has ended */
     LINGER_NS = 300 * 1000 * 1000, /* bare: without any task; a child of posix_spawn may be on its way */
 };
@@ -35,6 +36,7 @@ struct collect {
     const struct collect_args *args;
     struct tasks tasks;
     int epoll;
+    uint64_t sweep_ns;       /* between two sweeps */
     uint64_t swept_ns;
     uint64_t gather_ns;      /* until then news may gather; 0: there were none */
     uint64_t write_ns;       /* no file before that while there are news */
@@ -172,8 +174,8 @@ static void take_event(struct collect *collect, const struct epoll_event *event)
     struct task *task = event->data.ptr;
     if (!task->live)
         return;
-    /* Without a ring it is a pidfd, readable at the end. */
-    if (event->events & (EPOLLHUP | EPOLLERR) || !task->events->ring)
+    /* Without a ring of the kernel it is a pidfd, readable at the end. */
+    if (event->events & (EPOLLHUP | EPOLLERR) || !task->events->ring || task->events->timer)
         tasks_task_ended(&collect->tasks, task, true);
     else
         tasks_drain(&collect->tasks, task);
@@ -245,7 +247,7 @@ static int run_round(struct collect *collect, int timeout_ms)
                  tag != &collect->args->session->nets)
             take_event(collect, &events[i]);
     }
-    if (tasks->now_ns - collect->swept_ns >= SWEEP_NS) {
+    if (tasks->now_ns - collect->swept_ns >= collect->sweep_ns) {
         collect->swept_ns = tasks->now_ns;
         tasks_sweep(tasks);
         root = true;
@@ -259,7 +261,7 @@ static int run_round(struct collect *collect, int timeout_ms)
 
 static int timeout_ms(const struct collect *collect)
 {
-    uint64_t now = tasks_now_ns(), next = collect->swept_ns + SWEEP_NS;
+    uint64_t now = tasks_now_ns(), next = collect->swept_ns + collect->sweep_ns;
     if (collect->tasks.done)
         return 0;
     if (collect->tasks.waiting)
@@ -450,6 +452,7 @@ int collect_run(const struct collect_args *args, struct collect_outcome *outcome
     if (!collect)
         return -ENOMEM;
     collect->args = args;
+    collect->sweep_ns = args->session->plan->source == PINJECT_SOURCE_TIMER ? TIMED_SWEEP_NS : SWEEP_NS;
     int error = prepare(collect);
     if (error) {
         /* The command runs already: without us, then. */

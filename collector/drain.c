@@ -149,13 +149,15 @@ static bool take_comm(struct tasks *tasks, struct task *task, const struct perf_
 
 bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
 {
-    if (!records_check(&tasks->layout, record)) {
+    if (!records_check(&tasks->layout, record) || (task->timed && !tasks_check_timed(tasks, task, tasks->scratch))) {
         tasks->broken_rings++;
         return true;
     }
     uint64_t time_ns = records_time(&tasks->layout, 0, record);
     switch (record->type) {
     case PERF_RECORD_SAMPLE:
+        if (task->timed)
+            tasks_meet_timed(tasks, task, record);
         take_sample(tasks, task, record);
         break;
     case PERF_RECORD_COMM:
@@ -186,7 +188,7 @@ bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf
 void tasks_drain(struct tasks *tasks, struct task *task)
 {
     struct pinject_ring *ring = &task->ring;
-    if (!task->live || task->netted || !task->events->ring || task->left || task->broken)
+    if (!task->live || task->netted || !ring->page || task->left || task->broken)
         return;
     if (pinject_ring_begin(ring)) {
         const struct perf_event_header *record;

@@ -48,11 +48,27 @@ static void note(struct view *view, const char *text)
     }
 }
 
+static void note_no_timer(const struct task *task, struct view *view)
+{
+    char text[160];
+    if (task->ring_error)
+        snprintf(text, sizeof(text), "not sampled, its time is known by the kernel's accounting: no timer for it (%s)",
+                 strerror(-task->ring_error));
+    else
+        snprintf(text, sizeof(text), "not sampled, its time is known by the kernel's accounting: no timer was started "
+                 "in it (static, setuid, or ended at once?)");
+    note(view, text);
+}
+
 static void make_notes(const struct tasks *tasks, const struct task *task, struct view *view)
 {
     char text[160];
     const struct image *image = task->image_count ? &task->images[task->image_count - 1] : NULL;
-    if (task->counted_only && tasks->plan->sampling) {
+    if (task->timed && !task->timer_started)
+        note_no_timer(task, view);
+    else if (task->silent && !task->left)
+        note(view, "went on, by exec, to a program without a timer (static?): of that its CPU time alone is known");
+    else if (task->counted_only && tasks->plan->sampling) {
         snprintf(text, sizeof(text), "counted, but not sampled: no memory for its ring (%s)",
                  strerror(-task->ring_error));
         note(view, text);
@@ -146,6 +162,15 @@ static void view_values(const struct tasks *tasks, const struct task *task, stru
     view->task.lost = count_lost(tasks, view->task.values, task->lost_records - task->split_lost);
 }
 
+static enum pinject_task_source source_of(const struct task *task)
+{
+    if (task->netted)
+        return PINJECT_SOURCE_NET;
+    if (!task->timed)
+        return PINJECT_SOURCE_PERF;
+    return task->timer_started ? PINJECT_SOURCE_TIMER : PINJECT_SOURCE_ACCOUNTING;
+}
+
 /* END: one more than the last image that is shown. NOW: the counts, plan.count of them; NULL: unknown. */
 static void view_init(const struct tasks *tasks, const struct task *task, unsigned end, const struct attach_value *now,
                       struct view *view)
@@ -156,7 +181,7 @@ static void view_init(const struct tasks *tasks, const struct task *task, unsign
                  .tid = task->tid,
                  .ppid = task->ppid,
                  .parent_tid = task->parent_tid,
-                 .source = task->netted ? PINJECT_SOURCE_NET : PINJECT_SOURCE_PERF,
+                 .source = source_of(task),
                  .kind = task->kind,
                  .start_ns = task->image_first ? task->images[task->image_first].start_ns : task->start_ns,
                  .end_ns = last && task->end_ns ? task->end_ns : tasks->now_ns,
@@ -367,6 +392,8 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
         return;
     if (task->netted)
         tasks_netted_estimate(tasks, task);
+    if (task->timed)
+        tasks_end_timed(tasks, task);
     if (!task->values) {
         task->values = calloc(PLAN_EVENTS, sizeof(*task->values));
         if (task->values && task->events)
@@ -472,6 +499,8 @@ static void sweep_task(struct tasks *tasks, struct task *task)
     tasks_drain(tasks, task);
     if (!task->live)
         return;
+    if (task->timed)
+        tasks_look_timed(tasks, task);
     if (task->netted ? tasks_netted_gone(tasks, task) : is_gone(task)) {
         tasks_task_ended(tasks, task, true);
         return;

@@ -181,8 +181,10 @@ static struct image *add_unannounced(struct tasks *tasks, struct task *task, con
     const char *slash = arrival->exec ? strrchr(arrival->exec, '/') : NULL;
     struct records_comm comm = {.pid = task->pid, .tid = task->key, .exec = true, .name = slash ? slash + 1 : "?"};
     char name[16];
-    snprintf(name, sizeof(name), "%.15s", comm.name);
+    snprintf(name, sizeof(name), "%.15s", task->timed && arrival->comm[0] ? arrival->comm : comm.name);
     comm.name = name;
+    if (task->live && task->armed)
+        task->startup_ns = arrival->startup_ns;
     return task->live && tasks_exec(tasks, task, arrival->time_ns, &comm) ? last_image(task) : NULL;
 }
 
@@ -193,10 +195,15 @@ void tasks_image_arrived(struct tasks *tasks, struct task *task, const struct ar
         if (task->images[i].start_ns <= arrival->time_ns)
             image = &task->images[i];
     bool records_missing = task->counted_only || task->lost_records || task->broken;
-    if (!image || (image->named && image == last_image(task) && records_missing))
+    /* Announced as one that would be silent, it speaks. */
+    bool known = task->silent && image && image == last_image(task) && !strcmp(image->comm, arrival->comm);
+    bool new_one = task->timed ? !known : image && image->named && image == last_image(task) && records_missing;
+    if (!image || new_one)
         image = add_unannounced(tasks, task, arrival);
     if (!image)
         return;
+    if (task->timed)
+        tasks_exec_timed(tasks, task, arrival);
     /* The object knows the name that was given to exec: a link, or relative. */
     const char *exec = image->resolved && image->program ? image->program->exec : arrival->exec;
     set_program(tasks, task, image, program_new(exec, arrival->cmdline, arrival->cmdline_size));

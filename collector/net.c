@@ -214,7 +214,8 @@ int nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec)
 {
     long configured = sysconf(_SC_NPROCESSORS_CONF);
     size_t count = configured > 0 ? (size_t)configured : 1;
-    if (nets_know(nets, tid) || has_root(nets, tid))
+    /* Where timers sample there are no events to inherit. */
+    if (nets->session->plan->source == PINJECT_SOURCE_TIMER || nets_know(nets, tid) || has_root(nets, tid))
         return 0;
     struct net *net = calloc(1, sizeof(*net) + count * sizeof(net->cpus[0]));
     if (!net)

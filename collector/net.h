@@ -45,7 +45,7 @@ bool nets_live(const struct nets *nets);
 
 /*
  * Puts a net under task TID of process PID. ON_EXEC: it counts from inside the next execve on, else at once. 0, also
- * when TID is in a net already, or -errno: -EMFILE, -EPERM (no memory for its rings), -ESRCH, ...
+ * when TID is in a net already, or where timers sample; or -errno: -EMFILE, -EPERM (no memory for its rings), -ESRCH
  */
 int nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec);
 /* Is TID alive and in a net (but not at its root)? Whoever asks for itself was announced before: the answer is exact. */

@@ -133,6 +133,22 @@ void plan_explain(int status, char *ret, size_t size)
         snprintf(ret, size, "%s", strerror(-status));
 }
 
+/* The next rung: what can be had without perf_event_open(). */
+static void plan_timers(struct planning *planning, int status)
+{
+    struct plan *plan = planning->plan;
+    plan->source = PINJECT_SOURCE_TIMER;
+    plan->exclude_kernel = true;
+    snprintf(plan->refusal, sizeof(plan->refusal), "%s", strerror(-status));
+    add_note(plan, "%s: perf_event_open is refused (%s); 'pinject-run --doctor' says what to change",
+             planning->settings->stat ? "counted without events" : "sampled by timers", plan->refusal);
+}
+
+static bool is_refused_for_all(int status)
+{
+    return is_refused(status) || status == -ENOSYS;
+}
+
 /* Learns with the event that exists everywhere what is allowed, and the read format that the kernel knows. */
 static int find_rights(struct planning *planning)
 {
@@ -149,6 +165,10 @@ static int find_rights(struct planning *planning)
         fd = plan_try(&attr);
     }
     planning->read_format = attr.read_format;
+    if (is_refused_for_all(fd)) {
+        plan_timers(planning, fd);
+        return 0;
+    }
     if (fd < 0) {
         char reason[256];
         plan_explain(fd, reason, sizeof(reason));
@@ -237,8 +257,9 @@ static int add_event(struct planning *planning, const char *name, struct perf_ev
     }
     if (plan->count == 0)
         own_ring(&attr);
-    int fd = plan_try(&attr);
-    if (fd < 0)
+    bool opened = plan->source == PINJECT_SOURCE_PERF;
+    int fd = opened ? plan_try(&attr) : -1;
+    if (opened && fd < 0)
         return fd;
     struct plan_event *event = &plan->events[plan->count];
     bool forced = attr.exclude_kernel && !strchr(name, ':') && !is_clock(attr.type, attr.config) &&
@@ -260,8 +281,40 @@ static int refuse(const char *name, int status)
     return status;
 }
 
+static bool is_counted_by_getrusage(uint32_t type, uint64_t config)
+{
+    return type == PERF_TYPE_SOFTWARE && (config == PERF_COUNT_SW_TASK_CLOCK || config == PERF_COUNT_SW_PAGE_FAULTS ||
+                                          config == PERF_COUNT_SW_CONTEXT_SWITCHES);
+}
+
+/* What timers and getrusage() can stand in for. */
+static bool is_of_timers(const struct event_choice *choice, bool samples)
+{
+    uint32_t type = choice->event->type;
+    uint64_t config = choice->event->config;
+    if (choice->exclude_user || type != PERF_TYPE_SOFTWARE)
+        return false;
+    return config == PERF_COUNT_SW_TASK_CLOCK || (!samples && is_counted_by_getrusage(type, config));
+}
+
+/* The name is what it will be: the user's part alone is sampled, and all of it counted. */
+static int add_timer_choice(struct planning *planning, const struct event_choice *choice, bool samples)
+{
+    struct plan *plan = planning->plan;
+    struct perf_event_attr attr = plan_attr(choice->event->type, choice->event->config);
+    attr.exclude_kernel = attr.exclude_hv = samples;
+    if (!is_of_timers(choice, samples)) {
+        report_error("event '%s' cannot be used: perf_event_open is refused (%s), and without it task-clock alone is "
+                     "sampled, by timers; leave it out, or see 'pinject-run --doctor'", choice->text, plan->refusal);
+        return -EACCES;
+    }
+    return has(plan, &attr) ? 0 : add_event(planning, choice->text, attr, samples);
+}
+
 static int add_choice(struct planning *planning, const struct event_choice *choice, bool samples)
 {
+    if (planning->plan->source == PINJECT_SOURCE_TIMER)
+        return add_timer_choice(planning, choice, samples);
     bool blind = planning->plan->exclude_kernel;
     struct perf_event_attr attr = plan_attr(choice->event->type, choice->event->config);
     attr.exclude_user = choice->exclude_user;
@@ -289,9 +342,20 @@ static int add_choices(struct planning *planning)
     return 0;
 }
 
+static int add_timer_sampler(struct planning *planning)
+{
+    struct plan *plan = planning->plan;
+    struct perf_event_attr attr = plan_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+    attr.exclude_kernel = attr.exclude_hv = 1;
+    snprintf(plan->reason, sizeof(plan->reason), "perf_event_open is refused (%s)", plan->refusal);
+    return add_event(planning, "task-clock", attr, true);
+}
+
 static int add_default_sampler(struct planning *planning)
 {
     struct plan *plan = planning->plan;
+    if (plan->source == PINJECT_SOURCE_TIMER)
+        return add_timer_sampler(planning);
     struct perf_event_attr attr = plan_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
     attr.exclude_kernel = attr.exclude_hv = plan->exclude_kernel;
     int status = add_event(planning, "cycles", attr, true);
@@ -323,9 +387,13 @@ static void add_default_counter(struct planning *planning, uint32_t type, uint64
     const char *name = events_find(type, config)->name;
     struct perf_event_attr attr = plan_attr(type, config);
     attr.exclude_kernel = attr.exclude_hv = plan->exclude_kernel;
+    if (plan->source == PINJECT_SOURCE_TIMER)
+        attr.exclude_kernel = attr.exclude_hv = 0; /* getrusage() counts all of it */
     if (has(plan, &attr))
         return;
-    if (plan->exclude_kernel && plan_happens_in_kernel(type, config)) {
+    if (plan->source == PINJECT_SOURCE_TIMER && !is_counted_by_getrusage(type, config))
+        return;
+    if (plan->source == PINJECT_SOURCE_PERF && plan->exclude_kernel && plan_happens_in_kernel(type, config)) {
         add_name(&planning->blind, name);
         return;
     }
@@ -416,6 +484,7 @@ int plan_init(struct plan *plan, const struct settings *settings)
     memset(plan, 0, sizeof(*plan));
     for (unsigned i = 0; i < PLAN_EVENTS; i++)
         plan->keepers[i] = -1;
+    plan->source = PINJECT_SOURCE_PERF;
     struct planning planning = {.plan = plan, .settings = settings};
     int status = check_rate(&planning);
     if (status == 0)

@@ -6,6 +6,7 @@
 #define COLLECTOR_PLAN_H
 
 #include <linux/perf_event.h>
+#include <pinject/format.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,6 +27,8 @@ struct plan {
     unsigned count;
     unsigned sampling;           /* how many of them sample; with --stat none does, see dummy */
     bool dummy;                  /* --stat: events[0] is not for reports: it has the ring, for COMM, MMAP2 ... */
+    enum pinject_task_source source; /* PERF; TIMER where perf_event_open is refused: nothing is opened then */
+    char refusal[64];            /* why, in the words of strerror() */
     bool exclude_kernel;         /* the kernel may not be sampled */
     size_t ring_pages;           /* data pages of the ring of a process' first thread, a power of two */
     size_t thread_ring_pages;    /* of further threads */
@@ -39,6 +42,8 @@ struct plan {
  * Default sampling event: cycles where the machine has it, else task-clock. Default counters beside it: task-clock,
  * page-faults, context-switches, cpu-migrations and the hardware ones where they exist; a sampling event that is the
  * same as a counter counts for it. With --stat and a list of events: the list and task-clock.
+ * Where perf_event_open is refused altogether: task-clock in user space by timers of the object, and what getrusage()
+ * counts.
  * An event that the user asked for and the kernel refuses: -errno after report_error() with reason and way out; a
  * refused default is noted.
  */

@@ -112,7 +112,8 @@ static bool is_plausible(const struct process *process, uint64_t own, uint64_t *
     if (!own || own + CLOCK_SLACK_NS < process->clock_ns)
         return false;
     uint64_t cost = own > process->clock_ns ? own - process->clock_ns : 0;
-    if (!process->revoked && cost > EXIT_COST_NS + own / EXIT_COST_SHARE + process->ended_tasks * TASK_EXIT_COST_NS)
+    bool free = process->revoked || process->uncounted;
+    if (!free && cost > EXIT_COST_NS + own / EXIT_COST_SHARE + process->ended_tasks * TASK_EXIT_COST_NS)
         return false;
     *ret_ns = cost;
     return true;

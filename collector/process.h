@@ -38,6 +38,7 @@ struct process {
     bool net;                    /* a net is under it */
     int pidfd;                   /* -1: none */
     uint64_t start_ns;
+    uint64_t maps_ns;            /* timers: when its mappings were read; 0: at its start */
     uint64_t exec_ns;            /* of the last exec */
     uint64_t ended_ns;           /* the last task's end was seen; 0: it lives */
     uint64_t deadline_ns;        /* while held: write then */
@@ -49,6 +50,7 @@ struct process {
     bool secure;                 /* its last program is setuid or cannot be read, as far as the object saw */
     bool revoked;                /* the kernel took its events away before its end */
     bool incomplete;             /* a thread of it was not seen */
+    bool uncounted;              /* timers: a program of it was not counted, and all that is known is its accounting */
     bool strangers;              /* it made children of which nothing is known: they may be in its rusage */
     bool orphan;                 /* its parent ended before it */
     bool waited;                 /* its parent's wait was seen */

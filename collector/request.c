@@ -244,6 +244,7 @@ static int begin(struct session *session, struct arrival *arrival)
         return begin_net(session, arrival);
     if (arrival->kind == PINJECT_SPAWN)
         return begin_spawned(session, arrival);
+    bool timers = session->plan->source == PINJECT_SOURCE_TIMER;
     int status = begin_task(session, arrival);
     if ((status == 0 || status == -EEXIST) && wants_net(arrival->kind, arrival->flags)) {
         if (status == -EEXIST) /* its events were armed for an exec that failed */
@@ -253,6 +254,10 @@ static int begin(struct session *session, struct arrival *arrival)
     if (status == -EEXIST && arrival->kind == PINJECT_PROCESS) {
         arrival->kind = PINJECT_IMAGE;
         status = 0;
+        if (timers) {
+            arrival->exec = procfs_exec(arrival->pid);
+            arrival->maps = procfs_maps(arrival->pid);
+        }
     }
     return status;
 }
@@ -271,6 +276,10 @@ int request_begin(struct session *session, const struct request *request, struct
     }
     arrival->result = status;
     *ret_arrival = arrival;
+    bool wants_ring = arrival->kind == PINJECT_PROCESS || arrival->kind == PINJECT_IMAGE ||
+                      arrival->kind == PINJECT_FORK || arrival->kind == PINJECT_THREAD;
+    if (status == 0 && wants_ring && !arrival->found && session->plan->source == PINJECT_SOURCE_TIMER)
+        return attach_answer(session, arrival->tid, arrival->startup_ns);
     return status;
 }
 

@@ -136,21 +136,29 @@ static int create_segment_file(const uint64_t id[2], char *ret_path, size_t size
 }
 
 /*
- * Anybody who may write to the file may also cut it short, and then a touch of the segment is a SIGBUS. Zeros take its
+ * Anybody who may write to the files may also cut it short, and then a touch of the segment is a SIGBUS. Zeros take its
  * place: no further requests come, the tasks that are known stay profiled. Static, since a signal handler has no other
  * way to it.
  */
 static void *mapped;
+static void *mapped_rings;
+static size_t mapped_rings_size;
 static struct sigaction others_action;
+
+static bool replace(char *start, size_t size, const char *at)
+{
+    return start && at >= start && at < start + size &&
+           mmap(start, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) !=
+               MAP_FAILED;
+}
 
 static void replace_segment(int signal, siginfo_t *info, void *context)
 {
     (void)context;
     int saved = errno;
-    char *start = __atomic_load_n(&mapped, __ATOMIC_RELAXED), *at = info->si_addr;
-    bool ours = start && at >= start && at < start + sizeof(struct pinject_segment);
-    if (!ours || mmap(start, sizeof(struct pinject_segment), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+    const char *at = info->si_addr;
+    if (!replace(__atomic_load_n(&mapped, __ATOMIC_RELAXED), sizeof(struct pinject_segment), at) &&
+        !replace(__atomic_load_n(&mapped_rings, __ATOMIC_RELAXED), mapped_rings_size, at))
         sigaction(signal, &others_action, NULL); /* it strikes again, on who it belongs to */
     errno = saved;
 }
@@ -169,6 +177,7 @@ static void unguard_segment(struct session *session)
         sigaction(SIGBUS, &others_action, NULL);
     session->guarded = false;
     __atomic_store_n(&mapped, NULL, __ATOMIC_RELAXED);
+    __atomic_store_n(&mapped_rings, NULL, __ATOMIC_RELAXED);
 }
 
 static int map_segment(struct session *session, const char *path)
@@ -184,9 +193,11 @@ static int map_segment(struct session *session, const char *path)
     return 0;
 }
 
-static uint32_t segment_flags(const struct settings *settings)
+static uint32_t segment_flags(const struct settings *settings, const struct plan *plan)
 {
     uint32_t flags = settings->follow & PINJECT_SESSION_ALL;
+    if (plan->source == PINJECT_SOURCE_TIMER)
+        flags |= PINJECT_SESSION_TIMER;
     if (settings->split || !(flags & PINJECT_SESSION_EXEC))
         flags |= PINJECT_SESSION_SNAPSHOT;
     if (flags & (PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK))
@@ -211,7 +222,7 @@ static int fill_header(struct session *session, const char *path, const char *pr
     segment->size = sizeof(*segment);
     memcpy(segment->id, session->id, sizeof(segment->id));
     segment->pid_namespace = namespace.st_ino;
-    segment->flags = segment_flags(session->settings);
+    segment->flags = segment_flags(session->settings, session->plan);
     segment->wait_us = WAIT_US;
     segment->collector = getpid();
     snprintf(segment->path, sizeof(segment->path), "%s", path);
@@ -228,6 +239,17 @@ static void lock_segment(struct session *session)
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
     if (fcntl(session->segment_fd, F_SETLK, &lock) == 0)
         session->segment->flags |= PINJECT_SESSION_LOCKED;
+}
+
+/* Guarded as the segment is. */
+static int open_rings(struct session *session)
+{
+    int status = rings_init(&session->rings, session->path);
+    if (status == 0) {
+        mapped_rings_size = rings_size(&session->rings);
+        __atomic_store_n(&mapped_rings, session->rings.map, __ATOMIC_RELEASE);
+    }
+    return status;
 }
 
 static int make_id(uint64_t ret_id[2])
@@ -251,6 +273,8 @@ static int init_segment(struct session *session, const char *preload)
     session->segment_fd = fd;
     memcpy(session->path, path, sizeof(path));
     status = map_segment(session, path);
+    if (status == 0 && session->plan->source == PINJECT_SOURCE_TIMER)
+        status = open_rings(session);
     return status < 0 ? status : fill_header(session, path, preload);
 }
 
@@ -260,6 +284,7 @@ int session_init(struct session *session, const struct settings *settings, const
     memset(session, 0, sizeof(*session));
     session->settings = settings;
     session->plan = plan;
+    rings_init_none(&session->rings);
     session->segment_fd = session->arrivals.eventfd = session->tree_fd = -1;
     pthread_mutex_init(&session->table_lock, NULL);
     session->start_ns = now_ns(CLOCK_MONOTONIC);
@@ -309,6 +334,7 @@ void session_release(struct session *session)
         unlink(session->path);
     session->path[0] = '\0';
     unguard_segment(session);
+    rings_release(&session->rings);
     if (session->segment)
         munmap(session->segment, sizeof(*session->segment));
     session->segment = NULL;

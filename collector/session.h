@@ -11,6 +11,7 @@
 
 #include "collector/arrivals.h"
 #include "collector/plan.h"
+#include "collector/rings.h"
 #include "collector/settings.h"
 
 enum { SESSION_SPENT = 32, SESSION_TABLE = 4096 };
@@ -37,6 +38,7 @@ struct session {
         size_t size;
     } spent[SESSION_SPENT];      /* rings of ended tasks, still mapped */
     unsigned spent_count;
+    struct rings rings;          /* of tasks with timers; none where there are events */
     uint64_t ring_budget;        /* bytes of rings that the kernel lets us lock; UINT64_MAX: no limit */
     uint64_t ring_bytes;         /* atomic: of them in use */
     uint64_t fd_limit;           /* RLIMIT_NOFILE as raised */

@@ -156,9 +156,23 @@ static void print_unseen(const struct collect_outcome *outcome, bool all, struct
     free(sorted);
 }
 
-static void print_limits(const struct collect_outcome *outcome, bool stat, struct buffer *line)
+/* Which rung of the ladder it is, where that is not the first one. */
+static void print_rung(const struct plan *plan, const struct settings *settings, struct buffer *line)
 {
-    if (outcome->counted_only && !stat) {
+    if (plan->source != PINJECT_SOURCE_TIMER || settings->verbose) /* then said among the notes, at the start */
+        return;
+    buffer_printf(line, "%s", plan->notes[0]);
+    say(line);
+}
+
+static void print_limits(const struct plan *plan, const struct collect_outcome *outcome, bool stat, struct buffer *line)
+{
+    if (outcome->counted_only && plan->source == PINJECT_SOURCE_TIMER) {
+        append_count(line, outcome->counted_only, "task was", "tasks were");
+        buffer_printf(line, " not sampled, but known by the kernel's accounting: no timer ran in %s",
+                      outcome->counted_only == 1 ? "it" : "them");
+        say(line);
+    } else if (outcome->counted_only && !stat) {
         append_count(line, outcome->counted_only, "task was", "tasks were");
         buffer_printf(line, " counted but not sampled: the memory for sampling was used up"
                             " (raise 'ulimit -l' or /proc/sys/kernel/perf_event_mlock_kb)");
@@ -203,10 +217,11 @@ void summary_print(const struct session *session, const struct results *results,
     struct buffer line = BUFFER_INIT;
     if (!settings->quiet) {
         print_tasks(session, outcome, settings->stat, &line);
+        print_rung(session->plan, settings, &line);
         if (outcome->attributed_ns || outcome->cpu_ns)
             print_time(outcome, &line);
         print_unseen(outcome, settings->verbose > 0, &line);
-        print_limits(outcome, settings->stat, &line);
+        print_limits(session->plan, outcome, settings->stat, &line);
         if (settings->verbose && outcome->without_sample && !settings->stat) {
             append_count(&line, outcome->without_sample, "task was", "tasks were");
             buffer_printf(&line, " too short for a sample");

@@ -2,8 +2,8 @@
 /*
  * The tasks and processes of a session: from the arrival of each to its result file. Context: the event loop's thread.
  *
- * tasks.c has the tables and the life of the structures, admit.c takes arrivals, drain.c reads rings, images.c knows
- * which program runs when, finish.c makes result files of tasks and ends processes.
+ * tasks.c has the tables and the life of the structures, admit.c takes arrivals, drain.c reads rings, timed.c those of
+ * timers, images.c knows which program runs when, finish.c makes result files of tasks and ends processes.
  */
 #ifndef COLLECTOR_TASKS_H
 #define COLLECTOR_TASKS_H
@@ -63,6 +63,9 @@ struct task {
     bool counted_only;
     bool modules_mapped;
     bool on_disk;
+    bool timed;                    /* has no events: a timer of the object samples, or nothing does (timed.c) */
+    bool timer_started;
+    bool silent;                   /* went on to a program in which no timer runs */
     bool broken;                   /* its ring was given up */
     bool netted;                   /* covered by a net: no events of its own */
     uint64_t found_ns;             /* it did not ask: events were opened then, from outside; 0: it did */
@@ -203,6 +206,20 @@ void tasks_netted_estimate(const struct tasks *tasks, struct task *task);
 void tasks_adopt_strangers(struct tasks *tasks);
 /* The same for threads and children of PID, which was found, that nobody knows. TIME_NS: since when it is known. */
 void tasks_adopt_family(struct tasks *tasks, pid_t pid, uint64_t time_ns);
+/* timed.c: tasks without events */
+/* Does RECORD, of a ring that the target fills, make sense? What it says of itself is replaced by what we know. */
+bool tasks_check_timed(const struct tasks *tasks, const struct task *task, void *record);
+/* A sample that is about to be written: the mappings are brought up to date where it lies in none. */
+void tasks_meet_timed(struct tasks *tasks, const struct task *task, const struct perf_event_header *record);
+/* It has a ring since its first image that can start a timer. */
+void tasks_ring_timed(struct task *task);
+/* Where timers sample: ARRIVAL may tell of an exec to where none runs. */
+void tasks_silent_timed(struct tasks *tasks, struct arrival *arrival);
+/* A new image, whose exec has been entered: its mappings. */
+void tasks_exec_timed(struct tasks *tasks, struct task *task, const struct arrival *arrival);
+/* Whether its timer runs; and the last look at it. */
+void tasks_look_timed(const struct tasks *tasks, struct task *task);
+void tasks_end_timed(struct tasks *tasks, struct task *task);
 
 /* images.c */
 struct image *tasks_add_image(struct task *task, uint64_t start_ns, const char *comm, struct program *program);

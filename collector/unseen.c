@@ -149,6 +149,11 @@ void unseen_announced(struct unseen *unseen, pid_t parent, pid_t pid, pid_t tid,
     unseen->children++;
 }
 
+bool unseen_take_arrived(struct unseen *unseen, pid_t tid)
+{
+    return tid > 0 && tid < PINJECT_TASKS && take_bit(unseen, tid);
+}
+
 void unseen_arrived(struct unseen *unseen, pid_t tid)
 {
     if (tid <= 0 || tid >= PINJECT_TASKS)

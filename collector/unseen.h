@@ -49,6 +49,8 @@ struct result_unseen *unseen_take(struct unseen *unseen, unsigned *ret_count);
 void unseen_announced(struct unseen *unseen, pid_t parent, pid_t pid, pid_t tid, uint64_t time_ns, bool followed);
 /* A request came for TID. */
 void unseen_arrived(struct unseen *unseen, pid_t tid);
+/* Did a request come for TID that no announcement followed? Asked once: the number may be another's next. */
+bool unseen_take_arrived(struct unseen *unseen, pid_t tid);
 /* The announced child PID that did not ask, or NULL. */
 struct unseen_child *unseen_find(const struct unseen *unseen, pid_t tid);
 /* Did process PARENT make others that did not ask and that it was not seen to wait for? */

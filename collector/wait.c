@@ -108,8 +108,13 @@ int wait_for(const char *base)
 static void sweep_one(void *context, int dir, const char *name, const struct found *found)
 {
     (void)context;
-    if (kill(found->collector, 0) && errno == ESRCH)
-        unlinkat(dir, name, 0);
+    char rings[NAME_MAX + sizeof(PINJECT_RINGS_SUFFIX)];
+    if (!kill(found->collector, 0) || errno != ESRCH)
+        return;
+    /* First: without its segment nobody would find it. */
+    snprintf(rings, sizeof rings, "%s%s", name, PINJECT_RINGS_SUFFIX);
+    unlinkat(dir, rings, 0);
+    unlinkat(dir, name, 0);
 }
 
 void wait_sweep(void)

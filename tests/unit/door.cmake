@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 pinject_unit_test(arrivals SOURCES test_arrivals.c LINK pinject_collector)
 pinject_unit_test(plan SOURCES test_plan.c LINK pinject_collector)
+pinject_unit_test(rings SOURCES test_rings.c LINK pinject_collector)
 pinject_unit_test(session SOURCES test_session.c LINK pinject_collector)
 pinject_unit_test(attach SOURCES test_attach.c LINK pinject_collector)
 pinject_unit_test(door SOURCES test_door.c LINK pinject_collector)

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "collector/rings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/report.h"
+
+/* Fewer are not worth it. Where the size of files is limited there are not all of them. */
+enum { RINGS_MIN = 16 };
+
+void rings_init_none(struct rings *rings)
+{
+    memset(rings, 0, sizeof(*rings));
+    rings->fd = -1;
+}
+
+size_t rings_size(const struct rings *rings)
+{
+    return (size_t)rings->count * PINJECT_RING_STRIDE;
+}
+
+static int refuse(struct rings *rings, int error)
+{
+    report_error("cannot create the rings of the session '%s': %s; set TMPDIR to a folder with room%s", rings->path,
+                 strerror(error), error == EFBIG ? ", and allow files of that size (ulimit -f)" : "");
+    rings_release(rings);
+    return -error;
+}
+
+int rings_init(struct rings *rings, const char *segment_path)
+{
+    rings_init_none(rings);
+    snprintf(rings->path, sizeof(rings->path), "%s%s", segment_path, PINJECT_RINGS_SUFFIX);
+    rings->fd = open(rings->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
+    if (rings->fd < 0) {
+        int error = errno;
+        rings->path[0] = '\0'; /* not ours to remove */
+        report_error("cannot create the rings of the session beside '%s': %s", segment_path, strerror(error));
+        return -error;
+    }
+    rings->count = PINJECT_RINGS_MAX;
+    while (ftruncate(rings->fd, (off_t)rings_size(rings)) < 0) {
+        if (errno != EFBIG || rings->count <= RINGS_MIN)
+            return refuse(rings, errno);
+        rings->count /= 2;
+    }
+    /* The umask may have taken even our own rights. */
+    if (fchmod(rings->fd, 0600) < 0)
+        return refuse(rings, errno);
+    void *map = mmap(NULL, rings_size(rings), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, rings->fd, 0);
+    if (map == MAP_FAILED)
+        return refuse(rings, errno);
+    rings->map = map;
+    return 0;
+}
+
+void rings_release(struct rings *rings)
+{
+    if (rings->map)
+        munmap(rings->map, rings_size(rings));
+    if (rings->fd >= 0)
+        close(rings->fd);
+    if (rings->path[0])
+        unlink(rings->path);
+    rings_init_none(rings);
+}
+
+struct perf_event_mmap_page *rings_page(const struct rings *rings, int number)
+{
+    return (struct perf_event_mmap_page *)(void *)(rings->map + (size_t)number * PINJECT_RING_STRIDE);
+}
+
+struct pinject_timer_head *rings_head(const struct rings *rings, int number)
+{
+    return (struct pinject_timer_head *)(void *)((unsigned char *)rings_page(rings, number) + PINJECT_TIMER_HEAD);
+}
+
+uint64_t rings_next_id(struct rings *rings)
+{
+    return __atomic_add_fetch(&rings->next_id, 1, __ATOMIC_RELAXED);
+}
+
+static bool set_bit(struct rings *rings, uint32_t number)
+{
+    uint64_t bit = UINT64_C(1) << (number % 64);
+    return !(__atomic_fetch_or(&rings->used[number / 64], bit, __ATOMIC_ACQUIRE) & bit);
+}
+
+static void clear_bit(struct rings *rings, uint32_t number)
+{
+    /* Pairs with the acquire of who takes it next: its memory was given back before. */
+    __atomic_fetch_and(&rings->used[number / 64], ~(UINT64_C(1) << (number % 64)), __ATOMIC_RELEASE);
+}
+
+/* Allocated, not only there: on a full file system the first touch of a page kills whoever touches it, the target. */
+static int reserve(const struct rings *rings, int number)
+{
+    off_t at = (off_t)number * PINJECT_RING_STRIDE;
+    if (fallocate(rings->fd, 0, at, sysconf(_SC_PAGESIZE)) == 0 &&
+        fallocate(rings->fd, 0, at + PINJECT_RING_DATA, PINJECT_RING_DATA) == 0)
+        return 0;
+    return -errno;
+}
+
+static void give_memory_back(const struct rings *rings, int number)
+{
+    fallocate(rings->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)number * PINJECT_RING_STRIDE,
+              PINJECT_RING_STRIDE);
+}
+
+/* A file system that cannot punch holes leaves what the last owner wrote. */
+static void clean(const struct rings *rings, int number, uint64_t interval_ns, uint64_t flags)
+{
+    struct perf_event_mmap_page *page = rings_page(rings, number);
+    struct pinject_timer_head *head = rings_head(rings, number);
+    __atomic_store_n(&page->data_head, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&page->data_tail, 0, __ATOMIC_RELAXED);
+    page->data_offset = PINJECT_RING_DATA;
+    page->data_size = PINJECT_RING_DATA;
+    *head = (struct pinject_timer_head){.interval_ns = interval_ns, .flags = flags};
+}
+
+int rings_take(struct rings *rings, uint64_t interval_ns, uint64_t flags)
+{
+    for (uint32_t number = 0; rings->map && number < rings->count; number++) {
+        if (__atomic_load_n(&rings->used[number / 64], __ATOMIC_RELAXED) == UINT64_MAX) {
+            number |= 63;
+            continue;
+        }
+        if (!set_bit(rings, number))
+            continue;
+        int status = reserve(rings, (int)number);
+        if (status < 0) {
+            give_memory_back(rings, (int)number);
+            clear_bit(rings, number);
+            return status;
+        }
+        clean(rings, (int)number, interval_ns, flags);
+        return (int)number;
+    }
+    return -ENOSPC;
+}
+
+void rings_give(struct rings *rings, int number)
+{
+    give_memory_back(rings, number);
+    clear_bit(rings, (uint32_t)number);
+}

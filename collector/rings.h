@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rings of tasks that timers sample (PINJECT_SESSION_TIMER), in a file beside the segment: pinject/wire.h has its
+ * layout. Thread-safe but for init and release. Every byte in a ring may be a lie.
+ */
+#ifndef COLLECTOR_RINGS_H
+#define COLLECTOR_RINGS_H
+
+#include <linux/perf_event.h>
+#include <pinject/wire.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rings {
+    int fd;                  /* -1: there are none */
+    unsigned char *map;      /* of the whole file, which has pages only where rings are used; NULL: none */
+    uint32_t count;
+    uint64_t used[PINJECT_RINGS_MAX / 64]; /* a bit per ring; atomic */
+    uint64_t next_id;        /* atomic */
+    char path[PINJECT_PATH + sizeof(PINJECT_RINGS_SUFFIX)];
+};
+
+/* No file: rings_release() may follow. */
+void rings_init_none(struct rings *rings);
+/* Creates the file beside SEGMENT_PATH, as large as is allowed: 0 or -errno after report_error(). */
+int rings_init(struct rings *rings, const char *segment_path);
+/* Removes the file. */
+void rings_release(struct rings *rings);
+size_t rings_size(const struct rings *rings);
+
+/* A ring of its own for a task, empty, with pages that are there: its number, or -ENOSPC, -ENOMEM ... */
+int rings_take(struct rings *rings, uint64_t interval_ns, uint64_t flags);
+/* Gives it and its memory back. */
+void rings_give(struct rings *rings, int number);
+struct perf_event_mmap_page *rings_page(const struct rings *rings, int number);
+struct pinject_timer_head *rings_head(const struct rings *rings, int number);
+/* The id that its samples have; known to us, not read from the ring. */
+uint64_t rings_next_id(struct rings *rings);
+
+#endif

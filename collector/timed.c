@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tasks that timers of the object sample: what the kernel writes for others, and may be trusted in, is checked and made
+ * here. No record tells of mappings and programs: /proc does, when somebody arrives and when a sample lies nowhere.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/procfs.h"
+#include "collector/tasks.h"
+
+enum {
+    SAMPLE_WORDS = 7,                  /* header, IDENTIFIER, IP, TID, TIME, CPU, PERIOD */
+    LOST_WORDS = 7,                    /* header, id, lost, TID, TIME, CPU, IDENTIFIER */
+    CHAIN_MAX = 256,
+    MAPS_AGAIN_NS = 20 * 1000 * 1000,  /* between two looks at the mappings of a process */
+    LATE_NS = 1000 * 1000 * 1000,      /* of a sample behind the time of its round */
+};
+
+/* ---- Records ---- */
+
+static uint64_t task_word(const struct task *task)
+{
+    uint32_t words[2] = {(uint32_t)task->pid, (uint32_t)task->tid};
+    uint64_t word;
+    memcpy(&word, words, sizeof(word));
+    return word;
+}
+
+/* A file's times do not run backwards. */
+static uint64_t fit_time(const struct tasks *tasks, const struct task *task, uint64_t time_ns)
+{
+    uint64_t least = task->last_sample_ns > task->start_ns ? task->last_sample_ns : task->start_ns;
+    uint64_t most = tasks->now_ns + LATE_NS;
+    return time_ns < least ? least : time_ns > most ? most : time_ns;
+}
+
+static bool check_sample(const struct tasks *tasks, const struct task *task, uint64_t *words, size_t count)
+{
+    bool chains = tasks->layout.sample_type[0] & PERF_SAMPLE_CALLCHAIN;
+    if (!tasks->plan->sampling || count < (chains ? SAMPLE_WORDS + 1u : SAMPLE_WORDS))
+        return false;
+    uint64_t chain = chains ? words[SAMPLE_WORDS] : 0;
+    if (chain > CHAIN_MAX || count - SAMPLE_WORDS - chains != chain)
+        return false;
+    /* More time than there was. */
+    if (words[6] == 0 || words[6] > tasks->now_ns + LATE_NS - tasks->session->start_ns)
+        return false;
+    words[1] = task->ids[0];
+    words[3] = task_word(task);
+    words[4] = fit_time(tasks, task, words[4]);
+    return true;
+}
+
+static bool check_lost(const struct tasks *tasks, const struct task *task, uint64_t *words, size_t count)
+{
+    if (count != LOST_WORDS || words[2] > UINT32_MAX)
+        return false;
+    words[1] = words[6] = task->ids[0];
+    words[3] = task_word(task);
+    words[4] = fit_time(tasks, task, words[4]);
+    return true;
+}
+
+bool tasks_check_timed(const struct tasks *tasks, const struct task *task, void *record)
+{
+    struct perf_event_header *header = record;
+    size_t count = header->size / sizeof(uint64_t);
+    header->misc = header->type == PERF_RECORD_SAMPLE ? PERF_RECORD_MISC_USER : 0;
+    if (header->type == PERF_RECORD_SAMPLE)
+        return check_sample(tasks, task, record, count);
+    return header->type == PERF_RECORD_LOST && check_lost(tasks, task, record, count);
+}
+
+/* ---- Mappings ---- */
+
+static bool is_known(const struct space *space, const struct mapping *mapping)
+{
+    for (size_t i = space_count(space); i-- > 0;) {
+        const struct mapping *known = space_at(space, i);
+        if (known->start == mapping->start && known->size == mapping->size && known->offset == mapping->offset &&
+            mapping_same_object(known, mapping))
+            return true;
+    }
+    return false;
+}
+
+static void tell(struct tasks *tasks, struct process *process, struct mapping *mapping)
+{
+    if (space_add(&process->space, mapping) < 0)
+        return;
+    for (struct task *task = process->tasks; task; task = task->process_next) {
+        if (task->armed)
+            continue;
+        struct buffer buffer = BUFFER_INIT;
+        uint64_t time_ns = mapping->time_ns > task->start_ns ? mapping->time_ns : task->start_ns;
+        struct records_stamp stamp = tasks_stamp(tasks, task, time_ns);
+        records_make_mmap(&tasks->layout, &stamp, mapping, &buffer);
+        if (!buffer_failed(&buffer))
+            tasks_put_record(tasks, task, buffer.data, buffer.size);
+        buffer_release(&buffer);
+        tasks_add_module(task, mapping);
+    }
+}
+
+/* What has been mapped since the last look was mapped right after it, for all we know. */
+static void look_at_maps(struct tasks *tasks, struct process *process)
+{
+    uint64_t since = process->maps_ns ? process->maps_ns : process->start_ns;
+    char *text = process_is_dead(process) ? NULL : procfs_maps(process->pid);
+    struct space found;
+    space_init(&found);
+    process->maps_ns = tasks_now_ns();
+    if (text && space_add_maps(&found, text, since) == 0)
+        for (size_t i = 0; i < space_count(&found); i++)
+            if (!is_known(&process->space, space_at(&found, i)))
+                tell(tasks, process, space_at(&found, i));
+    space_release(&found);
+    free(text);
+}
+
+static bool is_mapped(const struct space *space, uint64_t address)
+{
+    for (size_t i = space_count(space); i-- > 0;) {
+        const struct mapping *mapping = space_at(space, i);
+        if (address >= mapping->start && address - mapping->start < mapping->size)
+            return true;
+    }
+    return false;
+}
+
+void tasks_meet_timed(struct tasks *tasks, const struct task *task, const struct perf_event_header *record)
+{
+    struct process *process = task->process;
+    uint64_t ip;
+    memcpy(&ip, (const char *)record + 2 * sizeof(uint64_t), sizeof(ip));
+    if (tasks->now_ns >= process->maps_ns + MAPS_AGAIN_NS && !is_mapped(&process->space, ip))
+        look_at_maps(tasks, process);
+}
+
+/* ---- Programs ---- */
+
+void tasks_ring_timed(struct task *task)
+{
+    const struct attached *events = task->events;
+    if (events->ring && !task->ring.page)
+        pinject_ring_init(&task->ring, events->ring, (const unsigned char *)events->ring + PINJECT_RING_DATA,
+                          events->ring_size);
+}
+
+void tasks_silent_timed(struct tasks *tasks, struct arrival *arrival)
+{
+    struct task *task = tasks_find(tasks, arrival->tid);
+    bool announced = arrival->kind == PINJECT_NET || arrival->flags & PINJECT_REQUEST_NET;
+    if (!task || !task->timed || !announced || arrival->result < 0)
+        return;
+    arrival->comm[0] = '\0'; /* that of the program which calls exec */
+    bool leaves = !task->armed && !(tasks->session->settings->follow & PINJECT_SESSION_EXEC);
+    tasks_image_arrived(tasks, task, arrival);
+    task->silent = true;
+    if (leaves && task->live) {
+        task->left = true;
+        tasks_task_ended(tasks, task, false);
+    }
+}
+
+void tasks_exec_timed(struct tasks *tasks, struct task *task, const struct arrival *arrival)
+{
+    struct process *process = task->process;
+    struct buffer buffer = BUFFER_INIT;
+    uint64_t time_ns = arrival->time_ns;
+    tasks_ring_timed(task);
+    task->silent = false;
+    if (arrival->maps)
+        space_add_maps(&process->space, arrival->maps, time_ns);
+    process->maps_ns = tasks->now_ns;
+    /* What it mapped before is gone. */
+    struct records_stamp stamp = tasks_stamp(tasks, task, time_ns);
+    records_make_comm(&tasks->layout, &stamp, task->comm, &buffer);
+    if (!buffer_failed(&buffer)) {
+        ((struct perf_event_header *)(void *)buffer.data)->misc |= PERF_RECORD_MISC_COMM_EXEC;
+        tasks_put_record(tasks, task, buffer.data, buffer.size);
+    }
+    buffer_release(&buffer);
+    tasks_introduce(tasks, task, time_ns);
+}
+
+/* The command itself, which never spoke: it is known by what it was started as, and by what the kernel accounts. */
+static void name_silent_root(struct tasks *tasks, struct task *task)
+{
+    const char *const *command = (const char *const *)tasks->session->settings->command;
+    if (!command || !command[0])
+        return;
+    const char *slash = strrchr(command[0], '/');
+    struct records_comm comm = {
+        .pid = task->pid, .tid = task->key, .exec = true, .name = slash ? slash + 1 : command[0]};
+    struct buffer cmdline = BUFFER_INIT;
+    for (unsigned i = 0; command[i]; i++)
+        buffer_append(&cmdline, command[i], strlen(command[i]) + 1);
+    if (tasks_exec(tasks, task, task->start_ns, &comm) && task->image_count)
+        task->images[0].program = program_new(command[0], (const char *)cmdline.data, cmdline.size);
+    buffer_release(&cmdline);
+}
+
+/* Written by the target. */
+static int error_of(const struct pinject_timer_head *head)
+{
+    int error = __atomic_load_n(&head->error, __ATOMIC_RELAXED);
+    return error > 0 || error < -4095 ? -EIO : error;
+}
+
+void tasks_end_timed(struct tasks *tasks, struct task *task)
+{
+    const struct attached *events = task->events;
+    if (task->armed && task->process->root)
+        name_silent_root(tasks, task);
+    tasks_look_timed(tasks, task);
+    if (!task->timer_started && events->number >= 0)
+        task->ring_error = error_of(rings_head(&tasks->session->rings, events->number));
+    else if (!task->timer_started)
+        task->ring_error = events->ring_error;
+    if (!task->timer_started && task == task->process->leader)
+        task->process->uncounted = true;
+}
+
+void tasks_look_timed(const struct tasks *tasks, struct task *task)
+{
+    const struct attached *events = task->events;
+    if (events && events->number >= 0)
+        task->timer_started = rings_head(&tasks->session->rings, events->number)->started != 0;
+    task->counted_only = !task->timer_started;
+}

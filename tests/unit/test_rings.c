@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* The file of rings that timers fill. */
+#include "check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collector/rings.h"
+
+static struct rings rings;
+static char folder[] = "/tmp/pinject-rings-XXXXXX", path[128], file[160];
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(path, sizeof(path), "%s/segment", folder);
+    snprintf(file, sizeof(file), "%s%s", path, PINJECT_RINGS_SUFFIX);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return rmdir(folder);
+}
+
+static uint64_t blocks(void)
+{
+    struct stat status;
+    assert_int_equal(stat(file, &status), 0);
+    return (uint64_t)status.st_blocks;
+}
+
+static void test_take_and_give(void **state)
+{
+    (void)state;
+    struct stat status;
+    mode_t mask = umask(0777);
+    assert_int_equal(rings_init(&rings, path), 0);
+    umask(mask);
+    assert_int_equal(stat(file, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+    assert_int_equal(status.st_size, (off_t)PINJECT_RINGS_MAX * PINJECT_RING_STRIDE);
+    uint64_t before = blocks();
+    int one = rings_take(&rings, 1000, PINJECT_TIMER_CHAINS), other = rings_take(&rings, 2000, 0);
+    assert_true(one >= 0 && other >= 0 && one != other);
+    /* All of it is there before anybody touches it. */
+    assert_true((blocks() - before) * 512 >= 2 * PINJECT_RING_DATA);
+    assert_int_equal(rings_head(&rings, one)->interval_ns, 1000);
+    assert_int_equal(rings_head(&rings, one)->flags, PINJECT_TIMER_CHAINS);
+    assert_int_equal(rings_page(&rings, other)->data_size, PINJECT_RING_DATA);
+    memset(rings_page(&rings, one), 0xff, PINJECT_RING_STRIDE / 2);
+    rings_give(&rings, one);
+    rings_give(&rings, other);
+    assert_true(blocks() <= before + 8);
+    int again = rings_take(&rings, 3, 0);
+    assert_int_equal(again, one);
+    assert_int_equal(rings_page(&rings, again)->data_head, 0);
+    assert_int_equal(rings_head(&rings, again)->lost, 0);
+    assert_true(rings_next_id(&rings) != rings_next_id(&rings));
+    rings_release(&rings);
+    assert_int_equal(access(file, F_OK), -1);
+}
+
+static void test_as_many_as_there_are(void **state)
+{
+    (void)state;
+    assert_int_equal(rings_init(&rings, path), 0);
+    rings.count = 70; /* more than a word's bits */
+    for (int i = 0; i < 70; i++)
+        assert_int_equal(rings_take(&rings, 1, 0), i);
+    assert_int_equal(rings_take(&rings, 1, 0), -ENOSPC);
+    rings_give(&rings, 66);
+    assert_int_equal(rings_take(&rings, 1, 0), 66);
+    rings.count = PINJECT_RINGS_MAX;
+    rings_release(&rings);
+    assert_int_equal(rings_take(&rings, 1, 0), -ENOSPC);
+}
+
+static void test_somebody_elses_file(void **state)
+{
+    (void)state;
+    int fd = open(file, O_CREAT | O_EXCL | O_WRONLY, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(rings_init(&rings, path), -EEXIST);
+    rings_release(&rings);
+    assert_int_equal(access(file, F_OK), 0);
+    close(fd);
+    unlink(file);
+}
+
+static void test_limit_of_files(void **state)
+{
+    (void)state;
+    struct rlimit old, small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small = old;
+    small.rlim_cur = 100 * PINJECT_RING_STRIDE;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_int_equal(rings_init(&rings, path), 0);
+    assert_true(rings.count < 100 && rings.count >= 50);
+    int number = rings_take(&rings, 1, 0);
+    assert_int_equal(number, 0);
+    rings_release(&rings);
+    small.rlim_cur = 1000;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_int_equal(rings_init(&rings, path), -EFBIG);
+    assert_int_equal(access(file, F_OK), -1);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_take_and_give),
+        cmocka_unit_test(test_as_many_as_there_are),
+        cmocka_unit_test(test_somebody_elses_file),
+        cmocka_unit_test(test_limit_of_files),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

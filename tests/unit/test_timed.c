@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/* Tasks that timers sample: what their rings say is not trusted, their programs come by messages. */
+#include "check.h"
+
+#include <errno.h>
+#include <pinject/format.h>
+#include <sys/epoll.h>
+
+#include "test_tasks_kit.h"
+
+#define T 2000000000ull
+
+enum { WORDS = 8 }; /* header, id, ip, tid, time, CPU, period, nr */
+
+static struct stage stage;
+
+/* As stage_new(), with a plan of timers. */
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&stage, 0, sizeof(stage));
+    kit_new(&stage.kit, KIT_SAMPLING);
+    stage.kit.settings.follow = PINJECT_SESSION_ALL;
+    stage.kit.plan.source = PINJECT_SOURCE_TIMER;
+    for (unsigned i = 0; i < stage.kit.plan.count; i++)
+        stage.kit.plan.events[i].attr.sample_type |= PERF_SAMPLE_CPU;
+    pthread_mutex_init(&stage.kit.session.table_lock, NULL);
+    assert_int_equal(rings_init(&stage.kit.session.rings, "segment"), 0);
+    assert_int_equal(kit_start(&stage.kit, "out"), 0);
+    stage.tasks = calloc(1, sizeof(*stage.tasks));
+    stage.epoll = epoll_create1(EPOLL_CLOEXEC);
+    assert_int_equal(tasks_init(stage.tasks, &stage.kit.session, stage.kit.results, stage.epoll), 0);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tasks_release(stage.tasks);
+    free(stage.tasks);
+    close(stage.epoll);
+    rings_release(&stage.kit.session.rings);
+    kit_free(&stage.kit);
+    return 0;
+}
+
+static struct pinject_timer_head *head_of(const struct task *task)
+{
+    return rings_head(&stage.kit.session.rings, task->events->number);
+}
+
+static void give_ring(struct arrival *arrival, bool ring)
+{
+    struct attached *events = calloc(1, sizeof(*events));
+    events->session = &stage.kit.session;
+    events->tid = events->key = arrival->tid;
+    events->pid = arrival->pid;
+    events->count = stage.kit.plan.count;
+    events->end_fd = events->number = -1;
+    events->timer = true;
+    for (unsigned i = 0; i < PLAN_EVENTS; i++)
+        events->fds[i] = -1;
+    for (unsigned i = 0; i < events->count; i++)
+        events->ids[i] = rings_next_id(&stage.kit.session.rings);
+    if (ring) {
+        events->number = rings_take(&stage.kit.session.rings, 1000000, 3);
+        events->ring = rings_page(&stage.kit.session.rings, events->number);
+        events->ring_size = PINJECT_RING_DATA;
+    }
+    arrival->events = events;
+}
+
+static struct task *process(pid_t pid, bool ring)
+{
+    struct arrival *arrival = stage_arrival(PINJECT_PROCESS, pid, pid, 1, T);
+    give_ring(arrival, ring);
+    strcpy(arrival->comm, "prog");
+    arrival->maps = strdup("1000-2000 r-xp 00000000 08:01 5 /bin/prog\n");
+    arrival->exec = strdup("/bin/prog");
+    arrival->cmdline = strdup("prog");
+    arrival->cmdline_size = 5;
+    stage_arrive(&stage, arrival);
+    struct task *task = tasks_find(stage.tasks, pid);
+    if (ring)
+        head_of(task)->started = 1;
+    return task;
+}
+
+/* As the object writes. */
+static void put(struct task *task, const void *record, size_t size)
+{
+    struct perf_event_mmap_page *page = task->events->ring;
+    unsigned char *data = (unsigned char *)page + PINJECT_RING_DATA;
+    for (size_t i = 0; i < size; i++)
+        data[(page->data_head + i) % PINJECT_RING_DATA] = ((const unsigned char *)record)[i];
+    page->data_head += size;
+}
+
+static void put_words(struct task *task, uint32_t type, const uint64_t *words, size_t count)
+{
+    uint64_t record[64];
+    struct perf_event_header header = {.type = type, .misc = 0x7fff, .size = (uint16_t)(8 * count)};
+    memcpy(record, words, 8 * count);
+    memcpy(record, &header, sizeof(header));
+    put(task, record, 8 * count);
+}
+
+static void put_sample(struct task *task, uint64_t time_ns, uint64_t period, uint64_t chain, size_t count)
+{
+    uint64_t words[64] = {0, 77, 0x1234, 0xdeadbeefcafe, time_ns, 0, period, chain};
+    put_words(task, PERF_RECORD_SAMPLE, words, count);
+}
+
+static struct kit_file end(struct task *task)
+{
+    struct kit_file file;
+    tasks_task_ended(stage.tasks, task, true);
+    stage_close(&stage);
+    assert_true(kit_read("out.100.100", &file));
+    return file;
+}
+
+static void test_what_a_record_says_of_itself_is_replaced(void **state)
+{
+    (void)state;
+    struct task *task = process(100, true);
+    uint64_t words[16] = {0, 77, 0x1234, 0xdeadbeefcafe, 5, 0, 1000000, 2, (uint64_t)PERF_CONTEXT_USER, 0x1234};
+    struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .misc = 1, .size = 80};
+    memcpy(words, &header, sizeof(header));
+    assert_true(tasks_check_timed(stage.tasks, task, words));
+    memcpy(&header, words, sizeof(header));
+    assert_int_equal(header.misc, PERF_RECORD_MISC_USER);
+    assert_int_equal(words[1], task->ids[0]);
+    assert_int_equal(words[3], 100 | 100ull << 32);
+    assert_int_equal(words[4], T); /* not before its start */
+    assert_int_equal(words[6], 1000000);
+    stage_close(&stage);
+}
+
+static void test_records_without_sense_are_dropped_and_counted(void **state)
+{
+    (void)state;
+    struct task *task = process(100, true);
+    put_sample(task, T + 10, 1000000, 0, WORDS);
+    put_sample(task, T + 20, 1000000, 1, WORDS);          /* an entry less than it says */
+    put_sample(task, T + 20, 1000000, 1000000, WORDS);
+    put_sample(task, T + 20, 1000000, UINT64_MAX, WORDS);
+    put_sample(task, T + 20, 1000000, 0, WORDS - 1);      /* no chain */
+    put_sample(task, T + 20, 1000000, 0, 3);
+    put_sample(task, T + 20, UINT64_MAX, 0, WORDS);       /* more time than there was */
+    put_sample(task, T + 20, 0, 0, WORDS);
+    static const uint32_t types[] = {PERF_RECORD_COMM, PERF_RECORD_MMAP2, PERF_RECORD_FORK, PERF_RECORD_EXIT,
+                                     PERF_RECORD_READ, 64, 250};
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        uint64_t words[32] = {0};
+        put_words(task, types[i], words, 30);
+    }
+    tasks_drain(stage.tasks, task);
+    assert_int_equal(task->samples, 1);
+    assert_int_equal(stage.tasks->broken_rings, 7 + 7);
+    assert_false(task->end_ns);
+    struct kit_file file = end(task);
+    assert_int_equal(file.records[PERF_RECORD_SAMPLE], 1);
+    assert_int_equal(file.records[PERF_RECORD_EXIT], 0);
+    kit_file_free(&file);
+}
+
+static void test_broken_ring_is_given_up(void **state)
+{
+    (void)state;
+    struct task *task = process(100, true);
+    struct perf_event_mmap_page *page = task->events->ring;
+    put_sample(task, T + 10, 1000000, 0, WORDS);
+    page->data_head += 1ull << 40;
+    tasks_drain(stage.tasks, task);
+    assert_true(task->broken);
+    page->data_head = 0;
+    tasks_drain(stage.tasks, task);
+    assert_int_equal(task->samples, 0);
+    struct kit_file file = end(task);
+    kit_file_free(&file);
+}
+
+static void test_counts_and_loss(void **state)
+{
+    (void)state;
+    struct task *task = process(100, true);
+    uint64_t lost[7] = {0, 1, 12, 0, T + 30, 0, 1};
+    task->events->base_ns = 1000;
+    *head_of(task) = (struct pinject_timer_head){
+        .cpu_ns = 51000, .faults = 7, .switches = 9, .lost = 12, .started = 1};
+    put_words(task, PERF_RECORD_LOST, lost, 7);
+    lost[2] = UINT64_MAX;
+    put_words(task, PERF_RECORD_LOST, lost, 7);
+    struct kit_file file = end(task);
+    const struct pinject_item_task *item = kit_item(&file, PINJECT_ITEM_TASK, 0);
+    assert_int_equal(item->source, PINJECT_SOURCE_TIMER);
+    assert_int_equal(item->lost, 12);
+    const struct pinject_item_count *clock = kit_item(&file, PINJECT_ITEM_COUNT, 0);
+    const struct pinject_item_count *faults = kit_item(&file, PINJECT_ITEM_COUNT, 1);
+    assert_int_equal(clock->value, 50000);
+    assert_int_equal(faults->value, 7);
+    assert_int_equal(file.records[PERF_RECORD_LOST], 1);
+    kit_file_free(&file);
+}
+
+static void test_clock_of_a_liar(void **state)
+{
+    (void)state;
+    struct task *task = process(100, true);
+    struct attach_value values[PLAN_EVENTS];
+    head_of(task)->cpu_ns = head_of(task)->lost = UINT64_MAX;
+    attach_read(task->events, values);
+    assert_true(values[0].value <= tasks_now_ns());
+    assert_true(values[0].lost <= tasks_now_ns() / 100000);
+    head_of(task)->error = INT32_MIN;
+    head_of(task)->started = 0;
+    struct kit_file file = end(task);
+    const struct pinject_item_task *item = kit_item(&file, PINJECT_ITEM_TASK, 0);
+    assert_int_equal(item->source, PINJECT_SOURCE_ACCOUNTING);
+    kit_file_free(&file);
+}
+
+static void test_images(void **state)
+{
+    (void)state;
+    struct task *task = process(100, true);
+    put_sample(task, T + 10, 1000000, 0, WORDS);
+    struct arrival *arrival = stage_arrival(PINJECT_IMAGE, 100, 100, 1, T + 20);
+    strcpy(arrival->comm, "ls");
+    arrival->maps = strdup("5000-6000 r-xp 00000000 08:01 6 /bin/ls\n");
+    arrival->exec = strdup("/bin/ls");
+    arrival->cmdline = strdup("ls");
+    arrival->cmdline_size = 3;
+    stage_arrive(&stage, arrival);
+    assert_int_equal(task->image_count, 2);
+    assert_int_equal(space_count(&task->process->space), 1);
+    assert_string_equal(task->images[1].comm, "ls");
+    /* It goes on to where no timer is, which then turns out to have one: the same image. */
+    for (int i = 0; i < 2; i++) {
+        arrival = stage_arrival(i ? PINJECT_IMAGE : PINJECT_NET, 100, 100, 1, T + 30 + (unsigned)i);
+        strcpy(arrival->comm, i ? "passwd" : "ls");
+        arrival->exec = strdup("/usr/bin/passwd");
+        arrival->cmdline = strdup("passwd");
+        arrival->cmdline_size = 7;
+        stage_arrive(&stage, arrival);
+        assert_int_equal(task->image_count, 3);
+        assert_int_equal(task->silent, !i);
+    }
+    struct kit_file file = end(task);
+    assert_int_equal(file.records[PERF_RECORD_SAMPLE], 1);
+    kit_file_free(&file);
+}
+
+static void test_without_a_ring(void **state)
+{
+    (void)state;
+    struct task *task = process(100, false);
+    stage_reaped(&stage, 1, 100, 0, 900000000, T + 50);
+    struct kit_file file = end(task);
+    const struct pinject_item_task *item = kit_item(&file, PINJECT_ITEM_TASK, 0);
+    assert_int_equal(item->source, PINJECT_SOURCE_ACCOUNTING);
+    assert_true(item->flags & PINJECT_TASK_COUNTED_ONLY);
+    assert_int_equal(item->exit_ns, 900000000);
+    kit_file_free(&file);
+}
+
+static void test_child_that_did_not_ask(void **state)
+{
+    (void)state;
+    struct task *task = process(100, true);
+    stage_reaped(&stage, 100, 101, 0, 5000000, T + 50);
+    stage.tasks->now_ns += 1000000000; /* nobody comes */
+    tasks_arrive(stage.tasks, NULL);
+    unsigned count = 0;
+    struct kit_file file = end(task);
+    struct result_unseen *unseen = unseen_take(&stage.tasks->unseen, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(unseen[0].cpu_ns, 5000000);
+    free((char *)unseen[0].reason);
+    free((char *)unseen[0].comm);
+    free(unseen);
+    kit_file_free(&file);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_what_a_record_says_of_itself_is_replaced, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_records_without_sense_are_dropped_and_counted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_broken_ring_is_given_up, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_counts_and_loss, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_clock_of_a_liar, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_images, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_without_a_ring, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_child_that_did_not_ask, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
