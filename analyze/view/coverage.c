@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/view/heading.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
@@ -50,6 +51,12 @@ static char *cpu_text(const struct profile *profile)
             "CPU time of the whole run is not in these files (the first task's file is missing, or the run has "
             "not ended)");
     char *sampled = sampled_text(profile);
+    if (!session->cpu_ns) {
+        char *unknown = memory_print("CPU time of the whole run is not known, in tasks %s%s",
+                                     text_time(tasks, session->attributed_ns), sampled);
+        free(sampled);
+        return unknown;
+    }
     char *text = memory_print("CPU time %s%s, in tasks %s (%s)%s", text_time(cpu, session->cpu_ns),
                               session->coverage_complete ? "" : " so far", text_time(tasks, session->attributed_ns),
                               text_percent(share, session->attributed_ns, session->cpu_ns), sampled);
@@ -121,7 +128,9 @@ void coverage_print(struct view *view)
         free(line);
     }
     print_unseen(view);
-    if (session->exclude_kernel && !kernel_is_noted(session))
+    if (session->exclude_kernel && heading_by_timers(profile))
+        say(view, "Not seen: what the kernel did for the program (timers sample user space only)");
+    else if (session->exclude_kernel && !kernel_is_noted(session))
         say(view,
             "Not seen: what the kernel did for the program (only user space may be sampled here; as root, or with "
             "kernel.perf_event_paranoid at 1 or less, the kernel is sampled too)");

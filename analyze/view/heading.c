@@ -93,14 +93,23 @@ static void print_facts(struct view *view)
     free(event);
 }
 
+bool heading_by_timers(const struct profile *profile)
+{
+    for (uint32_t i = 0; i < profile->task_count; i++)
+        if (profile->tasks[i].source == PROFILE_SOURCE_TIMER || profile->tasks[i].source == PROFILE_SOURCE_ACCOUNTING)
+            return true;
+    return false;
+}
+
 /* Other events of these files, and why this one is not cycles. */
 static void print_others(struct view *view)
 {
     const struct profile *profile = view->profile;
     const char *reason = profile->session.event_reason;
     if (reason && *reason) {
-        char *line = memory_print("%s is sampled because cycles are not available: %s",
-                                  profile->events[profile->event].name, reason);
+        char *line = memory_print("%s is sampled%s: %s", profile->events[profile->event].name,
+                                  heading_by_timers(profile) ? " by timers" : " because cycles are not available",
+                                  reason);
         output_wrapped(view->output, 2, line);
         free(line);
     }

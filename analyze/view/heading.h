@@ -10,6 +10,8 @@ void heading_print(struct view *view);
 char *heading_command(const struct profile *profile);
 /* The time from the session's start to the last news of a task; 0: unknown. */
 uint64_t heading_duration(const struct profile *profile);
+/* For want of events its tasks were sampled by timers, where these could run. */
+bool heading_by_timers(const struct profile *profile);
 /* "2026-11-21 10:41:02", local time, or "" when unknown. */
 char *heading_when(char *ret, size_t size, uint64_t realtime_ns);
 

@@ -135,14 +135,27 @@ static void print_events(struct view *view, const struct profile_file *file)
     }
 }
 
+/* For want of events of its own. */
+static const char *how(const struct profile_task *task)
+{
+    switch (task->source) {
+    case PROFILE_SOURCE_TIMER:
+        return " by a timer";
+    case PROFILE_SOURCE_ACCOUNTING:
+        return ", known by the kernel's accounting alone";
+    default:
+        return "";
+    }
+}
+
 static void print_tasks(struct view *view, const struct profile_file *file)
 {
     for (uint32_t i = 0; i < file->task_count; i++) {
         const struct profile_task *task = &file->tasks[i];
         char *command = text_command(task->cmdline, task->cmdline_count);
         char samples[TEXT_AMOUNT];
-        field(view, "task", "%" PRId32 ".%" PRId32 " %s, %s%s%s", task->pid, task->tid, task->comm,
-              text_plural(samples, task->samples, "sample", "samples"), *command ? ": " : "", command);
+        field(view, "task", "%" PRId32 ".%" PRId32 " %s, %s%s%s%s", task->pid, task->tid, task->comm,
+              text_plural(samples, task->samples, "sample", "samples"), how(task), *command ? ": " : "", command);
         free(command);
     }
 }
