@@ -18,7 +18,7 @@
 #define PIDFD_THREAD O_EXCL
 #endif
 
-/* Left for result files, /proc and everything else of the collector. */
+/* Left for result files, /proc and everything else of the collector: these, or half of what there is. */
 enum { SPARE_FDS = 64 };
 
 /* A ring takes this part of the memory that is left: of 9 MiB, 130 rings of 8 pages, then 380 smaller ones. */
@@ -218,7 +218,8 @@ static int open_all(struct attached *attached, enum attach_how how)
     if (fd < 0)
         return fd;
     attached->fds[0] = fd;
-    if ((uint64_t)fd + SPARE_FDS >= attached->session->fd_limit)
+    uint64_t limit = attached->session->fd_limit;
+    if ((uint64_t)fd + (limit / 2 < SPARE_FDS ? limit / 2 : SPARE_FDS) >= limit)
         return -EMFILE;
     map_ring(attached, pages);
     open_others(attached, how);
@@ -228,6 +229,10 @@ static int open_all(struct attached *attached, enum attach_how how)
         if (attached->end_fd < 0 && attached->tid == attached->pid)
             attached->end_fd = (int)syscall(SYS_pidfd_open, attached->tid, 0);
     }
+    attached->descriptors = attached->end_fd >= 0;
+    for (unsigned i = 0; i < attached->count; i++)
+        attached->descriptors += attached->fds[i] >= 0;
+    pressure_taken(attached->session, attached->descriptors);
     return 0;
 }
 
@@ -385,5 +390,7 @@ void attach_free(struct attached *attached)
             close(attached->fds[i]);
     if (attached->end_fd >= 0)
         close(attached->end_fd);
+    if (attached->descriptors)
+        pressure_freed(attached->session, attached->descriptors);
     free(attached);
 }

@@ -25,6 +25,7 @@ struct attached {
     size_t ring_size;           /* bytes of data, without the metadata page */
     int ring_error;             /* -errno why there is no ring */
     int error;                  /* -errno of the first counter that was refused or dropped (EMFILE); 0: all are open */
+    unsigned descriptors;       /* how many of them are open, end_fd too */
     int end_fd;                 /* only without a ring, whose fd tells the end by EPOLLHUP: pidfd of the thread, EPOLLIN
                                    at its end; -1: none */
 

@@ -21,7 +21,9 @@
 enum {
     EVENTS = 256,
     WRITE_SLICE = 8,               /* files between two looks for news */
-    WRITE_QUEUE = 8192,            /* complete tasks in memory, at most */
+    WRITE_QUEUE = 8192,            /* complete tasks in memory, before writing takes its full part of the time */
+    WRITE_QUEUE_MAX = 65536,       /* and before it comes before everything else */
+    WRITE_PART = 32,
     GATHER_NS = 5 * 1000 * 1000,   /* between two rounds that had news */
     STORM_NS = 1000 * 1000,        /* and in a storm: rings that are freed soon are in the caches when they are used again */
     STORM = 2,                     /* events of a round */
@@ -183,7 +185,9 @@ static void take_event(struct collect *collect, const struct epoll_event *event)
 static void write_files(struct collect *collect, bool news)
 {
     struct tasks *tasks = &collect->tasks;
-    size_t excess = tasks->done_count > WRITE_QUEUE ? tasks->done_count - WRITE_QUEUE : 0;
+    size_t excess = tasks->done_count > WRITE_QUEUE_MAX ? tasks->done_count - WRITE_QUEUE_MAX : 0;
+    if (!excess && tasks->done_count > WRITE_QUEUE)
+        excess = WRITE_PART;
     if (!tasks->done || (news && !excess && tasks->now_ns < collect->write_ns))
         return;
     uint64_t start = tasks_now_ns();
@@ -208,7 +212,8 @@ static void gather(struct collect *collect)
     struct tasks *tasks = &collect->tasks;
     struct pollfd urgent[] = {{collect->args->signal_fd, POLLIN, 0}, {collect->args->root_pidfd, POLLIN, 0}};
     uint64_t now = tasks_now_ns();
-    while (now < collect->gather_ns && !is_scarce(collect->args->session)) {
+    while (now < collect->gather_ns && !is_scarce(collect->args->session) &&
+           !pressure_is_high(collect->args->session)) {
         struct timespec rest = {.tv_nsec = tasks->done ? 0 : (long)(collect->gather_ns - now)};
         if (ppoll(urgent, 2, &rest, NULL) > 0)
             return;
