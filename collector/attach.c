@@ -140,6 +140,16 @@ bool attach_knows(struct session *session, pid_t pid, pid_t tid, bool *ret_ring)
 
 /* ---- Opening ---- */
 
+/* FD unless it is one of those that are left for other things. */
+static int keep_event(const struct session *session, int fd)
+{
+    uint64_t limit = session->fd_limit, spare = limit / 2 < SPARE_FDS ? limit / 2 : SPARE_FDS;
+    if (fd < 0 || (uint64_t)fd + spare < limit)
+        return fd;
+    close(fd);
+    return -EMFILE;
+}
+
 static int open_event(const struct plan_event *event, pid_t tid, enum attach_how how, size_t pages)
 {
     struct perf_event_attr attr = event->attr;
@@ -199,6 +209,7 @@ static void open_others(struct attached *attached, enum attach_how how)
     for (unsigned i = 1; i < plan->count; i++) {
         bool samples = plan->events[i].samples;
         int fd = scarce && !samples ? -EMFILE : open_event(&plan->events[i], attached->tid, how, 0);
+        fd = keep_event(attached->session, fd);
         if (fd < 0) {
             attached->error = attached->error ? attached->error : fd;
             scarce |= fd == -EMFILE || fd == -ENFILE;
@@ -215,12 +226,10 @@ static int open_all(struct attached *attached, enum attach_how how)
 {
     size_t pages = choose_pages(attached->session, how);
     int fd = open_event(&attached->session->plan->events[0], attached->tid, how, pages);
+    fd = keep_event(attached->session, fd);
     if (fd < 0)
         return fd;
     attached->fds[0] = fd;
-    uint64_t limit = attached->session->fd_limit;
-    if ((uint64_t)fd + (limit / 2 < SPARE_FDS ? limit / 2 : SPARE_FDS) >= limit)
-        return -EMFILE;
     map_ring(attached, pages);
     open_others(attached, how);
     if (!attached->ring) {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,15 +20,16 @@
 #include "common/report.h"
 
 enum {
-    EVENTS = 256,
+    EVENTS = 4096,                 /* of a round: more ends than tasks that begin in the meantime */
     WRITE_SLICE = 8,               /* files between two looks for news */
-    WRITE_QUEUE = 8192,            /* complete tasks in memory, before writing takes its full part of the time */
-    WRITE_QUEUE_MAX = 65536,       /* and before it comes before everything else */
-    WRITE_PART = 32,
+    WRITE_NS = 1000 * 1000,        /* and so long at most, in a storm */
+    WRITE_QUEUE = 8192,            /* complete tasks in memory, before each round writes some */
+    WRITE_QUEUE_MAX = 65536,       /* and before each does, whatever else is short */
     GATHER_NS = 5 * 1000 * 1000,   /* between two rounds that had news */
     STORM_NS = 1000 * 1000,        /* and in a storm: rings that are freed soon are in the caches when they are used again */
     STORM = 2,                     /* events of a round */
     SWEEP_NS = 100 * 1000 * 1000,
+    TRIM = 1024,                   /* ended tasks whose memory is worth a call */
     GRACE_NS = 500 * 1000 * 1000,  /* for tasks that are ending when the root has ended */
     LINGER_NS = 300 * 1000 * 1000, /* bare: without any task; a child of posix_spawn may be on its way */
 };
@@ -42,10 +44,12 @@ struct collect {
     uint64_t write_ns;       /* no file before that while there are news */
     uint64_t alone_ns;       /* bare: since when there is no task; 0: there is one */
     unsigned interrupts;
+    uint64_t trimmed;        /* tasks that had been seen when memory was given back last */
     bool stop;               /* a signal ends a bare session */
     bool root_ended;
     int root_status;
     struct rusage tree;
+    struct epoll_event events[EVENTS];
 };
 
 void collect_outcome_release(struct collect_outcome *outcome)
@@ -181,19 +185,36 @@ static void take_event(struct collect *collect, const struct epoll_event *event)
         tasks_drain(&collect->tasks, task);
 }
 
-/* While there are NEWS, files take a quarter of the time at most: those who ended hold memory for their rings. */
+/*
+ * While there are NEWS, files take a quarter of the time at most, and half of it where many wait: creating one can take a
+ * millisecond, and those who ended hold memory and descriptors until they are met. Short of these, none is written.
+ */
 static void write_files(struct collect *collect, bool news)
 {
     struct tasks *tasks = &collect->tasks;
-    size_t excess = tasks->done_count > WRITE_QUEUE_MAX ? tasks->done_count - WRITE_QUEUE_MAX : 0;
-    if (!excess && tasks->done_count > WRITE_QUEUE)
-        excess = WRITE_PART;
-    if (!tasks->done || (news && !excess && tasks->now_ns < collect->write_ns))
+    const bool many = tasks->done_count > WRITE_QUEUE, most = tasks->done_count > WRITE_QUEUE_MAX;
+    if (!tasks->done || (news && !many && tasks->now_ns < collect->write_ns))
         return;
-    uint64_t start = tasks_now_ns();
-    tasks_write(tasks, excess ? excess : news ? 1 : WRITE_SLICE);
-    uint64_t end = tasks_now_ns();
+    if (news && !most && pressure_needs_room(collect->args->session))
+        return;
+    uint64_t start = tasks_now_ns(), end;
+    unsigned written = 0;
+    do {
+        tasks_write(tasks, 1);
+        tasks_bury(tasks);
+        end = tasks_now_ns();
+    } while (tasks->done && ++written < WRITE_SLICE && (!news || (many && end - start < WRITE_NS)));
     collect->write_ns = end + 3 * (end - start);
+}
+
+/* After a storm, what its tasks had is the system's again. */
+static void trim_memory(struct collect *collect)
+{
+    const struct tasks *tasks = &collect->tasks;
+    if (tasks->done || tasks->seen < collect->trimmed + TRIM || tasks->live_count > (tasks->seen - collect->trimmed) / 2)
+        return;
+    malloc_trim(0);
+    collect->trimmed = tasks->seen;
 }
 
 /* Rings that wait for us are memory that later tasks do not get. */
@@ -213,7 +234,7 @@ static void gather(struct collect *collect)
     struct pollfd urgent[] = {{collect->args->signal_fd, POLLIN, 0}, {collect->args->root_pidfd, POLLIN, 0}};
     uint64_t now = tasks_now_ns();
     while (now < collect->gather_ns && !is_scarce(collect->args->session) &&
-           !pressure_is_high(collect->args->session)) {
+           !pressure_needs_room(collect->args->session)) {
         struct timespec rest = {.tv_nsec = tasks->done ? 0 : (long)(collect->gather_ns - now)};
         if (ppoll(urgent, 2, &rest, NULL) > 0)
             return;
@@ -226,10 +247,12 @@ static void gather(struct collect *collect)
 /* One round; how many news there were. */
 static int run_round(struct collect *collect, int timeout_ms)
 {
-    struct epoll_event events[EVENTS];
+    struct epoll_event *events = collect->events;
     struct tasks *tasks = &collect->tasks;
     gather(collect);
+    pressure_idle(collect->args->session, true);
     int count = epoll_wait(collect->epoll, events, EVENTS, timeout_ms);
+    pressure_idle(collect->args->session, false);
     count = count < 0 ? 0 : count;
     tasks->now_ns = tasks_now_ns();
     collect->gather_ns = count ? tasks->now_ns + (count < STORM ? GATHER_NS : STORM_NS) : 0;
@@ -240,7 +263,7 @@ static int run_round(struct collect *collect, int timeout_ms)
     if (arrivals_came || tasks->waiting)
         tasks_arrive(tasks, arrivals);
     tasks_take_nets(tasks, false);
-    bool root = false;
+    bool root = false, swept = false;
     for (int i = 0; i < count; i++) {
         const void *tag = events[i].data.ptr;
         root |= tag == &collect->args->root_pidfd;
@@ -253,12 +276,14 @@ static int run_round(struct collect *collect, int timeout_ms)
     if (tasks->now_ns - collect->swept_ns >= SWEEP_NS) {
         collect->swept_ns = tasks->now_ns;
         tasks_sweep(tasks);
-        root = true;
+        root = swept = true;
     }
     if (root)
         check_root(collect);
     write_files(collect, count || arrivals_came);
     tasks_bury(tasks);
+    if (swept)
+        trim_memory(collect);
     return count + arrivals_came;
 }
 
@@ -399,6 +424,7 @@ static void fill_outcome(struct collect *collect, struct collect_outcome *outcom
         outcome->root_status = root->status;
     }
     outcome->unseen = unseen_take(&collect->tasks.unseen, &outcome->unseen_count);
+    outcome->uncounted = tasks->unseen.uncounted;
 }
 
 static void finish(struct collect *collect, struct collect_outcome *outcome)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Back-pressure: the event loop gives back the descriptors and rings of ended tasks, and writes their files. Where it falls
- * behind, those that begin would be refused what those that ended still hold, or the files to be written would fill the
- * memory; doors then wait a bounded moment before they open more.
+ * Back-pressure: the event loop gives back the descriptors and rings of ended tasks, and writes their files. Where it
+ * falls behind, those that begin would be refused what those that ended still hold, or what is to be written would fill
+ * the memory; doors then wait a bounded moment before they open more.
  * Thread-safe.
  */
 #ifndef COLLECTOR_PRESSURE_H
@@ -16,9 +16,9 @@ struct session;
 struct pressure {
     uint64_t descriptors; /* atomic: open for tasks */
     uint64_t unwritten;   /* atomic: ended tasks whose file is not written yet */
-    uint32_t progress;    /* atomic, futex word: how often a task's events were given back, or its file was written */
-    uint32_t waited;      /* atomic: the same at the end of the last wait */
+    uint32_t progress;    /* atomic, futex word: counts what may end a wait */
     uint32_t waiting;     /* atomic: doors */
+    bool idle;            /* atomic: the loop waits for news: it holds nothing that it could give back */
 };
 
 /* A task took COUNT descriptors, or gave them back. */
@@ -27,9 +27,16 @@ void pressure_freed(struct session *session, unsigned count);
 /* Its file waits to be written, or is written. */
 void pressure_queued(struct session *session);
 void pressure_written(struct session *session);
-/* Is so much taken that giving back comes before everything else? */
+/* Are descriptors or rings so short that giving them back comes before everything else? */
+bool pressure_needs_room(const struct session *session);
+/* That, or so many unwritten tasks that no more should come. */
 bool pressure_is_high(const struct session *session);
-/* A door, before it serves what was posted: waits until it is not high, 3 ms at most. Tasks that are all alive are not waited for. */
+/* The loop, before and after it waits for news. */
+void pressure_idle(struct session *session, bool idle);
+/*
+ * A door, before it serves what was posted: waits until it is not high, or the loop has nothing more to give back, 3 ms
+ * at most.
+ */
 void pressure_wait(struct session *session);
 
 #endif

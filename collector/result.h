@@ -63,6 +63,7 @@ struct result_unseen {
     const char *reason;
     const char *comm;
     uint64_t count, cpu_ns;
+    bool chosen; /* the options do not ask for it */
 };
 
 /* For the file of the root task, when the session ends. */

@@ -79,10 +79,13 @@ static struct result_unseen *find_line(struct unseen *unseen, const char *reason
 void unseen_add(struct unseen *unseen, const char *reason, const char *comm, uint64_t count, uint64_t cpu_ns)
 {
     struct result_unseen *line = count ? find_line(unseen, reason, comm) : NULL;
-    if (line) {
-        line->count += count;
-        line->cpu_ns += cpu_ns;
+    if (!line) {
+        unseen->uncounted += count;
+        return;
     }
+    line->chosen = reason == reason_policy && (!line->count || line->chosen);
+    line->count += count;
+    line->cpu_ns += cpu_ns;
 }
 
 struct result_unseen *unseen_take(struct unseen *unseen, unsigned *ret_count)
@@ -137,8 +140,10 @@ void unseen_announced(struct unseen *unseen, pid_t parent, pid_t pid, pid_t tid,
     else if (unseen->children >= CHILDREN_MAX && unseen->table[(unsigned)tid % UNSEEN_TABLE])
         settle(unseen, &unseen->table[(unsigned)tid % UNSEEN_TABLE]);
     struct unseen_child *child = calloc(1, sizeof(*child));
-    if (!child)
+    if (!child) {
+        unseen->uncounted += followed;
         return;
+    }
     *child = (struct unseen_child){.next = unseen->table[(unsigned)tid % UNSEEN_TABLE],
                                    .parent = parent,
                                    .pid = pid,
