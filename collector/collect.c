@@ -474,23 +474,32 @@ static int prepare(struct collect *collect)
     return error;
 }
 
+/* The command runs already: without us, then. */
+static void give_up(const struct collect_args *args, int error, struct collect_outcome *outcome)
+{
+    report_error("cannot collect: %s; the command runs on without", strerror(-error));
+    if (args->root_events)
+        attach_retire(args->session, args->root_events);
+    attach_free(args->root_events);
+    /* Requests are refused at once from now on. */
+    session_close_doors(args->session);
+    while (args->root && wait4(args->root, &outcome->root_status, 0, &outcome->tree) < 0 && errno == EINTR)
+        ;
+    outcome->root_ended = args->root != 0;
+}
+
 int collect_run(const struct collect_args *args, struct collect_outcome *outcome)
 {
     struct collect *collect = calloc(1, sizeof(*collect));
     *outcome = (struct collect_outcome){0};
-    if (!collect)
+    if (!collect) {
+        give_up(args, -ENOMEM, outcome);
         return -ENOMEM;
+    }
     collect->args = args;
     int error = prepare(collect);
     if (error) {
-        /* The command runs already: without us, then. */
-        report_error("cannot collect: %s", strerror(-error));
-        attach_free(args->root_events);
-        while (args->root && !collect->root_ended && wait4(args->root, &collect->root_status, 0, &collect->tree) < 0 &&
-               errno == EINTR)
-            ;
-        outcome->root_ended = args->root != 0;
-        outcome->root_status = collect->root_status;
+        give_up(args, error, outcome);
     } else {
         collect->swept_ns = tasks_now_ns();
         if (args->root)

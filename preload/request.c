@@ -6,7 +6,7 @@
 #include "text.h"
 
 enum {
-    CLAIM_ROUNDS = 4,
+    CLAIM_ROUNDS = 6,
     NEWS = PINJECT_SLOTS / 8,
     CLAIM_PAUSE_NS = 500000,
 };
@@ -50,7 +50,9 @@ struct pinject_claim pinject_request_claim(const struct pinject_channel *channel
         }
         if (__atomic_load_n(&segment->stalled, __ATOMIC_RELAXED))
             break;
-        sys_sleep_ns(CLAIM_PAUSE_NS);
+        /* 0.5, 1, ... 8 ms: as many as wait are served in such a time. */
+        if (round < CLAIM_ROUNDS - 1)
+            sys_sleep_ns(CLAIM_PAUSE_NS << round);
     }
     __atomic_fetch_add(&segment->dropped, 1, __ATOMIC_RELAXED);
     return claim;
