@@ -364,7 +364,7 @@ static void add_ledger(struct collect *collect)
     struct unseen *unseen = &collect->tasks.unseen;
     unseen_add(unseen, "began before the collector answered: its first moments are missing", "",
                __atomic_load_n(&segment->unanswered, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "found no free slot to ask for events", "",
+    unseen_add(unseen, "found no free slot to ask for events or to tell of an ended child", "",
                __atomic_load_n(&segment->dropped, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "start under a seccomp filter of the program's own that forbids to announce it", "",
                __atomic_load_n(&segment->sealed, __ATOMIC_RELAXED), 0);

@@ -19,6 +19,8 @@ static const char reason_more[] = "further reasons";
 static const char reason_process[] =
     "child that ended before it could be found (it did not load the object: static, setuid, cleaned environment)";
 static const char reason_thread[] = "thread that ended before it could be found (it was not created by pthread_create)";
+static const char reason_no_slot[] =
+    "task that ended before it could be found (it found no free slot to ask, or does not ask: static, setuid)";
 static const char reason_refused[] = "refused by the kernel: setuid, or of another user (root may see it)";
 static const char reason_policy[] = "child not followed (--follow-all follows it)";
 
@@ -114,6 +116,8 @@ static void settle(struct unseen *unseen, struct unseen_child **at)
 {
     struct unseen_child *child = *at;
     const char *reason = !child->followed ? reason_policy : child->pid == child->tid ? reason_process : reason_thread;
+    if (child->followed && unseen->dropped && __atomic_load_n(unseen->dropped, __ATOMIC_RELAXED))
+        reason = reason_no_slot;
     if (child->error == -EACCES || child->error == -EPERM)
         reason = reason_refused;
     unseen_add(unseen, reason, child->comm, 1, child->cpu_ns);
