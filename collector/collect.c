@@ -143,7 +143,10 @@ static void admit_root(struct collect *collect)
     struct arrival *arrival = args->root_events ? calloc(1, sizeof(*arrival)) : NULL;
     tasks->root = args->root;
     if (!arrival) {
-        unseen_add(&tasks->unseen, "the command itself: refused by the kernel", "", 1, 0);
+        unseen_add(&tasks->unseen,
+                   args->root_events ? "the command itself: dropped, the collector is out of memory"
+                                     : "the command itself: refused by the kernel",
+                   "", 1, 0);
         if (args->root_events) {
             attach_retire(args->session, args->root_events);
             attach_free(args->root_events);
@@ -372,6 +375,8 @@ static void add_ledger(struct collect *collect)
     unseen_add(unseen, "request that made no sense", "", __atomic_load_n(&session->malformed, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "record of what a program that cannot be injected started: lost for want of room", "",
                collect->tasks.net_lost, 0);
+    unseen_add(unseen, "request dropped: the collector is out of memory", "",
+               __atomic_load_n(&session->no_memory, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "damaged ring or record", "", collect->tasks.broken_rings, 0);
 }
 

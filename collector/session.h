@@ -48,6 +48,7 @@ struct session {
     /* Counted by door.c, atomic: */
     uint64_t refused;            /* tasks without any event */
     uint64_t malformed;          /* requests that made no sense */
+    uint64_t no_memory;          /* requests that there was no memory for */
 };
 
 /*

@@ -16,7 +16,7 @@ def wall_ms(out):
 def stopped_during(command):
     """Stops the collector when COMMAND prints its first line, until COMMAND has ended or 10 s have passed. A Result."""
     begin = time.monotonic()
-    process = start([PINJECT_RUN, "-v", "--follow-all", "--", *command])
+    process = start([PINJECT_RUN, "-v", "--follow-all", "--", *command], bufsize=0)
     first = process.stdout.readline()
     child = int(open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()[0])
     pidfd = os.pidfd_open(child)
