@@ -216,6 +216,7 @@ static void trim_memory(struct collect *collect)
     const struct tasks *tasks = &collect->tasks;
     if (tasks->done || tasks->seen < collect->trimmed + TRIM || tasks->live_count > (tasks->seen - collect->trimmed) / 2)
         return;
+    results_trim(tasks->results);
     malloc_trim(0);
     collect->trimmed = tasks->seen;
 }

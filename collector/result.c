@@ -66,12 +66,17 @@ int results_new(struct session *session, struct results **ret)
     return 0;
 }
 
+void results_trim(struct results *results)
+{
+    while (results->spare_count > 0)
+        buffer_release(&results->spare[--results->spare_count]);
+}
+
 void results_free(struct results *results)
 {
     if (!results)
         return;
-    while (results->spare_count > 0)
-        buffer_release(&results->spare[--results->spare_count]);
+    results_trim(results);
     features_release(&results->features);
     files_release(&results->files);
     free(results);
