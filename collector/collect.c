@@ -189,8 +189,8 @@ static void take_event(struct collect *collect, const struct epoll_event *event)
 }
 
 /*
- * While there are NEWS, files take a quarter of the time at most, and half of it where many wait: creating one can take a
- * millisecond, and those who ended hold memory and descriptors until they are met. Short of these, none is written.
+ * While there are NEWS, files take a quarter of the time at most, and half of it where many wait: creating one can take
+ * a millisecond, and those who ended hold memory and descriptors until they are met. Short of these, none is written.
  */
 static void write_files(struct collect *collect, bool news)
 {
@@ -214,7 +214,8 @@ static void write_files(struct collect *collect, bool news)
 static void trim_memory(struct collect *collect)
 {
     const struct tasks *tasks = &collect->tasks;
-    if (tasks->done || tasks->seen < collect->trimmed + TRIM || tasks->live_count > (tasks->seen - collect->trimmed) / 2)
+    uint64_t more = tasks->seen - collect->trimmed;
+    if (tasks->done || more < TRIM || tasks->live_count > more / 2)
         return;
     results_trim(tasks->results);
     malloc_trim(0);

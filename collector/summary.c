@@ -54,8 +54,8 @@ static bool can_say(const struct collect_outcome *outcome)
     bool failed = buffer_failed(&line);
     buffer_release(&line);
     if (failed)
-        report_error("out of memory: %" PRIu64 " tasks, %" PRIu64 " samples, %" PRIu64 " lost; the rest of the summary is"
-                     " missing", outcome->tasks, outcome->samples, outcome->lost);
+        report_error("out of memory: %" PRIu64 " tasks, %" PRIu64 " samples, %" PRIu64 " lost; the rest of the summary"
+                     " is missing", outcome->tasks, outcome->samples, outcome->lost);
     return !failed;
 }
 
@@ -248,7 +248,8 @@ unsigned summary_incomplete(const struct session *session, const struct results 
     uint64_t failed = 0;
     int error = results_error(results, &failed);
     bool sampling = session->plan->sampling;
-    unsigned reasons = say_count(error ? failed : 0, "file is missing or not complete", "files are missing or not complete");
+    unsigned reasons = say_count(error ? failed : 0, "file is missing or not complete",
+                                 "files are missing or not complete");
     reasons += say_count(outcome->lost, "sample was lost", "samples were lost");
     reasons += say_count(sampling ? outcome->counted_only : 0, "task was counted but not sampled",
                          "tasks were counted but not sampled");

@@ -116,7 +116,7 @@ static void sweep_one(void *context, int dir, const char *name, const struct fou
         unlinkat(dir, name, 0);
 }
 
-/* Is a file with a segment's name what a session left that was killed while its head was no head: cut short, or not written yet? */
+/* Is a file with a segment's name left by a session that was killed when its head was none: cut short, or not written? */
 static bool is_ruin(int dir, const char *name)
 {
     struct stat status;

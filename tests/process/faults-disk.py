@@ -44,7 +44,8 @@ def test_full_disk():
     failed = int(check_match(r"(\d+) files are missing or not complete: No space left on device", done.err)[1])
     files = check_readable()
     check(files + failed >= 602, f"{files} files and {failed} missing of 602: {done}")
-    matrix_row("disk full", "256 KiB for 602 files", f"status its own; {files} files, all read with perf; {'; '.join(summary_lines(done))}")
+    matrix_row("disk full", "256 KiB for 602 files",
+               f"status its own; {files} files, all read with perf; {'; '.join(summary_lines(done))}")
 
 
 def test_full_disk_strict():
@@ -56,7 +57,8 @@ def test_full_disk_strict():
     check_match(r"^pinject-run: --strict: \d+ files are missing or not complete$", done.err)
     done = on_a_small_disk("64m", "-q", "--strict", *command)
     check_equal((done.status, done.err), (3, ""), "enough room")
-    matrix_row("disk full, --strict", "256 KiB for 602 files", "status 125, the reason on stderr; with 64 MiB the command's status")
+    matrix_row("disk full, --strict", "256 KiB for 602 files",
+               "status 125, the reason on stderr; with 64 MiB the command's status")
 
 
 def test_disk_full_while_a_file_grows():

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # labels: faults
 # timeout: 240
-"""SIGKILL of the collector, of the command, of children, at several moments: the program is what it was, the files are files."""
+"""SIGKILL of the collector, of the command, of children, at several moments: the program is what it was, and the files
+that are there can be read."""
 from harness import *
 
 NOISY = True  # times are compared
@@ -66,8 +67,8 @@ def test_collector_killed():
     alone_ms = int(check_match(r"wall_ms (\d+)", alone.out)[1])
     check(without_ms <= alone_ms * 1.1 + 500, f"{without_ms} ms without a collector, {alone_ms} ms alone")
     matrix_row("SIGKILL of the collector", f"at 4 moments of {' '.join(STORM[1:])} (--follow-all)",
-               f"exit status and output as without us; {files} files were there, {checked} of them read with perf, all readable; "
-               f"{alone_ms} ms alone, {without_ms} ms with the collector killed at its start")
+               f"exit status and output as without us; {files} files were there, {checked} of them read with perf, all "
+               f"readable; {alone_ms} ms alone, {without_ms} ms with the collector killed at its start")
 
 
 def test_segment_of_a_killed_collector():
@@ -78,7 +79,7 @@ def test_segment_of_a_killed_collector():
                     if name.startswith("pinject-") and os.stat(f"/dev/shm/{name}").st_uid == os.geteuid()}
     process = start([PINJECT_RUN, "-q", "--", "cat"], stdin=subprocess.PIPE)
     command = wait_until(lambda: open(f"/proc/{process.pid}/task/{process.pid}/children").read().split())[0]
-    segment = [line.split()[-1] for line in open(f"/proc/{process.pid}/maps") if "/pinject-" in line and "rw-s" in line][0]
+    segment = segment_of(process)
     process.kill()
     process.wait()
     process.stdin.close()
@@ -88,7 +89,8 @@ def test_segment_of_a_killed_collector():
     os.utime(segment, (time.time() - 3600,) * 2)
     pinject_run("-q", "--", "true").ok()
     check(not os.path.exists(segment), f"{segment} is still there")
-    matrix_row("SIGKILL of the collector, its segment cut to 0 bytes", "then another session", "the next session removes what was left")
+    matrix_row("SIGKILL of the collector, its segment cut to 0 bytes", "then another session",
+               "the next session removes what was left")
 
 
 def test_command_killed():
@@ -107,7 +109,8 @@ def test_command_killed():
         check_equal([task["exit"] for task in tasks], [128 + 9], tasks)
         for name in results():
             os.unlink(name)
-    matrix_row("SIGKILL of the command", "at 2 moments of a fork storm", "status 137, its file is complete and names signal 9")
+    matrix_row("SIGKILL of the command", "at 2 moments of a fork storm",
+               "status 137, its file is complete and names signal 9")
 
 
 def test_children_killed():

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 # labels: faults
 # timeout: 240
-"""Few descriptors, little locked memory, no memory, folders that vanish: the program runs to its normal end, and what is missing is said."""
+"""Few descriptors, little locked memory, no memory, folders that vanish: the program runs to its normal end, and what is
+missing is said."""
 from harness import *
+
+TWO_STEPS = ["sh", "-c", "echo begun; read line; /bin/true; exit 5"]
 
 
 def limited(limits, *args, **kw):
@@ -26,13 +29,15 @@ def test_few_descriptors():
 def test_few_descriptors_in_the_program():
     """The object needs none: a program that may have 8 has all 8."""
     need_perf_events()
-    script = "import os\nfds = [os.open('/dev/null', 0) for _ in range(5)]\nprint(fds[-1])\nos.fork() or os._exit(0)\nos.wait()"
+    script = ("import os\nfds = [os.open('/dev/null', 0) for _ in range(5)]\nprint(fds[-1])\n"
+              "os.fork() or os._exit(0)\nos.wait()")
     python = need("python3")
     done = limited("ulimit -Sn 8", "--follow-all", "--", python, "-c", script).ok()
     alone = run(["sh", "-c", "ulimit -Sn 8 && exec \"$@\"", "sh", python, "-c", script]).ok()
     check_equal(done.out, alone.out)
     check_equal((profiled_tasks(done), summary_lines(done)), (2, []), done)
-    matrix_row("RLIMIT_NOFILE 8 in the program", "opens 5 files, forks", "the same descriptors as without us, both processes profiled")
+    matrix_row("RLIMIT_NOFILE 8 in the program", "opens 5 files, forks",
+               "the same descriptors as without us, both processes profiled")
 
 
 def test_little_locked_memory():
@@ -45,12 +50,13 @@ def test_little_locked_memory():
     document = panalyze_json("tree", *results())
     tasks = document["tasks"]
     check_equal(len(tasks), 201, "files")
-    counted = [any(count["event"].startswith("task-clock") and count["value"] for count in task["counts"]) for task in tasks]
+    has_clock = lambda task: any(count["event"].startswith("task-clock") and count["value"] for count in task["counts"])
+    counted = [has_clock(task) for task in tasks]
     check(all(counted), f"{counted.count(False)} tasks without task-clock")
     named = check_match(r"(\d+) tasks were counted but not sampled", done.err)
     check_in("counted, but not sampled: no memory for its ring", json.dumps(document), "what the files say")
-    matrix_row("RLIMIT_MEMLOCK 64 KiB", "200 threads at once", f"all 201 tasks counted; {named[1]} without a ring, named in the "
-               "summary and in their files")
+    matrix_row("RLIMIT_MEMLOCK 64 KiB", "200 threads at once",
+               f"all 201 tasks counted; {named[1]} without a ring, named in the summary and in their files")
 
 
 def test_live_threads():
@@ -65,7 +71,8 @@ def test_live_threads():
 
 
 def test_out_of_memory():
-    """Every allocation from N on fails in pinject-run, or the N-th alone: no crash, and once the command runs, the status is its own."""
+    """Every allocation from N on fails in pinject-run, or the N-th alone: no crash, and the status of a command that runs
+    is its own."""
     need_perf_events()
     if not os.path.exists(target("liboom.so")) or SANITIZED:
         skip("this libc's allocator cannot be replaced so")
@@ -75,19 +82,20 @@ def test_out_of_memory():
         for number in [*range(1, 60), 70, 80, 100, 150, 200, 400, 700, 1000, 2000]:
             env = {"LD_PRELOAD": target("liboom.so"), "OOM_FROM": str(number), "OOM_COUNT": count}
             done = pinject_run(*command, env=env)
+            where = f"allocation {number} of {count or 'all'}: {done}"
             ran = "children 40 failed 0" in done.out
-            check(done.status == 7 if ran else done.status in (125, 126), f"allocation {number} of {count or 'all'}: {done}")
-            check(ran or done.err, f"silent: {done}")
+            check(done.status == 7 if ran else done.status in (125, 126), where)
+            check(ran or done.err, f"silent: {where}")
             full = ran and profiled_tasks_or_none(done) == 82 and not summary_lines(done)
-            check(full or "emory" in done.err or "unavailable" in done.err, f"allocation {number} of {count or 'all'}, said nothing: {done}")
+            check(full or "emory" in done.err or "unavailable" in done.err, f"said nothing: {where}")
             ends[ran] += 1
             if results() and count is None:
                 panalyze("tree", *results()).ok()
             for name in results():
                 os.unlink(name)
-    matrix_row("out of memory in the collector", "allocation N and all after it fail, or N alone, for 68 N from 1 to 2000",
-               f"{ends[True]} times the command ran, with its own status and output; {ends[False]} times pinject-run ended with 125 or 126 and "
-               "its reason before it ran; each time the summary says that memory ran out, or nothing is missing")
+    matrix_row("out of memory in the collector", "allocation N and all after it fail, or N alone, 68 N from 1 to 2000",
+               f"{ends[True]} times the command ran, with its own status and output; {ends[False]} times pinject-run ended "
+               "with 125 or 126 and its reason before it ran; each time the summary says that memory ran out, or nothing is missing")
 
 
 def profiled_tasks_or_none(done):
@@ -105,14 +113,14 @@ def test_little_address_space():
         ran += "children 40 failed 0" in done.out
         check(done.status in (0, 125, 127), f"{size} MiB: {done}")
         check(done.status == 0 or done.err, f"silent with {size} MiB: {done}")
-    matrix_row("RLIMIT_AS of 6 to 80 MiB", "5 sizes", f"{ran} times the program ran as without us; else a reason and no start")
+    matrix_row("RLIMIT_AS of 6 to 80 MiB", "5 sizes",
+               f"{ran} times the program ran as without us; else a reason and no start")
 
 
 def test_folder_of_the_results_removed():
     need_perf_events()
     os.mkdir("gone")
-    process = start([PINJECT_RUN, "--follow-all", "-o", "gone/out", "--", "sh", "-c", "echo begun; read line; /bin/true; exit 5"],
-                    stdin=subprocess.PIPE)
+    process = start([PINJECT_RUN, "--follow-all", "-o", "gone/out", "--", *TWO_STEPS], stdin=subprocess.PIPE)
     check_equal(process.stdout.readline(), b"begun\n")
     shutil.rmtree("gone")
     _, err = process.communicate(b"go\n", timeout=60)
@@ -123,9 +131,9 @@ def test_folder_of_the_results_removed():
 
 def test_segment_removed():
     need_perf_events()
-    process = start([PINJECT_RUN, "--follow-all", "--", "sh", "-c", "echo begun; read line; /bin/true; exit 5"], stdin=subprocess.PIPE)
+    process = start([PINJECT_RUN, "--follow-all", "--", *TWO_STEPS], stdin=subprocess.PIPE)
     check_equal(process.stdout.readline(), b"begun\n")
-    segment = [line.split()[-1] for line in open(f"/proc/{process.pid}/maps") if "/pinject-" in line and "rw-s" in line][0]
+    segment = segment_of(process)
     os.unlink(segment)
     _, err = process.communicate(b"go\n", timeout=60)
     check_equal(process.returncode, 5, err)

@@ -2,7 +2,8 @@
 # labels: faults
 # timeout: 300
 # serial
-"""Storms of processes and threads: nothing lost without a word, and the collector's memory and descriptors are what they were.
+"""Storms of processes and threads: nothing lost without a word, and the collector's memory and descriptors are what they
+were.
 
 PINJECT_MANY=1: 100,000 threads and 20,000 processes, which takes minutes where creating files is slow.
 """
@@ -72,12 +73,14 @@ class Phases:
 def storms(threads, processes, warm):
     """The two storms after a small one, which makes what every collector of a run has. What was observed."""
     storm, lanes = target("storm"), target("threads-storm")
-    phases = Phases(f"{lanes} {warm * 2} 8", f"{storm} forks {warm} 8 0", f"{lanes} {threads} 8", f"{storm} forks {processes} 8 0")
+    phases = Phases(f"{lanes} {warm * 2} 8", f"{storm} forks {warm} 8 0",
+                    f"{lanes} {threads} 8", f"{storm} forks {processes} 8 0")
     phases.run()
     phases.run()
     fds, kb = phases.calm()
     seconds = phases.run() + phases.run()
-    after_fds, after_kb = phases.settled(fds * 1.1, kb * 1.1)
+    # Of the small storms' few megabytes the pieces that the allocator keeps are more than a tenth.
+    after_fds, after_kb = phases.settled(fds * 1.1, kb * 1.1 + (0 if threads >= 100000 else 512))
     done = phases.end()
     started = 1 + warm * 2 + warm + 9 + 1 + threads + processes + 9 + 1
     seen, named = profiled_tasks(done), unseen_tasks(done)
@@ -86,15 +89,17 @@ def storms(threads, processes, warm):
     document = panalyze_json("tree", ".")
     check_equal(len(document["tasks"]), seen, "tasks in the files")
     return (f"{seen} of {started} tasks profiled in {seconds:.1f} s; collector, after a first storm of "
-            f"{warm * 3} tasks and at the end: {fds} and {after_fds} descriptors, {kb} and {after_kb} kB; " + ("; ".join(summary_lines(done)) or "nothing lost"))
+            f"{warm * 3} tasks and at the end: {fds} and {after_fds} descriptors, {kb} and {after_kb} kB; "
+            + ("; ".join(summary_lines(done)) or "nothing lost"))
 
 
 def test_storms():
     need_perf_events()
     many = os.environ.get("PINJECT_MANY") == "1"
-    threads, processes, warm = (100000, 20000, 5000) if many else (10000, 1500, 1500)
+    threads, processes, warm = (100000, 20000, 10000) if many else (10000, 1500, 1500)
     observed = storms(threads, processes, warm)
-    matrix_row("many short tasks", f"{threads:,} threads, 8 at a time, then {processes:,} processes, in one run", observed)
+    matrix_row("many short tasks", f"{threads:,} threads, 8 at a time, then {processes:,} processes, in one run",
+               observed)
 
 
 def test_wide_forks():

@@ -41,7 +41,8 @@ def test_stopped_in_a_storm():
     missing = 18001 - profiled_tasks(done)
     told = unseen_tasks(done, "no free slot|before its events were open|could not be found|could be found")
     check(missing > 0 and told >= missing, f"{missing} tasks are not profiled, {told} named: {done.err}")
-    matrix_row("SIGSTOP of the collector", "from the first to the last moment of 6000 forks, 64 at a time, each with 2 threads",
+    matrix_row("SIGSTOP of the collector",
+               "from the first to the last moment of 6000 forks, 64 at a time, each with 2 threads",
                f"output and status as without us; {wall_ms(alone.out)} ms alone, {wall_ms(done.out)} ms with it; "
                f"{profiled_tasks(done)} of 18001 tasks profiled, and: " + "; ".join(summary_lines(done)))
 
@@ -55,7 +56,8 @@ def test_a_start_waits_once():
     more = wall_ms(done.out) - wall_ms(alone.out)
     check(more <= wall_ms(alone.out) * 0.1 + 500, f"{more} ms more than {wall_ms(alone.out)}")
     check(unseen_tasks(done, "no free slot") >= 1000 - 256, done)
-    matrix_row("segment full", "collector stopped (SIGSTOP), 1000 children one after another: after 256 no slot is free",
+    matrix_row("segment full",
+               "collector stopped (SIGSTOP), 1000 children one after another: after 256 no slot is free",
                f"{more} ms more than the {wall_ms(alone.out)} ms alone; " + "; ".join(summary_lines(done)))
 
 

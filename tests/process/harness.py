@@ -267,11 +267,17 @@ def skip(reason):
     raise Skip(reason)
 
 
+def segment_of(process):
+    """Path of the shared memory of the pinject-run PROCESS."""
+    return next(line.split()[-1] for line in open(f"/proc/{process.pid}/maps") if "/pinject-" in line and "rw-s" in line)
+
+
 def matrix_row(fault, done, observed):
     """A row of docs/FAULTS.md (scripts/fault-matrix): what was broken, how, and what came of it. After the checks."""
     path = os.environ.get("PINJECT_MATRIX")
     if path:
-        row = {"fault": fault, "done": done, "observed": observed, "user": "root" if IS_ROOT else f"uid {os.geteuid()}"}
+        user = "root" if IS_ROOT else f"uid {os.geteuid()}"
+        row = {"fault": fault, "done": done, "observed": observed, "user": user}
         with open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
 

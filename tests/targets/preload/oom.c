@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * An allocator that fails, for pinject-run alone: from allocation OOM_FROM on, OOM_COUNT of them (default: all that follow).
- */
+/* An allocator that fails, for pinject-run alone: from allocation OOM_FROM on, OOM_COUNT of them (default: all). */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
