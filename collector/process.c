@@ -165,5 +165,8 @@ void process_ask_clock(struct process *process)
 bool process_is_dead(const struct process *process)
 {
     struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
-    return process->pidfd >= 0 && poll(&poll_fd, 1, 0) == 1;
+    /* Short of descriptors there is none, and the number has to do: it may be in use again, then it counts as alive. */
+    if (process->pidfd < 0)
+        return kill(process->pid, 0) < 0 && errno == ESRCH;
+    return poll(&poll_fd, 1, 0) == 1;
 }
