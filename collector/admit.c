@@ -212,8 +212,11 @@ static void admit(struct tasks *tasks, struct arrival *arrival)
         tasks_task_ended(tasks, same, true);
     bool first = arrival->kind != PINJECT_THREAD;
     struct process *process = first ? new_process(tasks, arrival) : tasks_find_process(tasks, arrival->pid);
-    if (!process)
+    if (!process) {
         process = tasks_add_process(tasks, arrival->pid, arrival->ppid, arrival->time_ns);
+        if (process)
+            process->incomplete = true;
+    }
     struct task *task = process ? new_task(tasks, arrival) : NULL;
     if (!task) {
         if (process && first)

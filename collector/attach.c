@@ -18,7 +18,7 @@
 #define PIDFD_THREAD O_EXCL
 #endif
 
-/* Left for result files, /proc and everything else of the collector. */
+/* Left for result files, /proc and everything else of the collector: these, or half of what there is. */
 enum { SPARE_FDS = 64 };
 
 /* A ring takes this part of the memory that is left: of 9 MiB, 130 rings of 8 pages, then 380 smaller ones. */
@@ -141,6 +141,16 @@ bool attach_knows(struct session *session, pid_t pid, pid_t tid, bool *ret_ring)
 
 /* ---- Opening ---- */
 
+/* FD unless it is one of those that are left for other things. */
+static int keep_event(const struct session *session, int fd)
+{
+    uint64_t limit = session->fd_limit, spare = limit / 2 < SPARE_FDS ? limit / 2 : SPARE_FDS;
+    if (fd < 0 || (uint64_t)fd + spare < limit)
+        return fd;
+    close(fd);
+    return -EMFILE;
+}
+
 static int open_event(const struct plan_event *event, pid_t tid, enum attach_how how, size_t pages)
 {
     struct perf_event_attr attr = event->attr;
@@ -200,6 +210,7 @@ static void open_others(struct attached *attached, enum attach_how how)
     for (unsigned i = 1; i < plan->count; i++) {
         bool samples = plan->events[i].samples;
         int fd = scarce && !samples ? -EMFILE : open_event(&plan->events[i], attached->tid, how, 0);
+        fd = keep_event(attached->session, fd);
         if (fd < 0) {
             attached->error = attached->error ? attached->error : fd;
             scarce |= fd == -EMFILE || fd == -ENFILE;
@@ -222,6 +233,14 @@ static int open_end(const struct attached *attached)
     return fd;
 }
 
+static void count_descriptors(struct attached *attached)
+{
+    attached->descriptors = attached->end_fd >= 0;
+    for (unsigned i = 0; i < attached->count; i++)
+        attached->descriptors += attached->fds[i] >= 0;
+    pressure_taken(attached->session, attached->descriptors);
+}
+
 static int open_all(struct attached *attached, enum attach_how how)
 {
     if (attached->timer) {
@@ -229,19 +248,20 @@ static int open_all(struct attached *attached, enum attach_how how)
         attached->end_fd = open_end(attached);
         for (unsigned i = 0; i < attached->count; i++)
             attached->ids[i] = rings_next_id(&attached->session->rings);
+        count_descriptors(attached);
         return 0;
     }
     size_t pages = choose_pages(attached->session, how);
     int fd = open_event(&attached->session->plan->events[0], attached->tid, how, pages);
+    fd = keep_event(attached->session, fd);
     if (fd < 0)
         return fd;
     attached->fds[0] = fd;
-    if ((uint64_t)fd + SPARE_FDS >= attached->session->fd_limit)
-        return -EMFILE;
     map_ring(attached, pages);
     open_others(attached, how);
     if (!attached->ring)
         attached->end_fd = open_end(attached);
+    count_descriptors(attached);
     return 0;
 }
 
@@ -422,5 +442,7 @@ void attach_free(struct attached *attached)
             close(attached->fds[i]);
     if (attached->end_fd >= 0)
         close(attached->end_fd);
+    if (attached->descriptors)
+        pressure_freed(attached->session, attached->descriptors);
     free(attached);
 }

@@ -25,6 +25,7 @@ struct attached {
     size_t ring_size;           /* bytes of data, without the metadata page */
     int ring_error;             /* -errno why there is no ring */
     int error;                  /* -errno of the first counter that was refused or dropped (EMFILE); 0: all are open */
+    unsigned descriptors;       /* how many of them are open, end_fd too */
     int number;                 /* of the timer's ring (rings.h), which RING is then; -1: it is the kernel's, or NULL */
     bool timer;                 /* has no events: a timer of the object samples, if it has a ring */
     bool armed;                 /* the same before the first image that can start one */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +20,17 @@
 #include "common/report.h"
 
 enum {
-    EVENTS = 256,
+    EVENTS = 4096,                 /* of a round: more ends than tasks that begin in the meantime */
     WRITE_SLICE = 8,               /* files between two looks for news */
-    WRITE_QUEUE = 8192,            /* complete tasks in memory, at most */
+    WRITE_NS = 1000 * 1000,        /* and so long at most, in a storm */
+    WRITE_QUEUE = 8192,            /* complete tasks in memory, before each round writes some */
+    WRITE_QUEUE_MAX = 65536,       /* and before each does, whatever else is short */
     GATHER_NS = 5 * 1000 * 1000,   /* between two rounds that had news */
     STORM_NS = 1000 * 1000,        /* and in a storm: rings that are freed soon are in the caches when they are used again */
     STORM = 2,                     /* events of a round */
     SWEEP_NS = 100 * 1000 * 1000,
     TIMED_SWEEP_NS = 25 * 1000 * 1000, /* with timers nobody tells of records, and what is mapped is seen late */
+    TRIM = 1024,                   /* ended tasks whose memory is worth a call */
     GRACE_NS = 500 * 1000 * 1000,  /* for tasks that are ending when the root has ended */
     LINGER_NS = 300 * 1000 * 1000, /* bare: without any task; a child of posix_spawn may be on its way */
 };
@@ -42,10 +46,12 @@ struct collect {
     uint64_t write_ns;       /* no file before that while there are news */
     uint64_t alone_ns;       /* bare: since when there is no task; 0: there is one */
     unsigned interrupts;
+    uint64_t trimmed;        /* tasks that had been seen when memory was given back last */
     bool stop;               /* a signal ends a bare session */
     bool root_ended;
     int root_status;
     struct rusage tree;
+    struct epoll_event events[EVENTS];
 };
 
 void collect_outcome_release(struct collect_outcome *outcome)
@@ -139,7 +145,10 @@ static void admit_root(struct collect *collect)
     struct arrival *arrival = args->root_events ? calloc(1, sizeof(*arrival)) : NULL;
     tasks->root = args->root;
     if (!arrival) {
-        unseen_add(&tasks->unseen, "the command itself: refused by the kernel", "", 1, 0);
+        unseen_add(&tasks->unseen,
+                   args->root_events ? "the command itself: dropped, the collector is out of memory"
+                                     : "the command itself: refused by the kernel",
+                   "", 1, 0);
         if (args->root_events) {
             attach_retire(args->session, args->root_events);
             attach_free(args->root_events);
@@ -181,17 +190,38 @@ static void take_event(struct collect *collect, const struct epoll_event *event)
         tasks_drain(&collect->tasks, task);
 }
 
-/* While there are NEWS, files take a quarter of the time at most: those who ended hold memory for their rings. */
+/*
+ * While there are NEWS, files take a quarter of the time at most, and half of it where many wait: creating one can take
+ * a millisecond, and those who ended hold memory and descriptors until they are met. Short of these, none is written.
+ */
 static void write_files(struct collect *collect, bool news)
 {
     struct tasks *tasks = &collect->tasks;
-    size_t excess = tasks->done_count > WRITE_QUEUE ? tasks->done_count - WRITE_QUEUE : 0;
-    if (!tasks->done || (news && !excess && tasks->now_ns < collect->write_ns))
+    const bool many = tasks->done_count > WRITE_QUEUE, most = tasks->done_count > WRITE_QUEUE_MAX;
+    if (!tasks->done || (news && !many && tasks->now_ns < collect->write_ns))
         return;
-    uint64_t start = tasks_now_ns();
-    tasks_write(tasks, excess ? excess : news ? 1 : WRITE_SLICE);
-    uint64_t end = tasks_now_ns();
+    if (news && !most && pressure_needs_room(collect->args->session))
+        return;
+    uint64_t start = tasks_now_ns(), end;
+    unsigned written = 0;
+    do {
+        tasks_write(tasks, 1);
+        tasks_bury(tasks);
+        end = tasks_now_ns();
+    } while (tasks->done && ++written < WRITE_SLICE && (!news || (many && end - start < WRITE_NS)));
     collect->write_ns = end + 3 * (end - start);
+}
+
+/* After a storm, what its tasks had is the system's again. */
+static void trim_memory(struct collect *collect)
+{
+    const struct tasks *tasks = &collect->tasks;
+    uint64_t more = tasks->seen - collect->trimmed;
+    if (tasks->done || more < TRIM || tasks->live_count > more / 2)
+        return;
+    results_trim(tasks->results);
+    malloc_trim(0);
+    collect->trimmed = tasks->seen;
 }
 
 /* Rings that wait for us are memory that later tasks do not get. */
@@ -210,7 +240,8 @@ static void gather(struct collect *collect)
     struct tasks *tasks = &collect->tasks;
     struct pollfd urgent[] = {{collect->args->signal_fd, POLLIN, 0}, {collect->args->root_pidfd, POLLIN, 0}};
     uint64_t now = tasks_now_ns();
-    while (now < collect->gather_ns && !is_scarce(collect->args->session)) {
+    while (now < collect->gather_ns && !is_scarce(collect->args->session) &&
+           !pressure_needs_room(collect->args->session)) {
         struct timespec rest = {.tv_nsec = tasks->done ? 0 : (long)(collect->gather_ns - now)};
         if (ppoll(urgent, 2, &rest, NULL) > 0)
             return;
@@ -223,10 +254,12 @@ static void gather(struct collect *collect)
 /* One round; how many news there were. */
 static int run_round(struct collect *collect, int timeout_ms)
 {
-    struct epoll_event events[EVENTS];
+    struct epoll_event *events = collect->events;
     struct tasks *tasks = &collect->tasks;
     gather(collect);
+    pressure_idle(collect->args->session, true);
     int count = epoll_wait(collect->epoll, events, EVENTS, timeout_ms);
+    pressure_idle(collect->args->session, false);
     count = count < 0 ? 0 : count;
     tasks->now_ns = tasks_now_ns();
     collect->gather_ns = count ? tasks->now_ns + (count < STORM ? GATHER_NS : STORM_NS) : 0;
@@ -237,7 +270,7 @@ static int run_round(struct collect *collect, int timeout_ms)
     if (arrivals_came || tasks->waiting)
         tasks_arrive(tasks, arrivals);
     tasks_take_nets(tasks, false);
-    bool root = false;
+    bool root = false, swept = false;
     for (int i = 0; i < count; i++) {
         const void *tag = events[i].data.ptr;
         root |= tag == &collect->args->root_pidfd;
@@ -250,12 +283,14 @@ static int run_round(struct collect *collect, int timeout_ms)
     if (tasks->now_ns - collect->swept_ns >= collect->sweep_ns) {
         collect->swept_ns = tasks->now_ns;
         tasks_sweep(tasks);
-        root = true;
+        root = swept = true;
     }
     if (root)
         check_root(collect);
     write_files(collect, count || arrivals_came);
     tasks_bury(tasks);
+    if (swept)
+        trim_memory(collect);
     return count + arrivals_came;
 }
 
@@ -336,7 +371,7 @@ static void add_ledger(struct collect *collect)
     struct unseen *unseen = &collect->tasks.unseen;
     unseen_add(unseen, "began before the collector answered: its first moments are missing", "",
                __atomic_load_n(&segment->unanswered, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "found no free slot to ask for events", "",
+    unseen_add(unseen, "found no free slot to ask for events or to tell of an ended child", "",
                __atomic_load_n(&segment->dropped, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "start under a seccomp filter of the program's own that forbids to announce it", "",
                __atomic_load_n(&segment->sealed, __ATOMIC_RELAXED), 0);
@@ -344,6 +379,8 @@ static void add_ledger(struct collect *collect)
     unseen_add(unseen, "request that made no sense", "", __atomic_load_n(&session->malformed, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "record of what a program that cannot be injected started: lost for want of room", "",
                collect->tasks.net_lost, 0);
+    unseen_add(unseen, "request dropped: the collector is out of memory", "",
+               __atomic_load_n(&session->no_memory, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "damaged ring or record", "", collect->tasks.broken_rings, 0);
 }
 
@@ -396,6 +433,7 @@ static void fill_outcome(struct collect *collect, struct collect_outcome *outcom
         outcome->root_status = root->status;
     }
     outcome->unseen = unseen_take(&collect->tasks.unseen, &outcome->unseen_count);
+    outcome->uncounted = tasks->unseen.uncounted;
 }
 
 static void finish(struct collect *collect, struct collect_outcome *outcome)
@@ -445,24 +483,33 @@ static int prepare(struct collect *collect)
     return error;
 }
 
+/* The command runs already: without us, then. */
+static void give_up(const struct collect_args *args, int error, struct collect_outcome *outcome)
+{
+    report_error("cannot collect: %s; the command runs on without", strerror(-error));
+    if (args->root_events)
+        attach_retire(args->session, args->root_events);
+    attach_free(args->root_events);
+    /* Requests are refused at once from now on. */
+    session_close_doors(args->session);
+    while (args->root && wait4(args->root, &outcome->root_status, 0, &outcome->tree) < 0 && errno == EINTR)
+        ;
+    outcome->root_ended = args->root != 0;
+}
+
 int collect_run(const struct collect_args *args, struct collect_outcome *outcome)
 {
     struct collect *collect = calloc(1, sizeof(*collect));
     *outcome = (struct collect_outcome){0};
-    if (!collect)
+    if (!collect) {
+        give_up(args, -ENOMEM, outcome);
         return -ENOMEM;
+    }
     collect->args = args;
     collect->sweep_ns = args->session->plan->source == PINJECT_SOURCE_TIMER ? TIMED_SWEEP_NS : SWEEP_NS;
     int error = prepare(collect);
     if (error) {
-        /* The command runs already: without us, then. */
-        report_error("cannot collect: %s", strerror(-error));
-        attach_free(args->root_events);
-        while (args->root && !collect->root_ended && wait4(args->root, &collect->root_status, 0, &collect->tree) < 0 &&
-               errno == EINTR)
-            ;
-        outcome->root_ended = args->root != 0;
-        outcome->root_status = collect->root_status;
+        give_up(args, error, outcome);
     } else {
         collect->swept_ns = tasks_now_ns();
         if (args->root)

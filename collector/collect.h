@@ -30,6 +30,7 @@ struct collect_outcome {
     uint64_t wall_ns;
     struct result_unseen *unseen; /* strings owned */
     unsigned unseen_count;
+    uint64_t uncounted;           /* further ones, and records, that the collector had no memory for */
 };
 void collect_outcome_release(struct collect_outcome *outcome);
 

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/pressure.h"
 #include "collector/request.h"
 #include "collector/session.h"
 #include "common/report.h"
@@ -271,6 +272,8 @@ static void *door_main(void *argument)
     pthread_setname_np(pthread_self(), name);
     uint64_t swept = now_ns();
     while (!__atomic_load_n(&door->hall->stop, __ATOMIC_SEQ_CST)) {
+        /* Once for all that is posted: each of them waits no longer for the others. */
+        pressure_wait(door->hall->session);
         serve_bell(door);
         uint64_t now = door->number == 0 ? now_ns() : swept;
         if (now - swept >= SWEEP_NS) {

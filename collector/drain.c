@@ -16,7 +16,7 @@ void tasks_put_record(struct tasks *tasks, struct task *task, const void *record
     if (!task->name_known)
         buffer_append(&task->backlog, record, size);
     else if (task->result)
-        result_record(task->result, record, size);
+        result_record(task->result, record, size); /* what fails is an error of the file */
 }
 
 /* Records made one behind the other in BUFFER. Frees it. */
@@ -28,6 +28,7 @@ static void put_made(struct tasks *tasks, struct task *task, struct buffer *buff
         tasks_put_record(tasks, task, record, record->size);
         at += record->size;
     }
+    tasks->unseen.uncounted += buffer_failed(buffer);
     buffer_release(buffer);
 }
 
@@ -104,8 +105,10 @@ static void take_mmap(struct tasks *tasks, struct task *task, const struct perf_
     struct records_mmap map = records_parse_mmap(record);
     map.values.time_ns = time_ns;
     struct mapping *mapping = mapping_new(&map.values, map.path);
-    if (!mapping)
+    if (!mapping) {
+        tasks->unseen.uncounted++;
         return;
+    }
     tasks_guess_program(tasks, task, mapping);
     tasks_add_module(task, mapping);
     if (time_ns >= task->process->exec_ns) { /* else of the address space that the exec of another thread ended */

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pinject/wire.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,7 +17,7 @@
 #include "common/report.h"
 
 /* Of the 255 bytes of a file name the last 64 are for .PID.TID.EXEC~N. */
-enum { PREFIX_MAX = NAME_MAX - 64, NAMES_MIN = 256 };
+enum { PREFIX_MAX = NAME_MAX - 64, NAMES_MIN = 256, GIVEN_SIZE = 2 * PINJECT_TASKS };
 
 /* One name by its hash; 0: free. Two names of one hash cost a ~1 that was not needed. */
 struct files_name {
@@ -95,6 +97,10 @@ int files_init(struct files *files, const char *base)
     files->folder = slash ? (size_t)(slash - base) + 1 : 0;
     files->capacity = NAMES_MIN;
     files->names = calloc(files->capacity, sizeof(*files->names));
+    /* Pages of zeros cost nothing until a number is used. */
+    files->given = mmap(NULL, GIVEN_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (files->given == MAP_FAILED)
+        files->given = NULL;
     int status = files->base && files->names ? check_base(files) : -ENOMEM;
     if (status == 0)
         status = open_folder(files);
@@ -117,6 +123,8 @@ void files_release(struct files *files)
         close(files->reserve);
     free(files->base);
     free(files->names);
+    if (files->given)
+        munmap(files->given, GIVEN_SIZE);
     *files = (struct files){.directory = -1, .reserve = -1};
 }
 
@@ -146,6 +154,12 @@ static int grow_names(struct files *files)
 /* How often this name was given before; counts it. */
 static int count_name(struct files *files, pid_t pid, pid_t tid, const char *exec, uint32_t *ret)
 {
+    /* Two bytes for each number, however many tasks had it: the memory of a session does not grow with its tasks. */
+    const bool by_tid = files->given && !*exec && tid >= 0 && tid < PINJECT_TASKS;
+    if (by_tid && files->given[tid] < UINT16_MAX) {
+        *ret = files->given[tid]++;
+        return 0;
+    }
     if (files->used * 2 >= files->capacity && grow_names(files) < 0)
         return -ENOMEM;
     uint64_t key = (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
@@ -155,7 +169,7 @@ static int count_name(struct files *files, pid_t pid, pid_t tid, const char *exe
     struct files_name *name = find_name(files->names, files->capacity, key);
     files->used += !name->key;
     name->key = key;
-    *ret = name->given++;
+    *ret = name->given++ + (by_tid ? UINT16_MAX : 0);
     return 0;
 }
 

@@ -14,15 +14,16 @@ struct files {
     size_t folder; /* length of its folder's part, with the '/'; 0: none */
     int directory; /* descriptor of that folder: it may be renamed while we run, and the path is resolved once */
     int reserve;   /* a descriptor that is given up when all others are in use */
-    struct files_name *names;
+    uint16_t *given; /* by tid: how often a name with it was given; NULL: no memory for it, names have it all */
+    struct files_name *names; /* those with a program, and of tids that were given too often */
     size_t capacity, used;
 };
 
 /* Checks BASE by creating and removing a file beside it. 0 or -errno after report_error(). */
 int files_init(struct files *files, const char *base);
 void files_release(struct files *files);
-/* A name that this session has not used yet: BASE.PID.TID, with EXEC (may be NULL) behind it, then ~1, ~2 ... The
- * caller frees *ret. */
+/* A name that this session has not used yet: BASE.PID.TID, with EXEC (may be NULL) behind it, then ~1, ~2 ... where
+ * the session had the name, or without EXEC the tid, before. The caller frees *ret. */
 int files_name(struct files *files, pid_t pid, pid_t tid, const char *exec, char **ret);
 /*
  * Creates PATH, which files_name() gave. A result file of ours that lies there is replaced (who has it open keeps it);

@@ -303,6 +303,7 @@ static void put_done(struct tasks *tasks, struct task *task)
     *tasks->done_end = task;
     tasks->done_end = &task->next;
     tasks->done_count++;
+    pressure_queued(tasks->session);
 }
 
 void tasks_write(struct tasks *tasks, size_t count)
@@ -315,6 +316,7 @@ void tasks_write(struct tasks *tasks, size_t count)
         tasks->done_count--;
         write_task(tasks, task, NULL);
         tasks_discard(tasks, task);
+        pressure_written(tasks->session);
     }
 }
 

@@ -90,7 +90,7 @@ static _Noreturn void run_child(const struct launch *launch, const struct sessio
     struct timespec used = {0};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     struct launch_news first = {(uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec};
-    if (!error && buffer_write(news, &first, sizeof first))
+    if (buffer_write(news, &first, sizeof first))
         _exit(125);
     restore_write_signals();
     sigprocmask(SIG_SETMASK, mask, NULL);

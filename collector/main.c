@@ -158,6 +158,8 @@ static int run_command(struct run *run)
     error = collect_run(&run->args, &run->outcome);
     session_close_doors(&run->session);
     summary_print(&run->session, run->results, &run->outcome, &run->line.settings);
+    if (run->line.settings.strict && (summary_incomplete(&run->session, run->results, &run->outcome) || error))
+        return STATUS_OWN;
     return run->outcome.root_ended ? exit_status(run->outcome.root_status) : error ? STATUS_OWN : 0;
 }
 

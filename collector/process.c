@@ -166,5 +166,8 @@ void process_ask_clock(struct process *process)
 bool process_is_dead(const struct process *process)
 {
     struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
-    return process->pidfd >= 0 && poll(&poll_fd, 1, 0) == 1;
+    /* Of whom only a thread was let in, the number has to do: when it is in use again, it counts as alive. */
+    if (process->pidfd < 0)
+        return process->incomplete && kill(process->pid, 0) < 0 && errno == ESRCH;
+    return poll(&poll_fd, 1, 0) == 1;
 }

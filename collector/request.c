@@ -266,8 +266,10 @@ int request_begin(struct session *session, const struct request *request, struct
 {
     *ret_arrival = NULL;
     struct arrival *arrival = new_arrival(&request->slot);
-    if (!arrival)
+    if (!arrival) {
+        __atomic_fetch_add(&session->no_memory, 1, __ATOMIC_RELAXED);
         return -ENOMEM;
+    }
     int status = begin(session, arrival);
     if (status == -EEXIST) {
         /* Asked twice: it has what it wants. */

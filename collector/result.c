@@ -66,12 +66,17 @@ int results_new(struct session *session, struct results **ret)
     return 0;
 }
 
+void results_trim(struct results *results)
+{
+    while (results->spare_count > 0)
+        buffer_release(&results->spare[--results->spare_count]);
+}
+
 void results_free(struct results *results)
 {
     if (!results)
         return;
-    while (results->spare_count > 0)
-        buffer_release(&results->spare[--results->spare_count]);
+    results_trim(results);
     features_release(&results->features);
     files_release(&results->files);
     free(results);
@@ -372,11 +377,18 @@ static int flush(struct result *result, const struct result_task *task, const st
     return status;
 }
 
+/* Where descriptors are few, tasks need them. */
+static uint64_t max_open(const struct results *results)
+{
+    uint64_t share = results->session->fd_limit / 8;
+    return share < OPEN_MAX_FILES ? share : OPEN_MAX_FILES;
+}
+
 /* The device and inode say later whether it still is this file. */
 static void keep_or_close(struct result *result)
 {
     struct stat status;
-    if (result->fd < 0 || (result->results->open < OPEN_MAX_FILES && result->results->files.reserve >= 0))
+    if (result->fd < 0 || (result->results->open < max_open(result->results) && result->results->files.reserve >= 0))
         return;
     if (fstat(result->fd, &status) == 0) {
         result->dev = status.st_dev;

@@ -63,6 +63,7 @@ struct result_unseen {
     const char *reason;
     const char *comm;
     uint64_t count, cpu_ns;
+    bool chosen; /* the options do not ask for it */
 };
 
 /* For the file of the root task, when the session ends. */
@@ -77,6 +78,8 @@ struct result_coverage {
  * replaced only by name, when a task gets it. */
 int results_new(struct session *session, struct results **ret);
 void results_free(struct results *results);
+/* Frees what is kept for the next files only. */
+void results_trim(struct results *results);
 uint64_t results_written(const struct results *results); /* files */
 uint64_t results_bytes(const struct results *results);
 /* The first error of writing (disk full ...), 0: none; *ret_failed: files that are incomplete. Said once by

@@ -70,6 +70,10 @@ static void raise_limits(struct session *session)
     raise_limit(RLIMIT_NOFILE, &session->old_nofile, &session->fd_limit);
     raise_limit(RLIMIT_MEMLOCK, &session->old_memlock, &memlock);
     session->ring_budget = session_ring_budget(memlock);
+}
+
+static void grow_table_of_fds(const struct session *session)
+{
     int high = session->fd_limit < TABLE_OF_FDS ? (int)session->fd_limit - 1 : TABLE_OF_FDS - 1;
     int fd = fcntl(session->segment_fd, F_DUPFD_CLOEXEC, high);
     if (fd >= 0)
@@ -127,9 +131,11 @@ static int create_segment_file(const uint64_t id[2], char *ret_path, size_t size
     }
     if (fd < 0) {
         buffer_append(&tried, "", 1);
-        report_error("cannot create the shared memory of the session (%s); set TMPDIR to a folder with 2 MiB free%s",
+        report_error("cannot create the shared memory of the session (%s); %s",
                      tried.data ? (const char *)tried.data : "out of memory",
-                     fd == -EFBIG ? ", and allow files of that size (ulimit -f)" : "");
+                     fd == -EMFILE  ? "raise the limit of open files (ulimit -Hn)"
+                     : fd == -EFBIG ? "set TMPDIR to a folder with 2 MiB free, and allow files of that size (ulimit -f)"
+                                    : "set TMPDIR to a folder with 2 MiB free");
     }
     buffer_release(&tried);
     return fd;
@@ -287,6 +293,7 @@ int session_init(struct session *session, const struct settings *settings, const
     rings_init_none(&session->rings);
     session->segment_fd = session->arrivals.eventfd = session->tree_fd = -1;
     pthread_mutex_init(&session->table_lock, NULL);
+    raise_limits(session);
     session->start_ns = now_ns(CLOCK_MONOTONIC);
     session->start_realtime_ns = now_ns(CLOCK_REALTIME);
     int status = arrivals_init(&session->arrivals);
@@ -300,7 +307,7 @@ int session_init(struct session *session, const struct settings *settings, const
         session_release(session);
         return status;
     }
-    raise_limits(session);
+    grow_table_of_fds(session);
     lock_segment(session);
     return 0;
 }

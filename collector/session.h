@@ -11,6 +11,7 @@
 
 #include "collector/arrivals.h"
 #include "collector/plan.h"
+#include "collector/pressure.h"
 #include "collector/rings.h"
 #include "collector/settings.h"
 
@@ -42,12 +43,14 @@ struct session {
     uint64_t ring_budget;        /* bytes of rings that the kernel lets us lock; UINT64_MAX: no limit */
     uint64_t ring_bytes;         /* atomic: of them in use */
     uint64_t fd_limit;           /* RLIMIT_NOFILE as raised */
+    struct pressure pressure;
     struct rlimit old_nofile, old_memlock;
     bool guarded;                /* SIGBUS of the segment is caught */
     int tree_fd;                 /* bare: task-clock of the first process and of all that come from it; -1: none. Atomic */
     /* Counted by door.c, atomic: */
     uint64_t refused;            /* tasks without any event */
     uint64_t malformed;          /* requests that made no sense */
+    uint64_t no_memory;          /* requests that there was no memory for */
 };
 
 /*

@@ -159,6 +159,8 @@ static const struct option_row rows[] = {
      "what this machine offers and refuses"},
     {0, "doctor", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_DOCTOR, GROUP_LINE,
      "try whether everything (and COMMAND, if given) can be profiled, and say which command changes what cannot"},
+    {0, "strict", NULL, 0, options_take_flag, FIELD(strict), 0, GROUP_LINE,
+     "exit status 125 when anything was lost, refused, not seen or not written; says what"},
     {'q', "quiet", NULL, 0, options_take_flag, FIELD(quiet), 0, GROUP_BOTH, "say nothing but errors"},
     {'v', "verbose", NULL, 0, take_verbose, 0, 0, GROUP_BOTH, "say more"},
     {0, "version", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_VERSION, GROUP_LINE, "print the version"},
@@ -276,7 +278,7 @@ void settings_help(FILE *to)
                 "See the answer with: panalyze out.* --aggregate\n\n");
     options_help(rows, GROUP_LINE, width, to);
     fprintf(to, "\nThe exit status is the command's own (128+n for signal n), 127 when it is not found, 126 when it cannot be\n"
-                "run, 125 when pinject-run itself fails.\n"
+                "run, 125 when pinject-run itself fails, or with --strict when the profile is not complete.\n"
                 "Without pinject-run: LD_PRELOAD=libpinject.so COMMAND, with options as variables: PINJECT_FOLLOW=all,\n"
                 "PINJECT_FREQ=99, and so on.\n");
 }

@@ -23,6 +23,7 @@ struct settings {
     unsigned follow;            /* enum pinject_session_flags: FORK, VFORK, PTHREAD, EXEC; PTHREAD is always on for the first process */
     bool split;                 /* --exec-split-results */
     bool quiet;
+    bool strict;                /* --strict: an incomplete profile is a failure */
     unsigned verbose;           /* number of -v */
     bool bare;                  /* started by the object */
     char *const *command;       /* ended by NULL; NULL in bare mode */

@@ -46,6 +46,19 @@ static void say(struct buffer *line)
     buffer_clear(line);
 }
 
+/* Where there is no memory for lines, what matters is said without. */
+static bool can_say(const struct collect_outcome *outcome)
+{
+    struct buffer line = BUFFER_INIT;
+    buffer_printf(&line, "%512s", "");
+    bool failed = buffer_failed(&line);
+    buffer_release(&line);
+    if (failed)
+        report_error("out of memory: %" PRIu64 " tasks, %" PRIu64 " samples, %" PRIu64 " lost; the rest of the summary"
+                     " is missing", outcome->tasks, outcome->samples, outcome->lost);
+    return !failed;
+}
+
 /* BASE as a shell takes it, so that the line can be copied; a glob may stand behind it. */
 static void append_quoted(struct buffer *to, const char *base)
 {
@@ -215,7 +228,10 @@ void summary_print(const struct session *session, const struct results *results,
                    const struct settings *settings)
 {
     struct buffer line = BUFFER_INIT;
-    if (!settings->quiet) {
+    const bool speaks = can_say(outcome) && !settings->quiet;
+    if (outcome->uncounted)
+        report_error("%" PRIu64 " tasks or records are missing and cannot be named: out of memory", outcome->uncounted);
+    if (speaks) {
         print_tasks(session, outcome, settings->stat, &line);
         print_rung(session->plan, settings, &line);
         if (outcome->attributed_ns || outcome->cpu_ns)
@@ -229,7 +245,40 @@ void summary_print(const struct session *session, const struct results *results,
         }
     }
     print_failed(results);
-    if (!settings->quiet)
+    if (speaks)
         print_files(results, settings, &line);
     buffer_release(&line);
+}
+
+static unsigned say_count(uint64_t count, const char *one, const char *many)
+{
+    if (count)
+        report_error("--strict: %" PRIu64 " %s", count, count == 1 ? one : many);
+    return count > 0;
+}
+
+unsigned summary_incomplete(const struct session *session, const struct results *results,
+                            const struct collect_outcome *outcome)
+{
+    uint64_t failed = 0;
+    int error = results_error(results, &failed);
+    bool sampling = session->plan->sampling;
+    unsigned reasons = say_count(error ? failed : 0, "file is missing or not complete",
+                                 "files are missing or not complete");
+    reasons += say_count(outcome->lost, "sample was lost", "samples were lost");
+    reasons += say_count(sampling ? outcome->counted_only : 0, "task was counted but not sampled",
+                         "tasks were counted but not sampled");
+    reasons += say_count(outcome->alive, "task still runs: what it does from now on is missing",
+                         "tasks still run: what they do from now on is missing");
+    reasons += say_count(outcome->uncounted, "task or record is missing: out of memory",
+                         "tasks or records are missing: out of memory");
+    for (unsigned i = 0; i < outcome->unseen_count; i++) {
+        const struct result_unseen *line = &outcome->unseen[i];
+        if (line->chosen)
+            continue;
+        report_error("--strict: not seen: %" PRIu64 " x %s%s%s", line->count, line->reason, line->comm[0] ? ": " : "",
+                     line->comm);
+        reasons++;
+    }
+    return reasons;
 }

@@ -12,5 +12,11 @@
  * the files. */
 void summary_print(const struct session *session, const struct results *results, const struct collect_outcome *outcome,
                    const struct settings *settings);
+/*
+ * For --strict: says each reason why the profile is not complete, even when quiet; how many there are. What the options
+ * do not ask for is none.
+ */
+unsigned summary_incomplete(const struct session *session, const struct results *results,
+                            const struct collect_outcome *outcome);
 
 #endif

@@ -28,7 +28,9 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
     tasks->now_ns = tasks_now_ns();
     records_layout_init(&tasks->layout, session->plan);
     kernelmap_init(&tasks->kernel);
-    return unseen_init(&tasks->unseen);
+    int error = unseen_init(&tasks->unseen);
+    tasks->unseen.dropped = session->segment ? &session->segment->dropped : NULL;
+    return error;
 }
 
 static void free_task(struct task *task)

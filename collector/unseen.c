@@ -19,6 +19,8 @@ static const char reason_more[] = "further reasons";
 static const char reason_process[] =
     "child that ended before it could be found (it did not load the object: static, setuid, cleaned environment)";
 static const char reason_thread[] = "thread that ended before it could be found (it was not created by pthread_create)";
+static const char reason_no_slot[] =
+    "task that ended before it could be found (it found no free slot to ask, or does not ask: static, setuid)";
 static const char reason_refused[] = "refused by the kernel: setuid, or of another user (root may see it)";
 static const char reason_policy[] = "child not followed (--follow-all follows it)";
 
@@ -79,10 +81,13 @@ static struct result_unseen *find_line(struct unseen *unseen, const char *reason
 void unseen_add(struct unseen *unseen, const char *reason, const char *comm, uint64_t count, uint64_t cpu_ns)
 {
     struct result_unseen *line = count ? find_line(unseen, reason, comm) : NULL;
-    if (line) {
-        line->count += count;
-        line->cpu_ns += cpu_ns;
+    if (!line) {
+        unseen->uncounted += count;
+        return;
     }
+    line->chosen = reason == reason_policy && (!line->count || line->chosen);
+    line->count += count;
+    line->cpu_ns += cpu_ns;
 }
 
 struct result_unseen *unseen_take(struct unseen *unseen, unsigned *ret_count)
@@ -111,6 +116,8 @@ static void settle(struct unseen *unseen, struct unseen_child **at)
 {
     struct unseen_child *child = *at;
     const char *reason = !child->followed ? reason_policy : child->pid == child->tid ? reason_process : reason_thread;
+    if (child->followed && unseen->dropped && __atomic_load_n(unseen->dropped, __ATOMIC_RELAXED))
+        reason = reason_no_slot;
     if (child->error == -EACCES || child->error == -EPERM)
         reason = reason_refused;
     unseen_add(unseen, reason, child->comm, 1, child->cpu_ns);
@@ -137,8 +144,10 @@ void unseen_announced(struct unseen *unseen, pid_t parent, pid_t pid, pid_t tid,
     else if (unseen->children >= CHILDREN_MAX && unseen->table[(unsigned)tid % UNSEEN_TABLE])
         settle(unseen, &unseen->table[(unsigned)tid % UNSEEN_TABLE]);
     struct unseen_child *child = calloc(1, sizeof(*child));
-    if (!child)
+    if (!child) {
+        unseen->uncounted += followed;
         return;
+    }
     *child = (struct unseen_child){.next = unseen->table[(unsigned)tid % UNSEEN_TABLE],
                                    .parent = parent,
                                    .pid = pid,

@@ -33,14 +33,16 @@ struct unseen_child {
 struct unseen {
     struct result_unseen *lines; /* strings owned */
     unsigned count;
+    uint64_t uncounted;          /* what there was no memory for */
     struct unseen_child *table[UNSEEN_TABLE];
     size_t children;
+    const uint32_t *dropped;     /* atomic, of the segment: who found no slot to ask; NULL: no segment */
     uint64_t *arrived;           /* a bit per tid: asked before its announcement was read */
 };
 
 int unseen_init(struct unseen *unseen);
 void unseen_release(struct unseen *unseen);
-/* CPU_NS: 0 when unknown. Out of memory: not counted. */
+/* CPU_NS: 0 when unknown. Out of memory: in uncounted alone. */
 void unseen_add(struct unseen *unseen, const char *reason, const char *comm, uint64_t count, uint64_t cpu_ns);
 /* Hands the lines over; they are the caller's afterwards. */
 struct result_unseen *unseen_take(struct unseen *unseen, unsigned *ret_count);

@@ -14,10 +14,14 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collector/paths.h"
 #include "common/report.h"
+
+/* A segment without a head is older than that before it is taken for a ruin. */
+enum { RUIN_S = 60 };
 
 /* The checked head of a segment. */
 struct found {
@@ -117,7 +121,46 @@ static void sweep_one(void *context, int dir, const char *name, const struct fou
     unlinkat(dir, name, 0);
 }
 
+/* Is a file with a segment's name left by a session that was killed when its head was none: cut short, or not written? */
+static bool is_ruin(int dir, const char *name)
+{
+    struct stat status;
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    int fd = openat(dir, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    /* One that lives holds a lock, but for its first moments. */
+    bool ruin = !fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() && status.st_nlink == 1 &&
+                time(NULL) - status.st_mtime > RUIN_S && !fcntl(fd, F_GETLK, &lock) && lock.l_type == F_UNLCK;
+    close(fd);
+    return ruin;
+}
+
+static bool is_segment_name(const char *name)
+{
+    const char *id = name + strlen(PATHS_SEGMENT_PREFIX);
+    return !strncmp(name, PATHS_SEGMENT_PREFIX, strlen(PATHS_SEGMENT_PREFIX)) && strlen(id) == 32 &&
+           strspn(id, "0123456789abcdef") == 32;
+}
+
+static void sweep_ruins(void)
+{
+    struct found found;
+    for (unsigned i = 0; i < PATHS_SEGMENT_PLACES; i++) {
+        const char *place = paths_segment_place(i);
+        DIR *dir = place ? opendir(place) : NULL;
+        struct dirent *entry;
+        while (dir && (entry = readdir(dir)))
+            if (is_segment_name(entry->d_name) && !read_segment(dirfd(dir), entry->d_name, &found) &&
+                is_ruin(dirfd(dir), entry->d_name))
+                unlinkat(dirfd(dir), entry->d_name, 0);
+        if (dir)
+            closedir(dir);
+    }
+}
+
 void wait_sweep(void)
 {
     each(sweep_one, NULL);
+    sweep_ruins();
 }

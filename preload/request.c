@@ -6,9 +6,10 @@
 #include "text.h"
 
 enum {
-    CLAIM_ROUNDS = 4,
+    CLAIM_ROUNDS = 6,
     NEWS = PINJECT_SLOTS / 8,
     CLAIM_PAUSE_NS = 500000,
+    STALLED_LOOKS = 16,
 };
 
 bool pinject_request_covered(const struct pinject_channel *channel, int32_t tid)
@@ -41,16 +42,20 @@ struct pinject_claim pinject_request_claim(const struct pinject_channel *channel
     struct pinject_claim claim = {NULL, 0, 0};
     for (int round = 0; round < CLAIM_ROUNDS; round++) {
         uint32_t first = __atomic_fetch_add(&segment->hint, 1, __ATOMIC_RELAXED);
-        for (uint32_t i = 0; i < PINJECT_SLOTS; i++) {
+        /* While the collector is stopped all are taken: a look at each would cost the program 20 us each time. */
+        bool stalled = __atomic_load_n(&segment->stalled, __ATOMIC_RELAXED);
+        for (uint32_t i = 0; i < (stalled ? STALLED_LOOKS : PINJECT_SLOTS); i++) {
             if (!claim_slot(segment, (first + i) % PINJECT_SLOTS, &claim))
                 continue;
             __atomic_store_n(&claim.slot->owner, tid, __ATOMIC_RELAXED);
             memset(&claim.slot->kind, 0, offsetof(struct pinject_slot, text) - offsetof(struct pinject_slot, kind));
             return claim;
         }
-        if (__atomic_load_n(&segment->stalled, __ATOMIC_RELAXED))
+        if (stalled)
             break;
-        sys_sleep_ns(CLAIM_PAUSE_NS);
+        /* 0.5, 1, ... 8 ms: as many as wait are served in such a time. */
+        if (round < CLAIM_ROUNDS - 1)
+            sys_sleep_ns(CLAIM_PAUSE_NS << round);
     }
     __atomic_fetch_add(&segment->dropped, 1, __ATOMIC_RELAXED);
     return claim;

@@ -25,7 +25,7 @@ struct pinject_claim {
 
 bool pinject_request_covered(const struct pinject_channel *channel, int32_t tid);
 
-/* The slot is cleared but for its text. Without a free one it tries again for a few milliseconds, then counts
+/* The slot is cleared but for its text. Without a free one it tries again for 16 ms, then counts
    `dropped`. */
 struct pinject_claim pinject_request_claim(const struct pinject_channel *channel, int32_t tid);
 

@@ -171,7 +171,7 @@ struct pinject_segment {
     uint32_t closed __attribute__((aligned(64))); /* collector: the session is over, ask nothing any more */
     uint32_t stalled;     /* object: a wait ran out, nobody waits any more. Collector: 0 with its next answer */
     uint32_t unanswered;  /* objects count: went on without an answer (time out, stalled) */
-    uint32_t dropped;     /* objects count: found no free slot */
+    uint32_t dropped;     /* objects count: requests that found no free slot */
     uint32_t foreign;     /* objects count: tasks of another pid namespace */
     uint32_t sealed;      /* objects count: starts not announced, as the program's own seccomp filter forbids our calls */
     uint32_t hint;        /* where to look for a free slot next */

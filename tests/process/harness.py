@@ -32,6 +32,7 @@ import pathlib
 import platform
 import re
 import resource
+import select
 import shutil
 import signal
 import stat
@@ -264,6 +265,39 @@ def wait_until(predicate, limit=30, what=""):
 
 def skip(reason):
     raise Skip(reason)
+
+
+def segment_of(process):
+    """Path of the shared memory of the pinject-run PROCESS."""
+    return next(line.split()[-1] for line in open(f"/proc/{process.pid}/maps") if "/pinject-" in line and "rw-s" in line)
+
+
+def matrix_row(fault, done, observed):
+    """A row of docs/FAULTS.md (scripts/fault-matrix): what was broken, how, and what came of it. After the checks."""
+    path = os.environ.get("PINJECT_MATRIX")
+    if path:
+        user = "root" if IS_ROOT else f"uid {os.geteuid()}"
+        row = {"fault": fault, "done": done, "observed": observed, "user": user}
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+
+def summary_lines(result):
+    """What the closing summary said of losses: the lines that name them, without their first word."""
+    words = ("not seen:", "missing", "not sampled", "still run", "lost; the rest")
+    return [line.partition(": ")[2] for line in result.err.splitlines()
+            if line.startswith("pinject-run: ") and any(word in line for word in words)]
+
+
+def profiled_tasks(result):
+    """How many tasks the closing summary counts."""
+    return int(check_match(r"^pinject-run: (\d+) tasks?\b", result.err)[1])
+
+
+def unseen_tasks(result, pattern=""):
+    """How many tasks the closing summary names as not seen, with a reason that PATTERN matches."""
+    found = re.findall(r"^pinject-run: not seen: (\d+) x (.*)$", result.err, re.MULTILINE)
+    return sum(int(count) for count, reason in found if re.search(pattern, reason))
 
 
 # ---- the runner

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+pinject_unit_test(pressure SOURCES test_pressure.c LINK pinject_collector)
 pinject_unit_test(arrivals SOURCES test_arrivals.c LINK pinject_collector)
 pinject_unit_test(plan SOURCES test_plan.c LINK pinject_collector)
 pinject_unit_test(rings SOURCES test_rings.c LINK pinject_collector)

@@ -67,6 +67,7 @@ void kit_new(struct kit *kit, enum kit_mode mode)
     snprintf(kit->plan.notes[kit->plan.note_count++], sizeof(kit->plan.notes[0]), "branches: not supported");
     kit->session.settings = &kit->settings;
     kit->session.plan = &kit->plan;
+    kit->session.fd_limit = 20000;
     kit->session.id[0] = 0x1122334455667788;
     kit->session.id[1] = 0x99aabbccddeeff00;
     kit->session.start_ns = 1000000000;

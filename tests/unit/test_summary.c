@@ -16,6 +16,7 @@
 struct scene {
     struct kit kit;
     struct collect_outcome outcome;
+    unsigned reasons;
 };
 
 static void print(void *argument)
@@ -182,11 +183,51 @@ static void test_incomplete(void **state)
     kit_free(&scene.kit);
 }
 
+static void print_strict(void *argument)
+{
+    struct scene *scene = argument;
+    scene->reasons = summary_incomplete(&scene->kit.session, scene->kit.results, &scene->outcome);
+}
+
+static void test_strict(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct result_unseen unseen[] = {
+        {.reason = "not followed", .comm = "sh", .count = 3, .chosen = true},
+        {.reason = "refused", .comm = "", .count = 1},
+        {.reason = "ended before", .comm = "cc\033", .count = 2},
+    };
+    set_up(&scene, KIT_SAMPLING, "out");
+    scene.outcome.unseen = unseen;
+    scene.outcome.unseen_count = 1;
+    scene.outcome.without_sample = 7;
+    char *text = kit_stderr(print_strict, &scene);
+    assert_string_equal(text, "");
+    assert_int_equal(scene.reasons, 0);
+    free(text);
+    scene.outcome.unseen_count = 3;
+    scene.outcome.lost = 1;
+    scene.outcome.counted_only = 2;
+    scene.outcome.alive = 1;
+    scene.outcome.uncounted = 4;
+    text = kit_stderr(print_strict, &scene);
+    assert_string_equal(text, "pinject-run: --strict: 1 sample was lost\n"
+                              "pinject-run: --strict: 2 tasks were counted but not sampled\n"
+                              "pinject-run: --strict: 1 task still runs: what it does from now on is missing\n"
+                              "pinject-run: --strict: 4 tasks or records are missing: out of memory\n"
+                              "pinject-run: --strict: not seen: 1 x refused\n"
+                              "pinject-run: --strict: not seen: 2 x ended before: cc\\033\n");
+    assert_int_equal(scene.reasons, 6);
+    free(text);
+    kit_free(&scene.kit);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run),     cmocka_unit_test(test_unseen),     cmocka_unit_test(test_counting),
-        cmocka_unit_test(test_quoting), cmocka_unit_test(test_incomplete),
+        cmocka_unit_test(test_quoting), cmocka_unit_test(test_incomplete), cmocka_unit_test(test_strict),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+# labels: faults
+# run-as: root
+# timeout: 120
+"""A disk that fills up: the program ends as always, what is on the disk is readable, what is not is counted."""
+from harness import *
+
+# In a mount namespace of its own; the files are copied out of it before it ends.
+SCRIPT = """
+mount -t tmpfs -o size=$1 tmpfs full || exit 99
+shift
+"$@"
+status=$?
+cp full/* kept/
+exit $status
+"""
+
+
+def on_a_small_disk(size, *args):
+    for name in ("full", "kept"):
+        os.makedirs(name, exist_ok=True)
+    if run(["unshare", "-m", "sh", "-c", "mount -t tmpfs tmpfs full"]).status != 0:
+        skip("mounting is refused here")
+    return run(["unshare", "-m", "sh", "-c", SCRIPT, "sh", size, PINJECT_RUN, "--follow-all", "-o", "full/out", *args])
+
+
+def check_readable():
+    names = sorted(f"kept/{name}" for name in os.listdir("kept"))
+    check(names, "nothing was written at all")
+    for name in names:
+        run(["perf", "script", "-i", name]).ok()
+    panalyze("tree", *names).ok()
+    return len(names)
+
+
+def test_full_disk():
+    need_perf_events()
+    need("unshare")
+    need("perf")
+    command = ["--", "sh", "-c", f"{target('storm')} forks 200 8 2; exit 3"]
+    done = on_a_small_disk("256k", *command)
+    check_equal(done.status, 3, done)
+    check_in("children 200 failed 0", done.out)
+    failed = int(check_match(r"(\d+) files are missing or not complete: No space left on device", done.err)[1])
+    files = check_readable()
+    check(files + failed >= 602, f"{files} files and {failed} missing of 602: {done}")
+    matrix_row("disk full", "256 KiB for 602 files",
+               f"status its own; {files} files, all read with perf; {'; '.join(summary_lines(done))}")
+
+
+def test_full_disk_strict():
+    need_perf_events()
+    need("unshare")
+    command = ["--", "sh", "-c", f"{target('storm')} forks 200 8 2; exit 3"]
+    done = on_a_small_disk("256k", "-q", "--strict", *command)
+    check_equal(done.status, 125, done)
+    check_match(r"^pinject-run: --strict: \d+ files are missing or not complete$", done.err)
+    done = on_a_small_disk("64m", "-q", "--strict", *command)
+    check_equal((done.status, done.err), (3, ""), "enough room")
+    matrix_row("disk full, --strict", "256 KiB for 602 files",
+               "status 125, the reason on stderr; with 64 MiB the command's status")
+
+
+def test_disk_full_while_a_file_grows():
+    need_perf_events()
+    need("unshare")
+    need("perf")
+    done = on_a_small_disk("96k", "-F", "4999", "--", target("spin"), "2500")
+    check_equal(done.status, 0, done)
+    check_match(r"1 file is missing or not complete: No space left on device", done.err)
+    files = check_readable()
+    matrix_row("disk full while a file grows", "96 KiB for 2.5 s at 4999 Hz",
+               f"status its own; the file is readable up to the point ({files} file); {'; '.join(summary_lines(done))}")
+
+
+if __name__ == "__main__":
+    main()

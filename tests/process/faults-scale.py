@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+# labels: faults
+# timeout: 300
+# serial
+"""Storms of processes and threads: nothing lost without a word, and the collector's memory and descriptors are what they
+were.
+
+PINJECT_MANY=1: 100,000 threads and 20,000 processes, which takes minutes where creating files is slow.
+"""
+from harness import *
+
+# Phases of the command, each begun by a line on its stdin: the figures of the collector are taken between them.
+PHASES = """
+for phase; do
+    read go
+    $phase >/dev/null || exit 1
+    echo done
+done
+read go
+"""
+
+
+def fd_count(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def rss_kb(pid):
+    return int(check_match(r"^VmRSS:\s+(\d+)", open(f"/proc/{pid}/status").read())[1])
+
+
+class Phases:
+    """The command runs its phases one by one under pinject-run."""
+
+    def __init__(self, *commands):
+        words = [PINJECT_RUN, "--follow-all", "--", "sh", "-c", PHASES, "sh", *commands]
+        self.process = start(words, stdin=subprocess.PIPE, bufsize=0)
+
+    def run(self):
+        """The next phase. Seconds."""
+        begin = time.monotonic()
+        self.process.stdin.write(b"\n")
+        check_equal(self.process.stdout.readline(), b"done\n", "phase")
+        return time.monotonic() - begin
+
+    def calm(self):
+        """Descriptors and kB of the collector, when they have not changed for a second: ten of its own rounds."""
+        seen = []
+
+        def unchanged():
+            now = fd_count(self.process.pid), rss_kb(self.process.pid)
+            if not seen or seen[0][0] != now:
+                seen[:] = [(now, time.monotonic())]
+            return time.monotonic() - seen[0][1] > 1
+
+        wait_until(unchanged, 60, "the collector to be idle")
+        return seen[0][0]
+
+    def settled(self, fds, kb):
+        """Waits until the collector holds at most FDS and KB, and returns what it holds."""
+        pid = self.process.pid
+        end = time.monotonic() + 150
+        while fd_count(pid) > fds or rss_kb(pid) > kb:
+            check(time.monotonic() < end, f"{fd_count(pid)} descriptors and {rss_kb(pid)} kB instead of {fds} and {kb}")
+            self.calm()
+        return fd_count(pid), rss_kb(pid)
+
+    def end(self):
+        out, err = self.process.communicate(b"\n", timeout=200)
+        check_equal(self.process.returncode, 0, err)
+        return Result(["phases"], 0, out, err, 0)
+
+
+def storms(threads, processes, warm):
+    """The two storms after a small one, which makes what every collector of a run has. What was observed."""
+    storm, lanes = target("storm"), target("threads-storm")
+    phases = Phases(f"{lanes} {warm * 2} 8", f"{storm} forks {warm} 8 0",
+                    f"{lanes} {threads} 8", f"{storm} forks {processes} 8 0")
+    phases.run()
+    phases.run()
+    fds, kb = phases.calm()
+    seconds = phases.run() + phases.run()
+    # Of the small storms' few megabytes the pieces that the allocator keeps are more than a tenth.
+    after_fds, after_kb = phases.settled(fds * 1.1, kb * 1.1 + (0 if threads >= 100000 else 512))
+    done = phases.end()
+    started = 1 + warm * 2 + warm + 9 + 1 + threads + processes + 9 + 1
+    seen, named = profiled_tasks(done), unseen_tasks(done)
+    check(seen + named >= started, f"of {started} tasks {seen} are profiled, {named} named: {done.err}")
+    check(seen >= started * 0.97, done.err)
+    document = panalyze_json("tree", ".")
+    check_equal(len(document["tasks"]), seen, "tasks in the files")
+    return (f"{seen} of {started} tasks profiled in {seconds:.1f} s; collector, after a first storm of "
+            f"{warm * 3} tasks and at the end: {fds} and {after_fds} descriptors, {kb} and {after_kb} kB; "
+            + ("; ".join(summary_lines(done)) or "nothing lost"))
+
+
+def test_storms():
+    need_perf_events()
+    many = os.environ.get("PINJECT_MANY") == "1"
+    threads, processes, warm = (100000, 20000, 10000) if many else (10000, 1500, 1500)
+    observed = storms(threads, processes, warm)
+    matrix_row("many short tasks", f"{threads:,} threads, 8 at a time, then {processes:,} processes, in one run",
+               observed)
+
+
+def test_wide_forks():
+    need_perf_events()
+    done = pinject_run("--follow-all", "--", target("storm"), "forks", "1500", "64", "1").ok()
+    seen, named = profiled_tasks(done), unseen_tasks(done)
+    check(seen + named >= 3001, done.err)
+    check(seen >= 2700, done.err)
+    matrix_row("fork storm 64 wide", "1500 processes with a thread each", f"{seen} of 3001 tasks profiled; " +
+               ("; ".join(summary_lines(done)) or "nothing lost"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+# labels: faults
+# timeout: 240
+"""A stopped collector costs the program nothing but a bounded wait, and says afterwards what it did not see."""
+from harness import *
+
+NOISY = True  # times are compared
+
+LIMIT_S = 10
+
+
+def wall_ms(out):
+    return int(check_match(r"wall_ms (\d+)", out)[1])
+
+
+def stopped_during(command):
+    """Stops the collector when COMMAND prints its first line, until COMMAND has ended or 10 s have passed. A Result."""
+    begin = time.monotonic()
+    process = start([PINJECT_RUN, "-v", "--follow-all", "--", *command], bufsize=0)
+    first = process.stdout.readline()
+    child = int(open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()[0])
+    pidfd = os.pidfd_open(child)
+    os.kill(process.pid, signal.SIGSTOP)
+    ended = select.select([pidfd], [], [], LIMIT_S)[0]
+    os.close(pidfd)
+    os.kill(process.pid, signal.SIGCONT)
+    out, err = process.communicate(timeout=60)
+    check(ended, f"the program did not end while the collector was stopped for {LIMIT_S} s: {out}")
+    return Result(command, process.returncode, first + out, err, time.monotonic() - begin)
+
+
+def test_stopped_in_a_storm():
+    need_perf_events()
+    command = [target("storm"), "forks", "6000", "64", "2"]
+    alone = run(command).ok()
+    done = stopped_during(command).ok()
+    check_equal(re.sub(r"wall_ms \d+", "", done.out), re.sub(r"wall_ms \d+", "", alone.out), "output")
+    limit = wall_ms(alone.out) * 1.1 + 500
+    check(wall_ms(done.out) <= limit, f"{wall_ms(done.out)} ms, {wall_ms(alone.out)} ms alone")
+    # 18001 tasks: each profiled, named as not having been answered, or as without a slot.
+    missing = 18001 - profiled_tasks(done)
+    told = unseen_tasks(done, "no free slot|before its events were open|could not be found|could be found")
+    check(missing > 0 and told >= missing, f"{missing} tasks are not profiled, {told} named: {done.err}")
+    matrix_row("SIGSTOP of the collector",
+               "from the first to the last moment of 6000 forks, 64 at a time, each with 2 threads",
+               f"output and status as without us; {wall_ms(alone.out)} ms alone, {wall_ms(done.out)} ms with it; "
+               f"{profiled_tasks(done)} of 18001 tasks profiled, and: " + "; ".join(summary_lines(done)))
+
+
+def test_a_start_waits_once():
+    """All 256 slots are taken by then, and nobody waits any more."""
+    need_perf_events()
+    command = [target("storm"), "forks", "1000", "1", "0"]
+    alone = run(command).ok()
+    done = stopped_during(command).ok()
+    more = wall_ms(done.out) - wall_ms(alone.out)
+    check(more <= wall_ms(alone.out) * 0.1 + 500, f"{more} ms more than {wall_ms(alone.out)}")
+    check(unseen_tasks(done, "no free slot") >= 1000 - 256, done)
+    matrix_row("segment full",
+               "collector stopped (SIGSTOP), 1000 children one after another: after 256 no slot is free",
+               f"{more} ms more than the {wall_ms(alone.out)} ms alone; " + "; ".join(summary_lines(done)))
+
+
+if __name__ == "__main__":
+    main()
