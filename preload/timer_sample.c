@@ -179,7 +179,8 @@ uint64_t pinject_sampler_count(struct pinject_sampler *sampler)
 static uint64_t weigh(struct pinject_sampler *sampler, uint64_t overrun, uint64_t user_ns)
 {
     uint64_t last = sampler->user_ns;
-    sampler->user_ns = user_ns;
+    /* The clock may step back a little: what was weighed once is not weighed again. */
+    sampler->user_ns = user_ns > last ? user_ns : last;
     if (!last || !user_ns || sampler->by_overrun)
         return (1 + overrun) * sampler->interval_ns;
     return user_ns > last ? user_ns - last : 1;
