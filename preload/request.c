@@ -7,7 +7,7 @@
 
 enum {
     CLAIM_ROUNDS = 6,
-    NEWS = PINJECT_SLOTS / 8,
+    NEWS = 32,
     CLAIM_PAUSE_NS = 500000,
     STALLED_LOOKS = 16,
 };

@@ -37,14 +37,14 @@
 #include <stdint.h>
 
 #define PINJECT_WIRE_MAGIC 0x31656c69776a6e70ull /* "pnjwile1", little endian */
-#define PINJECT_WIRE_VERSION 2u
+#define PINJECT_WIRE_VERSION 3u
 
 /* Environment. All others of PINJECT_* are options for a collector that the object starts itself: docs/ENVIRONMENT.md. */
 #define PINJECT_ENV_SESSION "PINJECT_SESSION"     /* path of the segment file */
 #define PINJECT_ENV_COLLECTOR "PINJECT_COLLECTOR" /* path of pinject-run, for the bare LD_PRELOAD */
 
 enum {
-    PINJECT_SLOTS = 256,
+    PINJECT_SLOTS = 1024, /* pages of a sparse file: what a storm posts while the collector is held up for a moment */
     PINJECT_BELLS = 64,         /* at most that many door threads */
     PINJECT_CPUS = 4096,        /* CPU numbers beyond use bell 0 */
     PINJECT_TASKS = 1 << 22,    /* PID_MAX_LIMIT: bits of the covered map */
@@ -130,8 +130,8 @@ struct pinject_bell {
     uint32_t count;     /* futex word */
     uint32_t sleeping;  /* the door is about to sleep or sleeps: a wake is needed (both sides order it with seq_cst) */
     uint64_t reserved;
+    uint64_t reserved_too[6];
     uint64_t pending[PINJECT_SLOTS / 64];
-    uint64_t reserved_too[2];
 };
 
 enum pinject_session_flags {
@@ -214,7 +214,7 @@ struct pinject_timer_head {
 
 _Static_assert(sizeof(struct pinject_timer_head) == 72, "wire: head of a timer's ring");
 
-_Static_assert(sizeof(struct pinject_bell) == 64, "wire: a bell is a cache line");
+_Static_assert(sizeof(struct pinject_bell) % 64 == 0, "wire: a bell shares no cache line");
 _Static_assert(offsetof(struct pinject_slot, text) == 128, "wire: text of a slot");
 _Static_assert(sizeof(struct pinject_slot) == PINJECT_SLOT_SIZE, "wire: slots are pages");
 _Static_assert(offsetof(struct pinject_segment, path) == 64, "wire: header");

@@ -63,7 +63,9 @@ def test_live_threads():
     need_perf_events()
     done = pinject_run("--", target("storm"), "live", "3000").ok()
     check_in("threads 3000", done.out)
-    seen, named = profiled_tasks(done), unseen_tasks(done, "ended before|refused")
+    # A thread that found no slot counts itself there; it may also be known by its creator's ring, which may overflow.
+    seen = profiled_tasks(done)
+    named = max(unseen_tasks(done, "ended before|refused"), unseen_tasks(done, "no free slot"))
     check(seen + named >= 3001, f"of 3001 tasks {seen} are profiled, {named} named: {done}")
     check(seen >= 2500, done)
     matrix_row("3000 threads at once", "all started by one, none ends before all are there",
