@@ -164,6 +164,10 @@ static void sweep(struct hall *hall)
             move(&slot->state, state, with_phase(state, PINJECT_FREE), __ATOMIC_RELEASE);
         pthread_mutex_unlock(&hall->slots[i]);
     }
+    /* All slots may have been of the dead: then there was nothing to answer. */
+    uint32_t full = PINJECT_STALLED_FULL;
+    __atomic_compare_exchange_n(&hall->session->segment->stalled, &full, PINJECT_STALLED_YES, false, __ATOMIC_RELAXED,
+                                __ATOMIC_RELAXED);
 }
 
 /* ---- Bells ---- */

@@ -41,9 +41,11 @@ struct pinject_claim pinject_request_claim(const struct pinject_channel *channel
     struct pinject_segment *segment = channel->segment;
     struct pinject_claim claim = {NULL, 0, 0};
     for (int round = 0; round < CLAIM_ROUNDS; round++) {
+        /* While the collector is stopped, or killed, all are taken: a look at each would cost the program 20 us each time. */
+        uint32_t stalled = __atomic_load_n(&segment->stalled, __ATOMIC_RELAXED);
+        if (stalled == PINJECT_STALLED_FULL)
+            break;
         uint32_t first = __atomic_fetch_add(&segment->hint, 1, __ATOMIC_RELAXED);
-        /* While the collector is stopped all are taken: a look at each would cost the program 20 us each time. */
-        bool stalled = __atomic_load_n(&segment->stalled, __ATOMIC_RELAXED);
         for (uint32_t i = 0; i < (stalled ? STALLED_LOOKS : PINJECT_SLOTS); i++) {
             if (!claim_slot(segment, (first + i) % PINJECT_SLOTS, &claim))
                 continue;
@@ -51,8 +53,12 @@ struct pinject_claim pinject_request_claim(const struct pinject_channel *channel
             memset(&claim.slot->kind, 0, offsetof(struct pinject_slot, text) - offsetof(struct pinject_slot, kind));
             return claim;
         }
-        if (stalled)
+        if (stalled) {
+            /* A look at some costs a new process as many page faults: the next one does not. */
+            __atomic_compare_exchange_n(&segment->stalled, &stalled, PINJECT_STALLED_FULL, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED);
             break;
+        }
         /* 0.5, 1, ... 8 ms: as many as wait are served in such a time. */
         if (round < CLAIM_ROUNDS - 1)
             sys_sleep_ns(CLAIM_PAUSE_NS << round);
@@ -131,7 +137,7 @@ static int wait_for_answer(const struct pinject_channel *channel, struct pinject
         /* EINTR: a handler of the program ran; EAGAIN: the state changed. The deadline is absolute. */
         long error = sys_futex_wait_until(&claim.slot->state, state, &deadline);
         if (error != 0 && error != -EINTR && error != -EAGAIN && abandon(claim)) {
-            __atomic_store_n(&segment->stalled, 1, __ATOMIC_RELAXED);
+            __atomic_store_n(&segment->stalled, PINJECT_STALLED_YES, __ATOMIC_RELAXED);
             __atomic_fetch_add(&segment->unanswered, 1, __ATOMIC_RELAXED);
             return -ETIMEDOUT;
         }

@@ -134,6 +134,12 @@ struct pinject_bell {
     uint64_t pending[PINJECT_SLOTS / 64];
 };
 
+enum pinject_stalled {
+    PINJECT_STALLED_NO = 0,
+    PINJECT_STALLED_YES = 1,  /* a wait ran out: nobody waits any more */
+    PINJECT_STALLED_FULL = 2, /* and no slot was free: nobody looks for one */
+};
+
 enum pinject_session_flags {
     PINJECT_SESSION_FORK = 1,     /* follow children of fork */
     PINJECT_SESSION_VFORK = 2,    /* follow children of vfork and of posix_spawn */
@@ -169,7 +175,7 @@ struct pinject_segment {
 
     /* Written by both sides while the session runs; all accesses atomic. */
     uint32_t closed __attribute__((aligned(64))); /* collector: the session is over, ask nothing any more */
-    uint32_t stalled;     /* object: a wait ran out, nobody waits any more. Collector: 0 with its next answer */
+    uint32_t stalled;     /* enum pinject_stalled, by objects. Collector: NO with its next answer, no FULL after a sweep */
     uint32_t unanswered;  /* objects count: went on without an answer (time out, stalled) */
     uint32_t dropped;     /* objects count: requests that found no free slot */
     uint32_t foreign;     /* objects count: tasks of another pid namespace */

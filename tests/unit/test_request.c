@@ -237,6 +237,26 @@ static void test_all_slots_taken(void **state)
     assert_int_equal(claim.generation, 2);
 }
 
+/* Of a collector that does not answer: the first one that finds no slot is the last one that looks. */
+static void test_all_slots_taken_and_stalled(void **state)
+{
+    struct pinject_channel to = channel(SHORT_US);
+    (void)state;
+    for (int i = 0; i < PINJECT_SLOTS; i++)
+        assert_non_null(pinject_request_claim(&to, 77).slot);
+    segment->stalled = PINJECT_STALLED_YES;
+    assert_null(pinject_request_claim(&to, 77).slot);
+    assert_int_equal(segment->stalled, PINJECT_STALLED_FULL);
+    uint32_t hint = segment->hint;
+    for (uint32_t i = 0; i < PINJECT_SLOTS; i++)
+        assert_true(move(&segment->slots[i], PINJECT_CLAIMED, PINJECT_FREE));
+    assert_null(pinject_request_claim(&to, 77).slot);
+    assert_int_equal(segment->hint, hint);
+    assert_int_equal(segment->dropped, 2);
+    segment->stalled = PINJECT_STALLED_YES;
+    assert_non_null(pinject_request_claim(&to, 77).slot);
+}
+
 static void test_generation_wraps(void **state)
 {
     struct pinject_channel to = channel(LONG_US);
@@ -370,6 +390,7 @@ int main(void)
         TEST(test_lock_holder),
         TEST(test_no_collector),
         TEST(test_all_slots_taken),
+        TEST(test_all_slots_taken_and_stalled),
         TEST(test_generation_wraps),
         TEST(test_slot_stolen_while_waiting),
 #ifndef __SANITIZE_THREAD__ /* keeps signals back until its own interceptors run, and our wait is a bare system call */
