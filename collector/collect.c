@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/door.h"
 #include "collector/net.h"
 #include "collector/tasks.h"
 #include "common/buffer.h"
@@ -221,6 +222,7 @@ static void trim_memory(struct collect *collect)
         return;
     results_trim(tasks->results);
     malloc_trim(0);
+    door_trim(collect->args->session);
     collect->trimmed = tasks->seen;
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -135,6 +136,13 @@ static void serve(struct hall *hall, unsigned number)
 
 /* ---- Sweeping: what no bell tells ---- */
 
+/* A look at one that was never claimed would give it a page. */
+static unsigned slots_used(const struct pinject_segment *segment)
+{
+    uint32_t reach = __atomic_load_n(&segment->reach, __ATOMIC_RELAXED);
+    return reach < PINJECT_SLOTS ? reach : PINJECT_SLOTS;
+}
+
 static bool is_gone(int32_t owner)
 {
     return owner <= 0 || (kill(owner, 0) < 0 && errno == ESRCH);
@@ -143,7 +151,7 @@ static bool is_gone(int32_t owner)
 /* Frees what a dead owner left, serves what was posted without a bell. Only what has not moved since the last sweep. */
 static void sweep(struct hall *hall)
 {
-    for (unsigned i = 0; i < PINJECT_SLOTS; i++) {
+    for (unsigned i = 0, used = slots_used(hall->session->segment); i < used; i++) {
         struct pinject_slot *slot = &hall->session->segment->slots[i];
         uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_RELAXED);
         bool moved = state != hall->seen[i];
@@ -221,6 +229,11 @@ void door_take_news(struct session *session)
     for (unsigned i = 0; session->doors && i < session->door_count; i++)
         for (unsigned word = 0; word < PINJECT_SLOTS / 64; word++)
             take_news(session->doors[i].hall, session->doors[i].bell, word);
+}
+
+void door_trim(struct session *session)
+{
+    madvise(session->segment->slots, sizeof(session->segment->slots), MADV_DONTNEED);
 }
 
 /*
@@ -413,7 +426,7 @@ void door_stop_all(struct session *session)
     __atomic_store_n(&session->segment->closed, 1, __ATOMIC_SEQ_CST);
     stop(session, session->door_count);
     /* Who posted since does not have to wait until its patience ends. */
-    for (unsigned i = 0; i < PINJECT_SLOTS; i++) {
+    for (unsigned i = 0, used = slots_used(session->segment); i < used; i++) {
         struct pinject_slot *slot = &session->segment->slots[i];
         uint32_t taken;
         bool alone;

@@ -21,6 +21,14 @@ bool pinject_request_covered(const struct pinject_channel *channel, int32_t tid)
     return word >> (tid % 64) & 1;
 }
 
+static void tell_reach(struct pinject_segment *segment, uint32_t reach)
+{
+    uint32_t before = __atomic_load_n(&segment->reach, __ATOMIC_RELAXED);
+    while (before < reach && !__atomic_compare_exchange_n(&segment->reach, &before, reach, true, __ATOMIC_RELAXED,
+                                                          __ATOMIC_RELAXED))
+        ;
+}
+
 static bool claim_slot(struct pinject_segment *segment, uint32_t index, struct pinject_claim *ret_claim)
 {
     struct pinject_slot *slot = &segment->slots[index];
@@ -33,6 +41,7 @@ static bool claim_slot(struct pinject_segment *segment, uint32_t index, struct p
                                      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return false;
     *ret_claim = (struct pinject_claim){slot, index, generation};
+    tell_reach(segment, index + 1);
     return true;
 }
 
@@ -46,6 +55,8 @@ struct pinject_claim pinject_request_claim(const struct pinject_channel *channel
         if (stalled == PINJECT_STALLED_FULL)
             break;
         uint32_t first = __atomic_fetch_add(&segment->hint, 1, __ATOMIC_RELAXED);
+        if (!stalled)
+            first %= PINJECT_SLOTS_FIRST;
         for (uint32_t i = 0; i < (stalled ? STALLED_LOOKS : PINJECT_SLOTS); i++) {
             if (!claim_slot(segment, (first + i) % PINJECT_SLOTS, &claim))
                 continue;

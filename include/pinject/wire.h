@@ -44,7 +44,8 @@
 #define PINJECT_ENV_COLLECTOR "PINJECT_COLLECTOR" /* path of pinject-run, for the bare LD_PRELOAD */
 
 enum {
-    PINJECT_SLOTS = 1024, /* pages of a sparse file: what a storm posts while the collector is held up for a moment */
+    PINJECT_SLOTS = 1024,     /* pages of a sparse file: what a storm posts while the collector is held up for a moment */
+    PINJECT_SLOTS_FIRST = 64, /* while one of these is free no other is touched */
     PINJECT_BELLS = 64,         /* at most that many door threads */
     PINJECT_CPUS = 4096,        /* CPU numbers beyond use bell 0 */
     PINJECT_TASKS = 1 << 22,    /* PID_MAX_LIMIT: bits of the covered map */
@@ -181,6 +182,7 @@ struct pinject_segment {
     uint32_t foreign;     /* objects count: tasks of another pid namespace */
     uint32_t sealed;      /* objects count: starts not announced, as the program's own seccomp filter forbids our calls */
     uint32_t hint;        /* where to look for a free slot next */
+    uint32_t reach;       /* objects: slots from here on were never claimed, and need no page */
 
     struct pinject_bell bells[PINJECT_BELLS] __attribute__((aligned(64)));
     /* One bit per tid that has events: set by the collector before it answers, cleared when the task has ended. A hint: the collector

@@ -83,6 +83,7 @@ UNUSED static void fake_unprivileged(void (*check)(void))
 UNUSED static struct pinject_slot *fake_claim(struct pinject_segment *segment, unsigned number, uint32_t kind)
 {
     struct pinject_slot *slot = &segment->slots[number];
+    __atomic_store_n(&segment->reach, PINJECT_SLOTS, __ATOMIC_RELAXED); /* of any object */
     uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
     assert_int_equal(PINJECT_STATE_PHASE(state), PINJECT_FREE);
     uint32_t claimed = PINJECT_STATE(PINJECT_STATE_GENERATION(state) + 1, PINJECT_CLAIMED);

@@ -159,8 +159,8 @@ static void test_news_wake_nobody(void **state)
     struct pinject_channel to = channel(LONG_US);
     (void)state;
     assert_false(rings(&to, PINJECT_REAPED, 1));
-    assert_false(rings(&to, PINJECT_REAPED, 70));
-    assert_true(rings(&to, PINJECT_REAPED, 64)); /* somebody has to look before the slots run out */
+    assert_false(rings(&to, PINJECT_REAPED, 40));
+    assert_true(rings(&to, PINJECT_REAPED, 32)); /* somebody has to look before the slots run out */
     assert_true(rings(&to, PINJECT_IMAGE, 2));
     assert_true(rings(&to, PINJECT_FORK, 3));
 }
@@ -247,6 +247,7 @@ static void test_all_slots_taken_and_stalled(void **state)
     segment->stalled = PINJECT_STALLED_YES;
     assert_null(pinject_request_claim(&to, 77).slot);
     assert_int_equal(segment->stalled, PINJECT_STALLED_FULL);
+    assert_int_equal(segment->reach, PINJECT_SLOTS);
     uint32_t hint = segment->hint;
     for (uint32_t i = 0; i < PINJECT_SLOTS; i++)
         assert_true(move(&segment->slots[i], PINJECT_CLAIMED, PINJECT_FREE));
