@@ -428,6 +428,22 @@ static void account_children(struct tasks *tasks, const struct process *process)
             account(tasks, child);
 }
 
+/* Whose wait was not seen may be in nobody's rusage; a parent whose rusage has room for them shows that they are. */
+static void settle_unwaited(struct tasks *tasks, struct process *process, struct process *parent, uint64_t used)
+{
+    if (process_waited_unseen(process)) {
+        tasks->unwaited_ns -= process->unwaited_ns;
+        process->unwaited_ns = 0;
+    }
+    bool armed = process->leader && process->leader->armed;
+    if (process->waited || process->orphan || armed)
+        return;
+    uint64_t own = used + process->children_ns;
+    tasks->unwaited_ns += own;
+    if (parent)
+        parent->unwaited_ns += own + process->unwaited_ns;
+}
+
 /* CPU time of the process into the totals, once. Recursion: one level for each generation that ended at once. */
 static void account(struct tasks *tasks, struct process *process)
 {
@@ -443,6 +459,7 @@ static void account(struct tasks *tasks, struct process *process)
     struct process *parent = process->waited || process->orphan ? NULL : tasks_find_process(tasks, process->ppid);
     if (parent)
         parent->guessed_ns += used + process->children_ns + process->guessed_ns;
+    settle_unwaited(tasks, process, parent, used);
     if (process->leader && process->leader->armed) { /* a child of vfork that only exited, or whose exec failed */
         uint64_t own = process->rusage_ns > used ? process->rusage_ns : used;
         if (own)
@@ -454,8 +471,6 @@ static void account(struct tasks *tasks, struct process *process)
     /* Whom it waited for is in its rusage, and with that in nobody's. */
     if (process->orphan && !process->waited)
         tasks->orphans_ns += used + process->children_ns;
-    else if (!process->waited)
-        tasks->unwaited_ns += used + process->children_ns;
 }
 
 void tasks_finish_process(struct tasks *tasks, struct process *process)

@@ -30,7 +30,8 @@ enum {
     EXIT_COST_NS = 50 * 1000 * 1000,
     EXIT_COST_SHARE = 5,
     TASK_EXIT_COST_NS = 100 * 1000,
-    CLOCK_SLACK_NS = 1000 * 1000
+    CLOCK_SLACK_NS = 1000 * 1000,
+    CLOCK_SLACK_SHARE = 50 /* where CPUs are taken away (steal) the two clocks differ by a percent */
 };
 
 struct program *program_new(const char *exec, const char *cmdline, size_t cmdline_size)
@@ -106,10 +107,10 @@ void process_set_waited(struct process *process, int status, uint64_t rusage_ns)
     process->rusage_ns = rusage_ns;
 }
 
-/* OWN: CPU time of the process without its children. */
-static bool is_plausible(const struct process *process, uint64_t own, uint64_t *ret_ns)
+/* OWN: CPU time of the process without its children; COUNTED: what is in it, or was taken off, by counters. */
+static bool is_plausible(const struct process *process, uint64_t own, uint64_t counted, uint64_t *ret_ns)
 {
-    if (!own || own + CLOCK_SLACK_NS < process->clock_ns)
+    if (!own || own + CLOCK_SLACK_NS + counted / CLOCK_SLACK_SHARE < process->clock_ns)
         return false;
     uint64_t cost = own > process->clock_ns ? own - process->clock_ns : 0;
     bool free = process->revoked || process->uncounted;
@@ -126,13 +127,21 @@ bool process_exit_cost(const struct process *process, uint64_t *ret_ns)
         return false;
     /* What a program without events starts has none either: with its parent's wait it is all in one figure. */
     if (process->own_ns && !(process->revoked && process->rusage_ns))
-        return is_plausible(process, process->own_ns, ret_ns);
+        return is_plausible(process, process->own_ns, process->clock_ns, ret_ns);
     if (process->strangers || most < children)
         return false;
     /* Children whose wait was not seen were waited for, most likely; else they are in nobody's rusage. */
-    if (guessed && most >= children + guessed && is_plausible(process, most - children - guessed, ret_ns))
+    if (guessed && most >= children + guessed &&
+        is_plausible(process, most - children - guessed, process->clock_ns + guessed, ret_ns))
         return true;
-    return is_plausible(process, most - children, ret_ns);
+    return is_plausible(process, most - children, process->clock_ns, ret_ns);
+}
+
+bool process_waited_unseen(const struct process *process)
+{
+    uint64_t own = process->own_ns ? process->own_ns : process->clock_ns, guessed = process->guessed_ns;
+    uint64_t slack = CLOCK_SLACK_NS + (own + guessed) / CLOCK_SLACK_SHARE;
+    return guessed && process->rusage_ns && process->rusage_ns + slack >= own + process->children_ns + guessed;
 }
 
 void process_ask_status(struct process *process)

@@ -60,6 +60,7 @@ struct process {
     uint64_t clock_ns;           /* CPU time of its ended tasks, as counted */
     uint64_t children_ns;        /* CPU time of the children it waited for, with theirs */
     uint64_t guessed_ns;         /* the same of ended children whose wait was not seen (inside libc: system, popen) */
+    uint64_t unwaited_ns;        /* of these, and of theirs, what stands in the tasks' unwaited_ns */
     unsigned children;           /* that are in the table */
     uint64_t rusage_ns;          /* CPU time as wait(2) told, with its children's; 0: unknown */
     uint64_t exit_ns;            /* with exit_known: the cost of its end */
@@ -76,6 +77,8 @@ void process_set_waited(struct process *process, int status, uint64_t rusage_ns)
  * False when it is not known or not plausible (children that were waited for behind our back).
  */
 bool process_exit_cost(const struct process *process, uint64_t *ret_ns);
+/* Whether guessed_ns is in its rusage: they were waited for, unseen. False when that is not known. */
+bool process_waited_unseen(const struct process *process);
 /* Asks the kernel for the status of an ended process, if its parent's wait was not seen. */
 void process_ask_status(struct process *process);
 /* Asks for the CPU time of an ended process that nobody waited for yet. */

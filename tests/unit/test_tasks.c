@@ -267,20 +267,39 @@ static void test_orphans(void **state)
     stage_new(&stage, PINJECT_SESSION_ALL, false);
     struct task *parent = stage_process(&stage, 100, 1, T, 1000);
     struct task *waited = stage_process(&stage, 101, 100, T + 1, 20);
-    struct task *unwaited = stage_process(&stage, 102, 100, T + 1, 300);
+    struct task *unseen = stage_process(&stage, 102, 100, T + 1, 300);
     struct task *orphan = stage_process(&stage, 103, 100, T + 1, 4000);
     stage_process(&stage, 104, 100, T + 1, 50000);
     tasks_task_ended(stage.tasks, waited, true);
     stage_reaped(&stage, 100, 101, 0, 20, T + 10);
-    tasks_task_ended(stage.tasks, unwaited, true);
+    tasks_task_ended(stage.tasks, unseen, true);
     tasks_task_ended(stage.tasks, parent, true);
     stage_reaped(&stage, 1, 100, 0, 1320, T + 20);
     tasks_task_ended(stage.tasks, orphan, true);
     stage_close(&stage);
     assert_int_equal(stage.tasks->attributed_ns, 55320);
-    assert_int_equal(stage.tasks->unwaited_ns, 300);
+    assert_int_equal(stage.tasks->unwaited_ns, 0); /* its parent's rusage has room for the one that nobody waited for */
     assert_int_equal(stage.tasks->orphans_ns, 54000); /* with the one that still lives */
     assert_int_equal(stage.tasks->alive, 1);
+    stage_free(&stage);
+}
+
+/* Children that were never waited for (SIGCHLD ignored) are in no rusage; what is said of the tree is completed by them. */
+static void test_unwaited(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *parent = stage_process(&stage, 100, 1, T, 10000000);
+    struct task *child = stage_process(&stage, 101, 100, T + 1, 300000000);
+    struct task *grandchild = stage_process(&stage, 102, 101, T + 2, 40000000);
+    tasks_task_ended(stage.tasks, grandchild, true);
+    tasks_task_ended(stage.tasks, child, true);
+    tasks_task_ended(stage.tasks, parent, true);
+    stage_reaped(&stage, 1, 100, 0, 10000000, T + 20);
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->attributed_ns, 350000000);
+    assert_int_equal(stage.tasks->unwaited_ns, 340000000);
     stage_free(&stage);
 }
 
@@ -363,6 +382,7 @@ int main(void)
         cmocka_unit_test(test_many_threads),
         cmocka_unit_test(test_sorted),
         cmocka_unit_test(test_orphans),
+        cmocka_unit_test(test_unwaited),
         cmocka_unit_test(test_orphans_children),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
