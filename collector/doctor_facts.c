@@ -59,17 +59,7 @@ static const char *find_container(void)
 
 static int try_clock(bool user_only)
 {
-    struct perf_event_attr attr = plan_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
-    attr.exclude_kernel = attr.exclude_hv = user_only;
-    int fd = plan_try(&attr);
-    if (fd == -EINVAL) {
-        /* Before Linux 6.0. */
-        attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
-        fd = plan_try(&attr);
-    }
-    if (fd >= 0)
-        close(fd);
-    return fd < 0 ? fd : 0;
+    return plan_try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, user_only, 0);
 }
 
 static void try_perf(void *state)

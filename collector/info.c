@@ -135,18 +135,7 @@ static void print_folders(FILE *to)
 /* Whether the event samples too is found by asking for a period. */
 static int try_event(const struct event_name *event, bool user_only, bool samples)
 {
-    struct perf_event_attr attr = plan_attr(event->type, event->config);
-    attr.exclude_kernel = attr.exclude_hv = user_only;
-    attr.sample_period = samples ? 1000000 : 0;
-    int fd = plan_try(&attr);
-    if (fd == -EINVAL) {
-        /* A kernel before Linux 6.0. */
-        attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
-        fd = plan_try(&attr);
-    }
-    if (fd >= 0)
-        close(fd);
-    return fd < 0 ? fd : 0;
+    return plan_try_event(event->type, event->config, user_only, samples ? 1000000 : 0);
 }
 
 static void print_event(FILE *to, const struct event_name *event)

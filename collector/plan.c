@@ -104,6 +104,21 @@ struct perf_event_attr plan_attr(uint32_t type, uint64_t config)
     };
 }
 
+int plan_try_event(uint32_t type, uint64_t config, bool user_only, uint64_t period)
+{
+    struct perf_event_attr attr = plan_attr(type, config);
+    attr.exclude_kernel = attr.exclude_hv = user_only;
+    attr.sample_period = period;
+    int fd = plan_try(&attr);
+    if (fd == -EINVAL) {
+        attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+        fd = plan_try(&attr);
+    }
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 ? fd : 0;
+}
+
 static bool is_missing(int status)
 {
     return status == -ENOENT || status == -EOPNOTSUPP || status == -ENODEV || status == -ENXIO;
@@ -277,7 +292,7 @@ static int refuse(const char *name, int status)
 {
     char reason[256];
     plan_explain(status, reason, sizeof(reason));
-    report_error("event '%s' cannot be used: %s (see 'pinject-run --info')", name, reason);
+    report_error("event '%s' cannot be used: %s (see 'pinject-run --doctor')", name, reason);
     return status;
 }
 

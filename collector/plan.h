@@ -61,6 +61,8 @@ uint64_t plan_clock(const struct plan *plan, const struct attach_value *values);
 struct perf_event_attr plan_attr(uint32_t type, uint64_t config);
 /* Opens it, stopped, on the calling thread: an fd or -errno. */
 int plan_try(const struct perf_event_attr *attr);
+/* The same of one event, without what kernels before Linux 6.0 do not know, and closed again: 0 or -errno. PERIOD 0: it counts only. */
+int plan_try_event(uint32_t type, uint64_t config, bool user_only, uint64_t period);
 /* Happens inside the kernel alone: with exclude_kernel it opens, but counts nothing. */
 bool plan_happens_in_kernel(uint32_t type, uint64_t config);
 /* Why perf_event_open() gave STATUS, and the way out. */

@@ -44,8 +44,8 @@
 #define PINJECT_ENV_COLLECTOR "PINJECT_COLLECTOR" /* path of pinject-run, for the bare LD_PRELOAD */
 
 enum {
-    PINJECT_SLOTS = 1024,     /* pages of a sparse file: what a storm posts while the collector is held up for a moment */
-    PINJECT_SLOTS_FIRST = 64, /* while one of these is free no other is touched */
+    PINJECT_SLOTS = 256,
+    PINJECT_SLOTS_FIRST = 64,   /* while one of these is free no other is touched */
     PINJECT_BELLS = 64,         /* at most that many door threads */
     PINJECT_CPUS = 4096,        /* CPU numbers beyond use bell 0 */
     PINJECT_TASKS = 1 << 22,    /* PID_MAX_LIMIT: bits of the covered map */
@@ -131,8 +131,8 @@ struct pinject_bell {
     uint32_t count;     /* futex word */
     uint32_t sleeping;  /* the door is about to sleep or sleeps: a wake is needed (both sides order it with seq_cst) */
     uint64_t reserved;
-    uint64_t reserved_too[6];
     uint64_t pending[PINJECT_SLOTS / 64];
+    uint64_t reserved_too[2];
 };
 
 enum pinject_stalled {
