@@ -20,8 +20,9 @@ enum {
     INFO = 16,
     SUMMARY = 32,
     HELP = 64,
-    PROFILE = REPORT | TREE | COUNTS | SCRIPT | SUMMARY,
-    NAMES = REPORT | TREE | COUNTS | SCRIPT | SUMMARY,
+    ANNOTATE = 1 << 10,
+    PROFILE = REPORT | TREE | COUNTS | SCRIPT | SUMMARY | ANNOTATE,
+    NAMES = REPORT | TREE | COUNTS | SCRIPT | SUMMARY | ANNOTATE,
 };
 
 static const struct cli_command commands[] = {
@@ -33,6 +34,7 @@ static const struct cli_command commands[] = {
     {"info", INFO, 0, view_info, "what each file holds"},
     {"summary", SUMMARY, CLI_PROFILE, view_summary,
      "one page: what ran, the heaviest commands and functions, coverage"},
+    {"annotate", ANNOTATE, CLI_PROFILE, view_annotate, "instructions and source lines of functions, with their shares"},
     {"help", HELP, 0, NULL, "this text; 'help COMMAND' the options of one command"},
 };
 
@@ -132,7 +134,7 @@ static const struct option_row rows[] = {
     {0, "sort", "self|total", 0, take_sort, FIELD(sort), 0, REPORT | TREE | COUNTS | SUMMARY,
      "order of the functions (self; total with --callees)"},
     {.help = "How much is shown"},
-    {'n', "top", "N", 0, take_top, FIELD(top), 0, REPORT | TREE | COUNTS | SCRIPT,
+    {'n', "top", "N", 0, take_top, FIELD(top), 0, REPORT | TREE | COUNTS | SCRIPT | ANNOTATE,
      "at most N lines, of functions in each section; 'all' for no limit"},
     {0, "cum", "P", 0, take_percent, FIELD(cum), 0, REPORT, "stop when the lines add up to P percent"},
     {.help = "Which tasks and samples"},
@@ -140,9 +142,9 @@ static const struct option_row rows[] = {
     {'t', "tid", "LIST", 0, take_numbers, FIELD(tids), 0, PROFILE, "threads, by number"},
     {'c', "comm", "NAME", 0, take_list, FIELD(comms), 0, PROFILE,
      "command name, or a pattern like 'cc1*'; may be repeated"},
-    {'o', "object", "NAME", 0, take_list, FIELD(objects), 0, REPORT | SCRIPT | SUMMARY,
+    {'o', "object", "NAME", 0, take_list, FIELD(objects), 0, REPORT | SCRIPT | SUMMARY | ANNOTATE,
      "functions of this object: path, name without folder, or pattern; may be repeated"},
-    {'S', "symbol", "NAME", 0, take_list, FIELD(symbols), 0, REPORT | SCRIPT | SUMMARY,
+    {'S', "symbol", "NAME", 0, take_list, FIELD(symbols), 0, REPORT | SCRIPT | SUMMARY | ANNOTATE,
      "functions of this name or pattern; may be repeated"},
     {'e', "event", "NAME", 0, options_take_string, FIELD(event), 0, PROFILE,
      "the sampled event that is shown (the first one)"},
@@ -155,8 +157,10 @@ static const struct option_row rows[] = {
      "look for the programs and libraries below DIR"},
     {0, "debug-path", "DIR", 0, take_list, FIELD(debug_paths), 0, NAMES,
      "look for separate debug files in DIR before /usr/lib/debug; may be repeated"},
+    {0, "objdump", "PATH", 0, options_take_string, FIELD(objdump), 0, ANNOTATE,
+     "the objdump that disassembles (the one in PATH)"},
     {.help = "Output"},
-    {'j', "json", NULL, 0, options_take_flag, FIELD(json), 0, REPORT | TREE | COUNTS, "one JSON document"},
+    {'j', "json", NULL, 0, options_take_flag, FIELD(json), 0, REPORT | TREE | COUNTS | ANNOTATE, "one JSON document"},
     {0, "markdown", NULL, 0, options_take_flag, FIELD(markdown), 0, SUMMARY, "the summary as Markdown"},
     {0, "color", "auto|always|never", 0, take_choice, FIELD(color), 0, 0,
      "colours (auto: on a terminal without NO_COLOR)"},

@@ -8,12 +8,16 @@
 
 #include "common/report.h"
 
+void memory_exhausted(void)
+{
+    report_error("out of memory; fewer files or a filter (--pid, --comm) need less");
+    exit(1);
+}
+
 static void *must(void *memory)
 {
-    if (!memory) {
-        report_error("out of memory; fewer files or a filter (--pid, --comm) need less");
-        exit(1);
-    }
+    if (!memory)
+        memory_exhausted();
     return memory;
 }
 

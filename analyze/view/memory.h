@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Says so and ends the program: for memory that was wanted below the views. */
+_Noreturn void memory_exhausted(void);
 /* Zeroed; COUNT 0 gives a valid pointer too. */
 void *memory_new(size_t count, size_t size);
 /* ARRAY with room for WANTED entries of SIZE; *CAPACITY is raised. New entries are not initialised. */

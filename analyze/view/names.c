@@ -142,8 +142,14 @@ const struct names_place *names_frame(struct names *names, uint32_t index)
 {
     const struct profile_frame *frame = &names->profile->frames[index];
     if (!names->places[index])
-        names->places[index] = look_up(names, frame, frame->module ? object_of(names, frame->module) : NULL);
+        names->places[index] = look_up(names, frame, names_symbols(names, index));
     return names->places[index];
+}
+
+struct symbols_object *names_symbols(struct names *names, uint32_t index)
+{
+    const struct profile_frame *frame = &names->profile->frames[index];
+    return frame->module ? object_of(names, frame->module) : NULL;
 }
 
 uint32_t names_object_of(struct names *names, uint32_t index)

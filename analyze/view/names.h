@@ -10,6 +10,7 @@
 #include "analyze/view/settings.h"
 
 struct names;
+struct symbols_object;
 
 struct names_place {
     const char *symbol; /* "main", "libx.so+0x1234", "0x7f12..." */
@@ -29,6 +30,9 @@ void names_free(struct names *names);
 const struct names_place *names_frame(struct names *names, uint32_t frame);
 /* The same without looking further than the object: no file is opened, symbol is NULL. */
 uint32_t names_object_of(struct names *names, uint32_t frame);
+
+/* The object of FRAME as symbols.h knows it; NULL: none. */
+struct symbols_object *names_symbols(struct names *names, uint32_t frame);
 
 /* By the numbers of a place. Valid until the next names_frame(). */
 struct names_function {

@@ -35,6 +35,7 @@ struct settings {
     struct settings_numbers pids, tids;
     struct settings_list comms, objects, symbols, debug_paths;
     const char *event, *session, *symfs;
+    const char *objdump; /* NULL: the one in PATH */
 };
 
 #endif

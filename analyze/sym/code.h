@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* The instructions of a range of addresses, as objdump of binutils writes them. Nothing here prints. */
+#ifndef ANALYZE_SYM_CODE_H
+#define ANALYZE_SYM_CODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct code_instruction {
+    uint64_t address;
+    char *text; /* owned; as objdump wrote it, so of a file that is not trusted */
+};
+
+struct code {
+    struct code_instruction *list; /* by address */
+    size_t count, capacity;
+};
+
+struct code_request {
+    const char *objdump; /* program or path; NULL: "objdump" */
+    const char *file;
+    uint64_t start, end; /* virtual addresses, end not included */
+    bool no_demangle;
+};
+
+/*
+ * Runs objdump and reads what it says. 0; -ENOENT: there is no such program; else -errno with a phrase in REASON[SIZE].
+ * *code is empty then.
+ */
+int code_init(struct code *code, const struct code_request *request, char *reason, size_t size);
+void code_release(struct code *code);
+/* The instruction that holds ADDRESS, of a range that ends at END; NULL: none. */
+const struct code_instruction *code_at(const struct code *code, uint64_t address, uint64_t end);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/view/annotate.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/sym/symbols.h"
+#include "analyze/view/map.h"
+#include "analyze/view/memory.h"
+
+/* Why nothing of the module of FRAME can be disassembled, or NULL. */
+static const char *why_no_code(const struct profile_frame *frame, struct symbols_object *object)
+{
+    if (frame->kernel)
+        return "the kernel's code is in no file that could be disassembled";
+    if (frame->module && frame->module->pid)
+        return "the code was generated while the program ran, and is gone";
+    if (!object || !symbols_file(object))
+        return frame->module && strcmp(frame->module->path, "[vdso]") == 0 ? "the vdso is in no file"
+                                                                           : "the file is not there";
+    return NULL;
+}
+
+static struct annotate_function *function_of(struct annotate *annotate, struct map *keys, struct symbols_object *object,
+                                             const struct names_place *place)
+{
+    uint64_t start = place->address - place->offset;
+    uint32_t index = map_add(keys, (uintptr_t)object, start);
+    if (index == annotate->count) {
+        annotate->list = memory_grow(annotate->list, &annotate->capacity, annotate->count + 1, sizeof(*annotate->list));
+        annotate->list[annotate->count++] =
+            (struct annotate_function){.object = object, .symbol = place->symbol, .dso = place->object, .start = start};
+    }
+    return &annotate->list[index];
+}
+
+static void add_hit(struct annotate_function *function, uint64_t address, const struct profile_entry *entry)
+{
+    function->samples += entry->samples;
+    function->weight += entry->weight;
+    function->hits =
+        memory_grow(function->hits, &function->hit_capacity, function->hit_count + 1, sizeof(*function->hits));
+    function->hits[function->hit_count++] = (struct annotate_hit){address, entry->samples, entry->weight};
+}
+
+static void add_entry(struct annotate *annotate, struct map *keys, struct view *view, const struct profile_entry *entry)
+{
+    uint32_t leaf = view->profile->stacks[entry->stack].frames[0];
+    const struct names_place *place = names_frame(view->names, leaf);
+    const struct profile_frame *frame = &view->profile->frames[leaf];
+    struct symbol symbol;
+    if (!place->named || !select_place(view->settings, place->object, place->symbol))
+        return;
+    struct symbols_object *object = names_symbols(view->names, leaf);
+    struct annotate_function *function = function_of(annotate, keys, object, place);
+    if (!function->hit_count) {
+        function->why = why_no_code(frame, object);
+        function->size = object && symbols_find(object, frame->offset, &symbol) ? symbol.size : 0;
+    }
+    /* Where the table has no size, what was hit is in it all the same. */
+    if (place->offset >= function->size)
+        function->size = place->offset + 1;
+    add_hit(function, place->address, entry);
+}
+
+static int compare_weight(const void *left, const void *right)
+{
+    const struct annotate_function *a = left, *b = right;
+    if (a->weight != b->weight)
+        return a->weight < b->weight ? 1 : -1;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+void annotate_init(struct annotate *annotate, struct view *view)
+{
+    struct map keys = {0};
+    *annotate = (struct annotate){0};
+    for (uint32_t i = 0; i < view->selection->entry_count; i++)
+        add_entry(annotate, &keys, view, &view->profile->entries[view->selection->entries[i]]);
+    map_release(&keys);
+    if (annotate->count)
+        qsort(annotate->list, annotate->count, sizeof(*annotate->list), compare_weight);
+}
+
+void annotate_release(struct annotate *annotate)
+{
+    for (size_t i = 0; i < annotate->count; i++)
+        free(annotate->list[i].hits);
+    free(annotate->list);
+    *annotate = (struct annotate){0};
+}
+
+static void add_hits(struct annotate_code *code, const struct annotate_function *function)
+{
+    uint64_t end = function->start + function->size;
+    code->samples = memory_new(code->code.count, sizeof(*code->samples));
+    code->weights = memory_new(code->code.count, sizeof(*code->weights));
+    for (size_t i = 0; i < function->hit_count; i++) {
+        const struct annotate_hit *hit = &function->hits[i];
+        const struct code_instruction *at = code_at(&code->code, hit->address, end);
+        if (at) {
+            code->samples[at - code->code.list] += hit->samples;
+            code->weights[at - code->code.list] += hit->weight;
+        } else {
+            code->elsewhere_samples += hit->samples;
+            code->elsewhere_weight += hit->weight;
+        }
+    }
+}
+
+static int compare_lines(const void *left, const void *right)
+{
+    const struct annotate_line *a = left, *b = right;
+    if (a->weight != b->weight)
+        return a->weight < b->weight ? 1 : -1;
+    if (a->file != b->file)
+        return a->file < b->file ? -1 : 1;
+    return a->line < b->line ? -1 : a->line > b->line;
+}
+
+static void add_lines(struct annotate_code *code)
+{
+    struct map keys = {0};
+    size_t capacity = 0;
+    for (size_t i = 0; i < code->code.count; i++) {
+        const struct code_lines_row *row = code_lines_at(&code->lines, code->code.list[i].address);
+        if (!code->samples[i] || !row)
+            continue;
+        uint32_t index = map_add(&keys, row->file, row->line);
+        if (index == code->heavy_count) {
+            code->heavy = memory_grow(code->heavy, &capacity, code->heavy_count + 1, sizeof(*code->heavy));
+            code->heavy[code->heavy_count++] = (struct annotate_line){.file = row->file, .line = row->line};
+        }
+        code->heavy[index].samples += code->samples[i];
+        code->heavy[index].weight += code->weights[i];
+    }
+    map_release(&keys);
+    if (code->heavy_count)
+        qsort(code->heavy, code->heavy_count, sizeof(*code->heavy), compare_lines);
+}
+
+int annotate_code_init(struct annotate_code *code, const struct annotate_function *function,
+                       const struct settings *settings, char *reason, size_t size)
+{
+    *code = (struct annotate_code){0};
+    if (function->why) {
+        snprintf(reason, size, "%s", function->why);
+        return -ENODATA;
+    }
+    const char *file = symbols_file(function->object);
+    const struct code_request request = {.objdump = settings->objdump,
+                                         .file = file,
+                                         .start = function->start,
+                                         .end = function->start + function->size,
+                                         .no_demangle = settings->no_demangle};
+    int status = code_init(&code->code, &request, reason, size);
+    if (status < 0)
+        return status;
+    if (code_lines_init(&code->lines, file, symbols_debug_file(function->object), request.start, request.end) < 0)
+        memory_exhausted();
+    add_hits(code, function);
+    add_lines(code);
+    return 0;
+}
+
+void annotate_code_release(struct annotate_code *code)
+{
+    code_release(&code->code);
+    code_lines_release(&code->lines);
+    free(code->samples);
+    free(code->weights);
+    free(code->heavy);
+    *code = (struct annotate_code){0};
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions with their instructions and source lines, and what hit where: what `panalyze annotate` shows. */
+#ifndef ANALYZE_VIEW_ANNOTATE_H
+#define ANALYZE_VIEW_ANNOTATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/sym/code.h"
+#include "analyze/sym/code_lines.h"
+#include "analyze/view/json.h"
+#include "analyze/view/source_text.h"
+#include "analyze/view/view.h"
+
+struct annotate_hit {
+    uint64_t address, samples, weight;
+};
+
+struct annotate_function {
+    struct symbols_object *object;
+    const char *symbol, *dso;
+    const char *why; /* there can be no code: static text, NULL otherwise */
+    uint64_t start, size;
+    uint64_t samples, weight; /* of all hits */
+    struct annotate_hit *hits;
+    size_t hit_count, hit_capacity;
+};
+
+/* One source line of a function, with what hit the instructions that were made of it. */
+struct annotate_line {
+    uint32_t file, line; /* file: index into lines.files */
+    uint64_t samples, weight;
+};
+
+struct annotate_code {
+    struct code code;
+    struct code_lines lines;
+    uint64_t *samples, *weights; /* by instruction */
+    struct annotate_line *heavy; /* lines that were hit, heaviest first */
+    size_t heavy_count;
+    uint64_t elsewhere_samples, elsewhere_weight; /* at no instruction that objdump knows */
+};
+
+struct annotate {
+    struct annotate_function *list; /* heaviest first */
+    size_t count, capacity;
+};
+
+/* The functions that samples hit, as far as --object and --symbol want them. */
+void annotate_init(struct annotate *annotate, struct view *view);
+void annotate_release(struct annotate *annotate);
+
+/*
+ * Disassembles FUNCTION. 0; -ENOENT: there is no objdump; else -errno with a phrase in REASON[SIZE]. Only after 0 is
+ * there something to release.
+ */
+int annotate_code_init(struct annotate_code *code, const struct annotate_function *function,
+                       const struct settings *settings, char *reason, size_t size);
+void annotate_code_release(struct annotate_code *code);
+
+/* CODE NULL: there is none (REASON). FUNCTION as text; EXCERPT: only what is near to hits. Shares are of all that the
+ * filters by task leave. */
+void annotate_print(struct view *view, const struct annotate_function *function, const struct annotate_code *code,
+                    struct source_texts *sources, bool excerpt);
+void annotate_json(struct view *view, struct json *json, const struct annotate_function *function,
+                   const struct annotate_code *code, const char *reason);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* One annotated function, as text and as JSON. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view/annotate.h"
+#include "analyze/view/memory.h"
+#include "analyze/view/text.h"
+
+enum {
+    HEAVY_LINES = 10, /* at most, and only those from HEAVY_PERCENT of the function on */
+    AROUND = 3,       /* instructions before and behind a hit, in an excerpt */
+    SHARE_COLUMNS = 9,
+};
+#define HEAVY_PERCENT 0.5
+
+/* A line that may hold anything, cut at the width of the terminal less COLUMNS that stand in front of it. */
+static void print_rest(struct output *output, size_t columns, const char *text)
+{
+    char *clean = text_clean(text, output->utf8);
+    if (output->width)
+        text_cut(clean, (size_t)output->width > columns ? (size_t)output->width - columns : 1, output->utf8);
+    fprintf(output->to, "%s\n", clean);
+    free(clean);
+}
+
+static void print_share(struct output *output, uint64_t part, uint64_t whole, double heat)
+{
+    char text[TEXT_AMOUNT];
+    output_color(output, output_heat(heat));
+    fprintf(output->to, "%*s", SHARE_COLUMNS, part ? text_percent(text, part, whole) : "");
+    output_color(output, OUTPUT_PLAIN);
+}
+
+/* Share of everything, share of the function. */
+static void print_shares(struct view *view, const struct annotate_function *function, uint64_t weight)
+{
+    double heat = text_share(weight, function->weight);
+    print_share(view->output, weight, view->selection->total_weight, heat);
+    print_share(view->output, weight, function->weight, heat);
+}
+
+/* "burn.h:40  value = ..."; owned by the caller. */
+static char *line_text(const struct code_lines *lines, uint32_t file, uint32_t line, struct source_texts *sources)
+{
+    const char *path = lines->files[file], *text = source_texts_line(sources, path, line);
+    return memory_print("%s:%" PRIu32 "%s%s", text_base(path), line, text ? "  " : "",
+                        text ? text + strspn(text, " ") : "");
+}
+
+static void print_head(struct view *view, const struct annotate_function *function)
+{
+    struct output *output = view->output;
+    char share[TEXT_AMOUNT], weight[TEXT_AMOUNT], samples[TEXT_AMOUNT];
+    bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
+    output_color(output, OUTPUT_BOLD);
+    output_text(output, function->symbol);
+    output_color(output, OUTPUT_PLAIN);
+    fputs(" in ", output->to);
+    output_text(output, function->dso);
+    fprintf(output->to, ": %s, %s in %s\n", text_percent(share, function->weight, view->selection->total_weight),
+            text_weight(weight, function->weight, nanoseconds),
+            text_plural(samples, function->samples, "sample", "samples"));
+}
+
+static void print_lines(struct view *view, const struct annotate_function *function, const struct annotate_code *code,
+                        struct source_texts *sources)
+{
+    struct output *output = view->output;
+    size_t shown = 0;
+    for (; shown < code->heavy_count && shown < HEAVY_LINES; shown++) {
+        const struct annotate_line *line = &code->heavy[shown];
+        if (text_share(line->weight, function->weight) < HEAVY_PERCENT)
+            break;
+        if (!shown)
+            fprintf(output->to, "\n%*s%*s  Source line\n", SHARE_COLUMNS, "Self", SHARE_COLUMNS, "Of it");
+        print_shares(view, function, line->weight);
+        char *text = line_text(&code->lines, line->file, line->line, sources);
+        fputs("  ", output->to);
+        print_rest(output, 2 * SHARE_COLUMNS + 2, text);
+        free(text);
+    }
+}
+
+/* By instruction: whether it is shown. */
+static bool *choose(const struct annotate_code *code, bool excerpt)
+{
+    bool *shown = memory_new(code->code.count, sizeof(*shown));
+    for (size_t i = 0; i < code->code.count; i++) {
+        size_t low = i > AROUND ? i - AROUND : 0,
+               high = i + AROUND < code->code.count ? i + AROUND : code->code.count - 1;
+        for (size_t j = low; (code->samples[i] || !excerpt) && j <= high; j++)
+            shown[j] = true;
+    }
+    return shown;
+}
+
+static void print_source(struct output *output, const struct annotate_code *code, const struct code_lines_row *row,
+                         struct source_texts *sources)
+{
+    char *text = line_text(&code->lines, row->file, row->line, sources);
+    fprintf(output->to, "%*s", 2 * SHARE_COLUMNS + 2, "");
+    output_color(output, OUTPUT_NAME);
+    print_rest(output, 2 * SHARE_COLUMNS + 2, text);
+    output_color(output, OUTPUT_PLAIN);
+    free(text);
+}
+
+static void print_instructions(struct view *view, const struct annotate_function *function,
+                               const struct annotate_code *code, struct source_texts *sources, const bool *shown)
+{
+    struct output *output = view->output;
+    uint32_t file = CODE_LINES_NONE, line = 0;
+    uint64_t left_out = 0;
+    fprintf(output->to, "\n%*s%*s  %16s\n", SHARE_COLUMNS, "Self", SHARE_COLUMNS, "Of it", "Address");
+    for (size_t i = 0; i < code->code.count && !output_is_over(output); i++) {
+        const struct code_instruction *instruction = &code->code.list[i];
+        const struct code_lines_row *row = code_lines_at(&code->lines, instruction->address);
+        left_out += !shown[i];
+        if (!shown[i])
+            continue;
+        if (left_out)
+            fprintf(output->to, "%*s  ... %" PRIu64 " instructions without a sample\n", 2 * SHARE_COLUMNS, "",
+                    left_out);
+        if (row && (left_out || row->file != file || row->line != line)) {
+            print_source(output, code, row, sources);
+            file = row->file;
+            line = row->line;
+        }
+        left_out = 0;
+        print_shares(view, function, code->weights[i]);
+        fprintf(output->to, "  %16" PRIx64 "  ", instruction->address);
+        print_rest(output, 2 * SHARE_COLUMNS + 20, instruction->text);
+    }
+    if (left_out)
+        fprintf(output->to, "%*s  ... %" PRIu64 " instructions without a sample\n", 2 * SHARE_COLUMNS, "", left_out);
+}
+
+void annotate_print(struct view *view, const struct annotate_function *function, const struct annotate_code *code,
+                    struct source_texts *sources, bool excerpt)
+{
+    struct output *output = view->output;
+    char share[TEXT_AMOUNT];
+    fputc('\n', output->to);
+    print_head(view, function);
+    if (!code)
+        return;
+    print_lines(view, function, code, sources);
+    bool *shown = choose(code, excerpt);
+    print_instructions(view, function, code, sources, shown);
+    free(shown);
+    if (code->elsewhere_samples)
+        fprintf(output->to, "%s of it at addresses where objdump finds no instruction\n",
+                text_percent(share, code->elsewhere_weight, function->weight));
+}
+
+static void hit_json(struct view *view, struct json *json, uint64_t samples, uint64_t weight)
+{
+    json_unsigned(json, "self_samples", samples);
+    json_unsigned(json, "self_weight", weight);
+    json_number(json, "self_percent", text_share(weight, view->selection->total_weight));
+}
+
+static void line_json(struct json *json, const struct code_lines *lines, uint32_t file, uint32_t line)
+{
+    json_string(json, "file", file == CODE_LINES_NONE ? NULL : lines->files[file]);
+    if (file == CODE_LINES_NONE)
+        json_null(json, "line");
+    else
+        json_unsigned(json, "line", line);
+}
+
+static void code_json(struct view *view, struct json *json, const struct annotate_code *code)
+{
+    json_list(json, "lines");
+    for (size_t i = 0; i < code->heavy_count; i++) {
+        json_object(json, NULL);
+        line_json(json, &code->lines, code->heavy[i].file, code->heavy[i].line);
+        hit_json(view, json, code->heavy[i].samples, code->heavy[i].weight);
+        json_end_object(json);
+    }
+    json_end_list(json);
+    json_list(json, "instructions");
+    for (size_t i = 0; i < code->code.count; i++) {
+        const struct code_instruction *instruction = &code->code.list[i];
+        const struct code_lines_row *row = code_lines_at(&code->lines, instruction->address);
+        json_object(json, NULL);
+        json_unsigned(json, "address", instruction->address);
+        json_string(json, "text", instruction->text);
+        line_json(json, &code->lines, row ? row->file : CODE_LINES_NONE, row ? row->line : 0);
+        hit_json(view, json, code->samples[i], code->weights[i]);
+        json_end_object(json);
+    }
+    json_end_list(json);
+    json_object(json, "elsewhere");
+    hit_json(view, json, code->elsewhere_samples, code->elsewhere_weight);
+    json_end_object(json);
+}
+
+void annotate_json(struct view *view, struct json *json, const struct annotate_function *function,
+                   const struct annotate_code *code, const char *reason)
+{
+    json_object(json, NULL);
+    json_string(json, "symbol", function->symbol);
+    json_string(json, "dso", function->dso);
+    json_string(json, "reason", reason);
+    json_unsigned(json, "start", function->start);
+    json_unsigned(json, "size", function->size);
+    hit_json(view, json, function->samples, function->weight);
+    if (code)
+        code_json(view, json, code);
+    json_end_object(json);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/view/source_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyze/sym/elf_image.h"
+#include "analyze/view/map.h"
+#include "analyze/view/memory.h"
+
+#define LARGEST (32u << 20)
+
+struct source_text {
+    char *text;   /* NULL: not to be had */
+    char **lines; /* into text */
+    size_t count, capacity;
+};
+
+struct source_texts {
+    char *symfs;
+    struct map_strings names;
+    struct source_text *files; /* by name */
+    size_t capacity;
+};
+
+struct source_texts *source_texts_new(const char *symfs)
+{
+    struct source_texts *texts = memory_new(1, sizeof(*texts));
+    texts->symfs = memory_text(symfs ? symfs : "");
+    return texts;
+}
+
+void source_texts_free(struct source_texts *texts)
+{
+    if (!texts)
+        return;
+    for (size_t i = 0; i < texts->names.count; i++) {
+        free(texts->files[i].text);
+        free(texts->files[i].lines);
+    }
+    free(texts->files);
+    map_strings_release(&texts->names);
+    free(texts->symfs);
+    free(texts);
+}
+
+/* NULL: no regular file of a sane size. A debug file may name anything, devices and fifos too. */
+static char *read_text(const char *path)
+{
+    uint64_t size = 0;
+    size_t got = 0;
+    int fd = elf_image_open_regular(path, 0, &size);
+    if (fd < 0)
+        return NULL;
+    char *text = size <= LARGEST ? memory_new((size_t)size + 1, 1) : NULL;
+    while (text && got < size) {
+        ssize_t more = read(fd, text + got, (size_t)size - got);
+        if (more <= 0)
+            break;
+        got += (size_t)more;
+    }
+    close(fd);
+    return text;
+}
+
+static void split(struct source_text *file)
+{
+    for (char *at = file->text; at && *at;) {
+        file->lines = memory_grow(file->lines, &file->capacity, file->count + 1, sizeof(*file->lines));
+        file->lines[file->count++] = at;
+        at = strchr(at, '\n');
+        if (at)
+            *at++ = '\0';
+    }
+    for (size_t i = 0; i < file->count; i++) {
+        size_t length = strlen(file->lines[i]);
+        if (length && file->lines[i][length - 1] == '\r')
+            file->lines[i][length - 1] = '\0';
+        for (char *at = file->lines[i]; *at; at++)
+            if (*at == '\t')
+                *at = ' ';
+    }
+}
+
+const char *source_texts_line(struct source_texts *texts, const char *path, uint32_t line)
+{
+    size_t before = texts->names.count;
+    uint32_t number = map_strings_add(&texts->names, path);
+    if (texts->names.count > before) {
+        texts->files = memory_grow(texts->files, &texts->capacity, texts->names.count, sizeof(*texts->files));
+        texts->files[number] = (struct source_text){0};
+        char *full = memory_print("%s%s", texts->symfs, path);
+        texts->files[number].text = read_text(full);
+        if (!texts->files[number].text && *texts->symfs)
+            texts->files[number].text = read_text(path);
+        free(full);
+        split(&texts->files[number]);
+    }
+    const struct source_text *file = &texts->files[number];
+    return line >= 1 && line <= file->count ? file->lines[line - 1] : NULL;
+}

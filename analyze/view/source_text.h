@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Lines of source files, each file read once. */
+#ifndef ANALYZE_VIEW_SOURCE_TEXT_H
+#define ANALYZE_VIEW_SOURCE_TEXT_H
+
+#include <stdint.h>
+
+struct source_texts;
+
+/* SYMFS: in front of every path, or NULL. */
+struct source_texts *source_texts_new(const char *symfs);
+void source_texts_free(struct source_texts *texts);
+/* LINE (from 1) of the file PATH, NULL: not to be had. Lives until source_texts_free(). */
+const char *source_texts_line(struct source_texts *texts, const char *path, uint32_t line);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view/annotate.h"
+#include "analyze/view/coverage.h"
+#include "analyze/view/heading.h"
+#include "analyze/view/memory.h"
+#include "analyze/view/text.h"
+#include "common/report.h"
+
+/* Functions shown without --top: the heaviest ones, or those that were named. */
+#define TOP_HEAVIEST 5
+#define TOP_NAMED 20
+
+/* Why the names of an object are missing, of the first one that the filters want: the reason why a function is not
+ * found. */
+struct lack {
+    const struct settings *settings;
+    char *text;
+};
+
+static void note_lack(void *context, const char *path, const char *why)
+{
+    struct lack *lack = context;
+    if (!lack->text && select_object(lack->settings, path))
+        lack->text = memory_print("; no names for %s: %s", path, why);
+}
+
+static int refuse(struct view *view)
+{
+    struct lack lack = {.settings = view->settings};
+    bool named = view->settings->symbols.count || view->settings->objects.count;
+    names_lacks(view->names, note_lack, &lack);
+    const char *why = lack.text ? lack.text : "";
+    if (!view->selection->total_samples)
+        report_error("there are no samples; 'panalyze counts' shows what was counted");
+    else if (named)
+        report_error(
+            "no sample hit a function like '%s'; 'panalyze report' lists those that were hit%s",
+            view->settings->symbols.count ? view->settings->symbols.items[0] : view->settings->objects.items[0], why);
+    else
+        report_error("no sample hit a function that has a name%s", why);
+    free(lack.text);
+    return 1;
+}
+
+struct shown {
+    struct view *view;
+    struct source_texts *sources;
+    struct json json;
+    bool excerpt;
+    size_t failed;
+};
+
+static void show(struct shown *shown, const struct annotate_function *function)
+{
+    struct annotate_code code;
+    char reason[512] = "";
+    struct view *view = shown->view;
+    int status = annotate_code_init(&code, function, view->settings, reason, sizeof(reason));
+    shown->failed += status < 0;
+    if (view->settings->json) {
+        annotate_json(view, &shown->json, function, status < 0 ? NULL : &code, status < 0 ? reason : NULL);
+    } else {
+        annotate_print(view, function, status < 0 ? NULL : &code, shown->sources, shown->excerpt);
+        if (status < 0) {
+            char *line = memory_print("No instructions: %s", reason);
+            output_wrapped(view->output, 2, line);
+            free(line);
+        }
+    }
+    if (status == 0)
+        annotate_code_release(&code);
+}
+
+static void begin(struct shown *shown)
+{
+    struct view *view = shown->view;
+    struct json *json = &shown->json;
+    if (!view->settings->json) {
+        heading_print(view);
+        return;
+    }
+    json_object(json, NULL);
+    json_string(json, "schema", "pinject.annotate/1");
+    json_string(json, "event", view->profile->events[view->profile->event].name);
+    json_bool(json, "nanoseconds", view->profile->events[view->profile->event].nanoseconds);
+    json_object(json, "total");
+    json_unsigned(json, "samples", view->selection->total_samples);
+    json_unsigned(json, "weight", view->selection->total_weight);
+    json_unsigned(json, "lost", view->selection->lost);
+    json_end_object(json);
+    json_list(json, "functions");
+}
+
+static void end(struct shown *shown, const struct annotate *annotate, size_t count)
+{
+    struct view *view = shown->view;
+    uint64_t weight = 0;
+    char number[TEXT_AMOUNT], share[TEXT_AMOUNT];
+    if (view->settings->json) {
+        json_end_list(&shown->json);
+        coverage_json(&shown->json, view->profile);
+        json_end_object(&shown->json);
+        return;
+    }
+    for (size_t i = count; i < annotate->count; i++)
+        weight += annotate->list[i].weight;
+    if (count < annotate->count)
+        fprintf(view->output->to, "\nand %s more with %s together; --symbol NAME shows one, --top N more\n",
+                text_plural(number, annotate->count - count, "function", "functions"),
+                text_percent(share, weight, view->selection->total_weight));
+    fputc('\n', view->output->to);
+    coverage_print(view);
+}
+
+/* That objdump is missing is known before anything is shown. */
+static int check_objdump(const struct settings *settings)
+{
+    char reason[512];
+    struct code code;
+    const struct code_request request = {.objdump = settings->objdump, .file = "/proc/self/exe", .start = 0, .end = 1};
+    if (code_init(&code, &request, reason, sizeof(reason)) != -ENOENT) {
+        code_release(&code);
+        return 0;
+    }
+    if (settings->objdump)
+        report_error("there is no program '%s' (--objdump)", settings->objdump);
+    else
+        report_error("annotate needs objdump, which is not installed; install the package binutils, or name it with "
+                     "--objdump=PATH");
+    return 1;
+}
+
+int view_annotate(struct view *view)
+{
+    struct annotate annotate;
+    struct shown shown = {.view = view, .json = {.to = view->output->to}, .excerpt = !view->settings->symbols.count};
+    uint64_t top = view->settings->top ? view->settings->top : shown.excerpt ? TOP_HEAVIEST : TOP_NAMED;
+    annotate_init(&annotate, view);
+    int status = annotate.count ? check_objdump(view->settings) : refuse(view);
+    if (status == 0) {
+        size_t count = annotate.count < top ? annotate.count : (size_t)top;
+        shown.sources = source_texts_new(view->settings->symfs);
+        begin(&shown);
+        for (size_t i = 0; i < count && !output_is_over(view->output); i++)
+            show(&shown, &annotate.list[i]);
+        end(&shown, &annotate, count);
+        source_texts_free(shown.sources);
+        /* Whoever named a function wanted its code; among the heaviest there may be some of the kernel. */
+        status = shown.failed && (!shown.excerpt || shown.failed == count);
+    }
+    annotate_release(&annotate);
+    return status;
+}

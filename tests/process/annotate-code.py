@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: MIT
+# labels: analyze
+# timeout: 120
+"""panalyze annotate: what each instruction and line took, against perf annotate and panalyze script."""
+import collections
+
+from harness import *
+
+def record(command=None, base="out"):
+    need_perf_events()
+    need("objdump")
+    pinject_run("-q", "-F", "2000", "--follow-all", "-o", base, "--", *(command or [target("spin"), "150"])).ok()
+    return results(base)
+
+
+def annotate(*args):
+    document = panalyze_json("annotate", *args)
+    check_equal(document["schema"], "pinject.annotate/1")
+    return document
+
+
+def hits_of_script(files):
+    """{(symbol, address): weight} of the innermost frames as panalyze script prints them."""
+    hits = collections.Counter()
+    for part in panalyze("script", *files).ok().out.split("\n\n"):
+        lines = part.strip("\n").splitlines()
+        if len(lines) < 2:
+            continue
+        weight = int(check_match(r": +(\d+) \S+: *$", lines[0])[1])
+        leaf = check_match(r"^\s*([0-9a-f]+) (\S+?)\+0x[0-9a-f]+ \((.*)\)$|^\s*([0-9a-f]+) ", lines[1])
+        if leaf[2]:
+            hits[leaf[2], int(leaf[1], 16)] += weight
+    return hits
+
+
+def test_instructions_are_those_of_script():
+    """Each instruction has what panalyze script adds up to there; together they are the function's self share."""
+    files = record()
+    hits = hits_of_script(files)
+    shares = {f["symbol"]: f for f in panalyze_json("--aggregate", *files)["functions"]}
+    for name in ("spin_a", "spin_b"):
+        function, = annotate("--symbol", name, *files)["functions"]
+        of_name = {address: weight for (symbol, address), weight in hits.items() if symbol == name}
+        check(sum(of_name.values()) > 20e6, f"{name}: {of_name}")
+        ours = {i["address"]: i["self_weight"] for i in function["instructions"] if i["self_weight"]}
+        check_equal(ours, of_name, name)
+        check_equal(function["elsewhere"]["self_samples"], 0)
+        check_equal(function["self_weight"], shares[name]["self_weight"])
+        check_equal(sum(i["self_weight"] for i in function["instructions"]), shares[name]["self_weight"])
+        check_equal(sum(i["self_samples"] for i in function["instructions"]), shares[name]["self_samples"])
+        check_equal(sum(line["self_weight"] for line in function["lines"]), shares[name]["self_weight"])
+
+
+def test_hot_loop_is_named():
+    """The source says where the loop is: nearly all of the time is on its lines."""
+    source = (SOURCE / "tests/targets/burn.h").read_text().splitlines()
+    loop = {number for number, text in enumerate(source, 1) if "i < 20000" in text or "6364136223846793005" in text}
+    files = record()
+    function, = annotate("--symbol=spin_a", *files)["functions"]
+    on_loop = sum(line["self_percent"] for line in function["lines"]
+                  if os.path.basename(line["file"]) == "burn.h" and line["line"] in loop)
+    check(on_loop > 0.9 * function["self_percent"], function["lines"])
+    text = panalyze("annotate", "--symbol=spin_a", *files).ok().out
+    check_match(r"^ *[\d.]+ % +[\d.]+ %  burn.h:\d+", text)
+    check_match(r"^ +[0-9a-f]+  push +%rbp|^ +[0-9a-f]+  \S+", text)
+    if os.path.exists(function["lines"][0]["file"]):
+        check_in("value = value * UINT64_C(6364136223846793005)", text)
+
+
+def perf_percents(name, symbol):
+    """{address: share of the function} of perf annotate."""
+    result = run(["perf", "annotate", "--stdio", "-i", name, "-s", symbol]).ok()
+    found = re.findall(r"^ +([\d.]+) +: +([0-9a-f]+):", result.out, re.MULTILINE)
+    check(found, result)
+    return {int(address, 16): float(percent) for percent, address in found}
+
+
+def test_perf_annotate_agrees():
+    need("perf", "objdump")
+    need_perf_events()
+    run(["perf", "record", "-q", "-F", "4000", "-g", "-e", "task-clock:u", "-o", "perf.data", "--", target("spin"),
+         "150"]).ok()
+    for name in ("spin_a", "spin_b"):
+        theirs = perf_percents("perf.data", name)
+        function, = annotate("--symbol", name, "perf.data")["functions"]
+        ours = {i["address"]: 100 * i["self_weight"] / function["self_weight"] for i in function["instructions"]}
+        check_equal(sorted(ours), sorted(theirs), f"instructions of {name}")
+        for address, share in theirs.items():
+            check_near(ours[address], share, points=0.02, what=f"{name} at {address:x}")
+
+
+def test_heaviest_functions_in_turn():
+    files = record()
+    document = annotate("--top=2", *files)
+    check_equal([f["symbol"] for f in document["functions"]], ["spin_a", "spin_b"])
+    text = panalyze("annotate", "--top=2", *files).ok().out
+    check_in("instructions without a sample", text)
+    check_match(r"^and \d+ functions? more with|^CPU time", text)
+    check_equal([f["symbol"] for f in annotate("--object=spin", *files)["functions"]][:2], ["spin_a", "spin_b"])
+
+
+def test_colours_and_plain():
+    files = record()
+    check("\033" not in panalyze("annotate", "-Sspin_a", *files).ok().out)
+    check_in("\033[31m", panalyze("annotate", "-Sspin_a", "--color=always", *files).ok().out)
+
+
+def copied(name):
+    """A copy of spin that a test may replace."""
+    shutil.copy(target("spin"), name)
+    return record([f"./{name}", "100"])
+
+
+def test_a_function_that_moved_is_refused():
+    need("gcc")
+    with open("other.c", "w") as to:
+        to.write("#include <stdio.h>\nint spin_a(void) { return puts(\"other\"); }\n"
+                 "int main(void) { return spin_a() < 0; }\n")
+    files = copied("mine")
+    run(["gcc", "-g", "-Wl,--build-id", "-o", "mine", "other.c"]).ok()
+    result = panalyze("annotate", "--symbol=spin_a", *files)
+    check_equal((result.status, result.out), (1, ""))
+    check_match(r"^panalyze: no sample hit a function like 'spin_a'; .*mine: the file has another build-id$",
+                result.err)
+
+
+def test_symfs_and_debug_path():
+    need("objcopy", "strip")
+    files = copied("mine")
+    path = os.path.abspath("mine")
+    whole, = annotate("--symbol=spin_a", *files)["functions"]
+    # stripped, its names and lines in a debug file
+    run(["objcopy", "--only-keep-debug", "mine", "mine.debug"]).ok()
+    run(["strip", "mine"]).ok()
+    run(["objcopy", "--add-gnu-debuglink=mine.debug", "mine"]).ok()
+    os.makedirs("debug" + os.path.dirname(path))
+    os.rename("mine.debug", "debug" + path + ".debug")
+    result = panalyze("annotate", "--symbol=spin_a", *files)
+    check_equal(result.status, 1)
+    check_in("stripped", result.err)
+    apart, = annotate("--symbol=spin_a", "--debug-path=debug", *files)["functions"]
+    check_equal(apart["lines"], whole["lines"])
+    check_equal([i["self_weight"] for i in apart["instructions"]], [i["self_weight"] for i in whole["instructions"]])
+    # gone, below another root
+    os.makedirs("root" + os.path.dirname(path))
+    shutil.copy(target("spin"), "root" + path)
+    os.unlink("mine")
+    check_equal(panalyze("annotate", "--symbol=spin_a", *files).status, 1)
+    moved, = annotate("--symbol=spin_a", "--symfs=root", *files)["functions"]
+    check_equal(moved["instructions"], whole["instructions"])
+
+
+def test_code_that_is_not_there():
+    files = record()
+    document = annotate("--top=all", *files)
+    for function in document["functions"]:
+        if function["dso"].startswith("["):
+            check_match("in no file", function["reason"], function["symbol"])
+            check("instructions" not in function, function)
+    check_equal(sum(f["self_weight"] for f in document["functions"] if f["symbol"] == "spin_a"),
+                annotate("-Sspin_a", *files)["functions"][0]["self_weight"])
+    kernel = next((f for f in document["functions"] if f["dso"] == "[kernel.kallsyms]"), None)
+    if kernel:
+        result = panalyze("annotate", "-S", kernel["symbol"], *files)
+        check_equal(result.status, 1)
+        check_in("No instructions: the kernel's code", result.out)
+
+
+def test_without_objdump():
+    files = record()
+    result = panalyze("annotate", "-Sspin_a", *files, env={"PATH": "/nowhere"})
+    check_equal((result.status, result.out), (1, ""))
+    check_match(r"^panalyze: annotate needs objdump.*package binutils", result.err)
+    result = panalyze("annotate", "-Sspin_a", "--objdump=/no/such", *files)
+    check_equal((result.status, result.out), (1, ""))
+    check_match(r"^panalyze: there is no program '/no/such' \(--objdump\)$", result.err)
+
+
+def test_objdump_of_the_user():
+    """--objdump runs that one; whatever it says is shown harmlessly, and what it does not know is told apart."""
+    files = record()
+    function, = annotate("-Sspin_a", *files)["functions"]
+    with open("mine", "w") as to:
+        to.write(f"#!/bin/sh\nprintf '  %x:\\tevil \\033[2J code\\n' {function['start']}\necho junk\n"
+                 f"printf '  10:\\tbehind\\n'\n")
+    os.chmod("mine", 0o755)
+    text = panalyze("annotate", "-Sspin_a", "--objdump=./mine", *files).ok().out
+    check_in("evil \\033[2J code", text)
+    check("behind" not in text, text)
+    for script, reason in (("exit 3", "status 3"), ("kill -9 $$", "signal 9"), ("exit 0", "finds no code"),
+                           ("echo 'objdump: x: file truncated'; exit 1", "file truncated")):
+        with open("mine", "w") as to:
+            to.write(f"#!/bin/sh\n{script}\n")
+        result = panalyze("annotate", "-Sspin_a", "--objdump=./mine", *files)
+        check_equal(result.status, 1, script)
+        check_in(reason, result.out)
+
+
+def test_source_that_is_no_text():
+    """A debug file may name anything as its source: only regular files are read."""
+    need("gcc")
+    os.mkfifo("pipe.h")
+    with open("loop.c", "w") as to:
+        to.write('#line 1 "pipe.h"\nstatic volatile long n;\n'
+                 '__attribute__((noinline)) void hot(void) { while (n < 200000000) n++; }\n'
+                 'int main(void) { hot(); return 0; }\n')
+    run(["gcc", "-g", "-O1", "-o", "loop", "loop.c"]).ok()
+    files = record(["./loop"])
+    text = panalyze("annotate", "-Shot", *files, timeout=30).ok().out
+    check_match(r"pipe\.h:2$", text)
+
+
+def test_nothing_is_found():
+    files = record()
+    result = panalyze("annotate", "-Sno_such", *files)
+    check_equal((result.status, result.out), (1, ""))
+    check_match(r"^panalyze: no sample hit a function like 'no_such'", result.err)
+
+
+if __name__ == "__main__":
+    main()
