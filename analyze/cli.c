@@ -21,8 +21,9 @@ enum {
     SUMMARY = 32,
     HELP = 64,
     ANNOTATE = 1 << 10,
-    PROFILE = REPORT | TREE | COUNTS | SCRIPT | SUMMARY | ANNOTATE,
-    NAMES = REPORT | TREE | COUNTS | SCRIPT | SUMMARY | ANNOTATE,
+    TOP = 1 << 11,
+    PROFILE = REPORT | TREE | COUNTS | SCRIPT | SUMMARY | ANNOTATE | TOP,
+    NAMES = REPORT | TREE | COUNTS | SCRIPT | SUMMARY | ANNOTATE | TOP,
 };
 
 static const struct cli_command commands[] = {
@@ -35,6 +36,7 @@ static const struct cli_command commands[] = {
     {"summary", SUMMARY, CLI_PROFILE, view_summary,
      "one page: what ran, the heaviest commands and functions, coverage"},
     {"annotate", ANNOTATE, CLI_PROFILE, view_annotate, "instructions and source lines of functions, with their shares"},
+    {"top", TOP, CLI_PROFILE | CLI_FOLLOW, view_top, "what runs now, again and again, while the files grow"},
     {"help", HELP, 0, NULL, "this text; 'help COMMAND' the options of one command"},
 };
 
@@ -119,6 +121,18 @@ static int take_percent(void *state, const struct option_row *row, const char *v
     return 0;
 }
 
+static int take_interval(void *state, const struct option_row *row, const char *value)
+{
+    char *end = NULL;
+    double seconds = strtod(value, &end);
+    if (end == value || *end || !(seconds >= 0.1 && seconds <= 86400)) {
+        report_error("option '--%s' needs seconds from 0.1 to 86400, not '%s'", row->name, value);
+        return -EINVAL;
+    }
+    ((struct settings *)state)->interval = seconds;
+    return 0;
+}
+
 #define FIELD(name) offsetof(struct settings, name)
 
 static const struct option_row rows[] = {
@@ -134,17 +148,21 @@ static const struct option_row rows[] = {
     {0, "sort", "self|total", 0, take_sort, FIELD(sort), 0, REPORT | TREE | COUNTS | SUMMARY,
      "order of the functions (self; total with --callees)"},
     {.help = "How much is shown"},
-    {'n', "top", "N", 0, take_top, FIELD(top), 0, REPORT | TREE | COUNTS | SCRIPT | ANNOTATE,
+    {'n', "top", "N", 0, take_top, FIELD(top), 0, REPORT | TREE | COUNTS | SCRIPT | ANNOTATE | TOP,
      "at most N lines, of functions in each section; 'all' for no limit"},
     {0, "cum", "P", 0, take_percent, FIELD(cum), 0, REPORT, "stop when the lines add up to P percent"},
+    {0, "interval", "SECONDS", 0, take_interval, 0, 0, TOP, "time between two looks (2)"},
+    {0, "snapshots", "N", 0, options_take_count, FIELD(snapshots), 0, TOP, "end after N looks (when the program ends)"},
+    {0, "base", "BASE", OPTION_HIDDEN, options_take_string, FIELD(base), 0, TOP, "files BASE.PID.TID, when they come"},
+    {0, "until", "FD", OPTION_HIDDEN, options_take_count, FIELD(until), 0, TOP, "end with this descriptor"},
     {.help = "Which tasks and samples"},
     {'p', "pid", "LIST", 0, take_numbers, FIELD(pids), 0, PROFILE, "processes, by number"},
     {'t', "tid", "LIST", 0, take_numbers, FIELD(tids), 0, PROFILE, "threads, by number"},
     {'c', "comm", "NAME", 0, take_list, FIELD(comms), 0, PROFILE,
      "command name, or a pattern like 'cc1*'; may be repeated"},
-    {'o', "object", "NAME", 0, take_list, FIELD(objects), 0, REPORT | SCRIPT | SUMMARY | ANNOTATE,
+    {'o', "object", "NAME", 0, take_list, FIELD(objects), 0, REPORT | SCRIPT | SUMMARY | ANNOTATE | TOP,
      "functions of this object: path, name without folder, or pattern; may be repeated"},
-    {'S', "symbol", "NAME", 0, take_list, FIELD(symbols), 0, REPORT | SCRIPT | SUMMARY | ANNOTATE,
+    {'S', "symbol", "NAME", 0, take_list, FIELD(symbols), 0, REPORT | SCRIPT | SUMMARY | ANNOTATE | TOP,
      "functions of this name or pattern; may be repeated"},
     {'e', "event", "NAME", 0, options_take_string, FIELD(event), 0, PROFILE,
      "the sampled event that is shown (the first one)"},

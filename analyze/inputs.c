@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "analyze/view/memory.h"
+#include "analyze/view/text.h"
 #include "common/report.h"
 
 /* Where ".DIGITS.DIGITS" ends that NAME begins with; NULL: it does not. */
@@ -121,6 +122,70 @@ int inputs_find(struct inputs *inputs, const char *const *operands, size_t count
             inputs_release(inputs);
             return -ENOENT;
         }
+    }
+    return 0;
+}
+
+/* All result files of PATH's folder whose names begin with SIZE bytes of its last part. How many, or -errno. */
+static long add_base(struct inputs *inputs, const char *path, size_t size)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char *folder = slash ? memory_print("%.*s", (int)(slash - path) + 1, path) : memory_text(".");
+    char *base = memory_print("%.*s", (int)size, name);
+    long found = add_folder(inputs, folder, base);
+    free(base);
+    free(folder);
+    return found;
+}
+
+/* How much of NAME is BASE, where it is BASE.PID.TID; 0: it is no such name. */
+static size_t base_of(const char *name)
+{
+    for (size_t length = 1; *name && name[length]; length++) {
+        const char *end = after_numbers(name + length);
+        if (end && is_end(end))
+            return length;
+    }
+    return 0;
+}
+
+/* Whether another result file of the operands before stands for the same ones. */
+static bool is_known(const char *const *operands, size_t count, const char *path, size_t size)
+{
+    const char *name = text_base(path);
+    for (size_t i = 0; i < count; i++) {
+        const char *other = text_base(operands[i]);
+        if (base_of(other) == size && other - operands[i] == name - path &&
+            strncmp(operands[i], path, (size_t)(name - path) + size) == 0)
+            return true;
+    }
+    return false;
+}
+
+int inputs_follow(struct inputs *inputs, const char *base, const char *const *operands, size_t count)
+{
+    *inputs = (struct inputs){0};
+    if (base) {
+        long found = add_base(inputs, base, strlen(base));
+        if (found <= 0)
+            report_error("no result file %s.* is there yet", base);
+        return found > 0 ? 0 : -ENOENT;
+    }
+    if (count == 0)
+        return inputs_find(inputs, operands, count);
+    for (size_t i = 0; i < count; i++) {
+        struct stat status;
+        size_t size = base_of(text_base(operands[i]));
+        if (stat(operands[i], &status) == 0 && S_ISDIR(status.st_mode))
+            add_folder(inputs, operands[i], NULL);
+        else if (!size)
+            add(inputs, memory_text(operands[i]));
+        else if (!is_known(operands, i, operands[i], size))
+            add_base(inputs, operands[i], size);
+    }
+    if (inputs->count == 0) {
+        report_error("no result file is there yet");
+        return -ENOENT;
     }
     return 0;
 }

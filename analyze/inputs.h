@@ -15,6 +15,11 @@ struct inputs {
  * directory, or else perf.data, which is said. 0, or -ENOENT after a message when there is nothing to read.
  */
 int inputs_find(struct inputs *inputs, const char *const *operands, size_t count);
+/*
+ * The same for files of a session that still runs: a result file stands for all BASE.PID.TID of its folder that are there
+ * by now. BASE not NULL: that one, without OPERANDS.
+ */
+int inputs_follow(struct inputs *inputs, const char *base, const char *const *operands, size_t count);
 void inputs_release(struct inputs *inputs);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "analyze/cli.h"
 #include "analyze/inputs.h"
+#include "analyze/live/live.h"
 #include "analyze/view/names.h"
 #include "analyze/view/output.h"
 #include "analyze/view/select.h"
@@ -132,6 +133,35 @@ static int analyze(const struct cli *cli, const struct inputs *inputs)
     return status ? status : bad;
 }
 
+/* Context: a child of its own. Files come and grow, so they are looked for each time. */
+static int look(void *context, const struct top_look *look)
+{
+    struct cli *cli = context;
+    struct inputs inputs = {0};
+    cli->settings.look = look;
+    cli->settings.no_pager = true;
+    report_quiet(true);
+    int status = inputs_follow(&inputs, cli->settings.base, cli->operands, cli->operand_count) < 0 ? 1 : 0;
+    status = status ? status : analyze(cli, &inputs);
+    inputs_release(&inputs);
+    return status;
+}
+
+static int follow(struct cli *cli)
+{
+    struct settings *settings = &cli->settings;
+    const struct live_options options = {.interval = settings->interval,
+                                         .snapshots = settings->snapshots,
+                                         .until = settings->until ? (int)settings->until : -1};
+    if (settings->until && (settings->until > INT32_MAX || fcntl(options.until, F_SETFD, FD_CLOEXEC) < 0)) {
+        report_error("--until is how pinject-run --live tells of the end: there is nothing at that descriptor");
+        return USAGE;
+    }
+    /* What is printed goes through a file. */
+    settings->color = output_wants_color(settings->color, isatty(STDOUT_FILENO) == 1) ? COLOR_ALWAYS : COLOR_NEVER;
+    return live_run(&options, look, cli);
+}
+
 int main(int argc, char **argv)
 {
     struct cli cli;
@@ -149,6 +179,8 @@ int main(int argc, char **argv)
         int wrong = check_operands(&cli);
         if (wrong < 0)
             status = wrong == -EINVAL ? USAGE : 1;
+        else if (cli.command->needs & CLI_FOLLOW)
+            status = follow(&cli);
         else
             status = inputs_find(&inputs, cli.operands, cli.operand_count) < 0 ? 1 : analyze(&cli, &inputs);
     }

@@ -17,6 +17,7 @@
 #include "collector/doctor.h"
 #include "collector/info.h"
 #include "collector/launch.h"
+#include "collector/live.h"
 #include "collector/net.h"
 #include "collector/paths.h"
 #include "collector/plan.h"
@@ -37,6 +38,7 @@ struct run {
     struct session session;
     struct results *results;
     struct launch launch;
+    struct live live;
     struct collect_args args;
     struct collect_outcome outcome;
     char preload[PINJECT_PATH];
@@ -155,8 +157,10 @@ static int run_command(struct run *run)
         return error == ENOENT ? STATUS_NOT_FOUND : error == ECHILD ? STATUS_OWN : STATUS_NOT_RUN;
     }
     run->args.root_startup_ns = run->launch.startup_ns;
+    live_start(&run->live, &run->session, &run->old_mask);
     error = collect_run(&run->args, &run->outcome);
     session_close_doors(&run->session);
+    live_end(&run->live, run->args.signal_fd);
     summary_print(&run->session, run->results, &run->outcome, &run->line.settings);
     if (run->line.settings.strict && (summary_incomplete(&run->session, run->results, &run->outcome) || error))
         return STATUS_OWN;
@@ -167,8 +171,12 @@ static int run_session(struct run *run)
 {
     if (launch_find_preload(run->preload))
         return STATUS_OWN;
-    if (prepare(run))
+    if (live_init(&run->live, &run->line.settings))
         return STATUS_OWN;
+    if (prepare(run)) {
+        live_release(&run->live);
+        return STATUS_OWN;
+    }
     say_notes(run);
     int status = STATUS_OWN;
     int signals = open_signals(run);
@@ -184,6 +192,7 @@ static int run_session(struct run *run)
     }
     if (signals >= 0)
         close(signals);
+    live_release(&run->live);
     unprepare(run);
     return status;
 }

@@ -109,6 +109,17 @@ static int take_verbose(void *state, const struct option_row *row, const char *v
     return 0;
 }
 
+static int take_live(void *state, const struct option_row *row, const char *value)
+{
+    struct settings *settings = state;
+    settings->live = true;
+    settings->live_to = value;
+    if (!value || *value)
+        return 0;
+    report_error("option '--%s=' needs the name of a terminal or file behind '='", row->name);
+    return -EINVAL;
+}
+
 static int take_wait(void *state, const struct option_row *row, const char *value)
 {
     struct settings_line *line = state;
@@ -153,6 +164,9 @@ static const struct option_row rows[] = {
     {0, "exec-split-results", NULL, 0, options_take_flag, FIELD(split), 0, GROUP_BOTH,
      "a file BASE.PID.TID.EXEC for each program that a process runs"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Other"},
+    {0, "live", "FILE", OPTION_OPTIONAL_VALUE, take_live, 0, 0, GROUP_LINE,
+     "show what runs on a screen that refreshes, on this terminal (the command's output must go elsewhere), on the terminal FILE, "
+     "or as text in FILE"},
     {0, "wait", "BASE", OPTION_OPTIONAL_VALUE, take_wait, 0, SETTINGS_WAIT, GROUP_LINE,
      "wait until the results of a bare LD_PRELOAD in BASE (default: out) are complete"},
     {0, "info", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_INFO, GROUP_LINE,

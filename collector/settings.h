@@ -24,6 +24,8 @@ struct settings {
     bool split;                 /* --exec-split-results */
     bool quiet;
     bool strict;                /* --strict: an incomplete profile is a failure */
+    bool live;                  /* --live: what goes on is shown while the command runs */
+    const char *live_to;        /* the terminal or file; NULL: the controlling terminal */
     unsigned verbose;           /* number of -v */
     bool bare;                  /* started by the object */
     char *const *command;       /* ended by NULL; NULL in bare mode */

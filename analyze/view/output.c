@@ -67,7 +67,7 @@ static int width_of_terminal(void)
     return width < NARROWEST ? NARROWEST : width > 10000 ? 10000 : (int)width;
 }
 
-static bool wants_color(int color, bool terminal)
+bool output_wants_color(int color, bool terminal)
 {
     const char *none = getenv("NO_COLOR"), *kind = getenv("TERM");
     if (color != COLOR_AUTO)
@@ -102,7 +102,7 @@ int output_open(struct output *output, int color, bool pager)
     setvbuf(output->to, NULL, _IOFBF, 1 << 16);
     output->terminal = isatty(STDOUT_FILENO) == 1;
     output->width = output->terminal ? width_of_terminal() : 0;
-    output->color = wants_color(color, output->terminal);
+    output->color = output_wants_color(color, output->terminal);
     output->utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     if (pager && output->terminal)
         start_pager(output);

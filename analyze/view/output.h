@@ -31,6 +31,8 @@ struct output {
 /* COLOR: enum settings_color. Reads NO_COLOR, TERM, COLUMNS and PAGER; setlocale() must have been called. 0 or -errno.
  */
 int output_open(struct output *output, int color, bool pager);
+/* COLOR: enum settings_color, for a TERMINAL or not. */
+bool output_wants_color(int color, bool terminal);
 /* True when no more needs to be printed. */
 bool output_is_over(const struct output *output);
 /* Waits for the pager. 0; 1 after a message when something could not be written; OUTPUT_BROKEN_PIPE when the reader

@@ -25,6 +25,8 @@ struct settings_numbers {
 
 #define SETTINGS_ALL UINT64_MAX
 
+struct top_look;
+
 struct settings {
     bool aggregate, callers, callees, json, markdown;
     bool pager, no_pager, no_demangle, help, version;
@@ -35,6 +37,11 @@ struct settings {
     struct settings_numbers pids, tids;
     struct settings_list comms, objects, symbols, debug_paths;
     const char *event, *session, *symfs;
+    double interval;       /* seconds between two looks of top; 0: its own choice */
+    uint64_t snapshots;    /* looks of top; 0: until the end */
+    const char *base;      /* top: result files BASE.PID.TID, whenever they come; NULL: by operands */
+    uint64_t until;        /* top: ends when this descriptor does; 0: none */
+    const struct top_look *look; /* of top; NULL: the first and only one */
     const char *objdump; /* NULL: the one in PATH */
 };
 

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/view/top.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view/counters.h"
+#include "analyze/view/grid.h"
+#include "analyze/view/heading.h"
+#include "analyze/view/map.h"
+#include "analyze/view/memory.h"
+#include "analyze/view/text.h"
+#include "analyze/view/view.h"
+#include "common/buffer.h"
+
+enum {
+    PLAIN_TASKS = 10,
+    PLAIN_FUNCTIONS = 20,
+    FIXED_ROWS = 6,  /* two lines of heading, two empty ones, two heads of tables */
+    LEAST_ROWS = 3,  /* of each table */
+    STILL_MS = 3000, /* a task without news for so long does nothing now */
+};
+
+struct row {
+    uint64_t key, value, when;
+    double rate;
+    uint32_t index; /* task, or function number of names */
+};
+
+struct rows_of {
+    struct row *list;
+    size_t count, capacity;
+};
+
+struct top {
+    struct view *view;
+    const struct top_look *look;
+    struct rows_of tasks, functions;
+    uint64_t cpu_ns, news_ns;
+    double busy;
+    uint32_t alive;
+};
+
+static uint64_t hash(uint64_t hash, const void *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+static const struct top_past *past_of(const struct top_look *look, uint64_t key)
+{
+    size_t low = 0, high = look->past ? look->head.count : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (look->past[middle].key < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return look->past && low < look->head.count && look->past[low].key == key ? &look->past[low] : NULL;
+}
+
+static struct row *add_row(struct rows_of *rows, const struct row *row)
+{
+    rows->list = memory_grow(rows->list, &rows->capacity, rows->count + 1, sizeof(*rows->list));
+    rows->list[rows->count] = *row;
+    return &rows->list[rows->count++];
+}
+
+/* How many CPUs the task of ROW used lately: since the last look, or since it began. */
+static double task_rate(const struct top *top, const struct profile_task *task, const struct row *row)
+{
+    const struct top_past *past = past_of(top->look, row->key);
+    uint64_t since = past ? past->when : task->start_ns, before = past ? past->value : 0;
+    if (task->ended)
+        return 0;
+    /* A file is refreshed once a second: in between nothing is known, and what was known goes on. */
+    if (past && row->when <= past->when)
+        return top->news_ns - row->when > STILL_MS * UINT64_C(1000000) ? 0 : past->rate;
+    if (!since || row->when <= since || row->value < before)
+        return 0;
+    return (double)(row->value - before) / (double)(row->when - since);
+}
+
+static void add_tasks(struct top *top)
+{
+    struct view *view = top->view;
+    const struct selection *selection = view->selection;
+    for (uint32_t i = 0; i < selection->task_count; i++)
+        if (view->profile->tasks[selection->order[i]].end_ns > top->news_ns)
+            top->news_ns = view->profile->tasks[selection->order[i]].end_ns;
+    for (uint32_t i = 0; i < selection->task_count; i++) {
+        const struct profile_task *task = &view->profile->tasks[selection->order[i]];
+        bool estimate;
+        uint64_t numbers[3] = {(uint32_t)task->pid, (uint32_t)task->tid, task->start_ns};
+        uint64_t cpu = counters_cpu(view->profile, task, selection->weights[task->index], &estimate);
+        struct row row = {.key = hash(1, numbers, sizeof(numbers)), .index = task->index, .when = task->end_ns};
+        row.value = cpu == COUNTERS_UNKNOWN ? 0 : cpu;
+        row.rate = task_rate(top, task, &row);
+        top->cpu_ns += row.value;
+        top->busy += row.rate;
+        top->alive += !task->ended;
+        add_row(&top->tasks, &row);
+    }
+}
+
+static void add_functions(struct top *top)
+{
+    struct view *view = top->view;
+    struct map numbers = {0};
+    for (uint32_t i = 0; i < view->selection->entry_count; i++) {
+        const struct profile_entry *entry = &view->profile->entries[view->selection->entries[i]];
+        uint32_t leaf = view->profile->stacks[entry->stack].frames[0];
+        uint32_t function = names_frame(view->names, leaf)->function, index = map_add(&numbers, function, 0);
+        if (index == top->functions.count)
+            add_row(&top->functions, &(struct row){.index = function});
+        top->functions.list[index].value += entry->weight;
+    }
+    map_release(&numbers);
+    uint64_t weight = view->selection->total_weight, more = weight - top->look->head.weight;
+    if (!top->look->past || weight < top->look->head.weight)
+        more = weight;
+    for (size_t i = 0; i < top->functions.count; i++) {
+        struct row *row = &top->functions.list[i];
+        struct names_function function = names_function(view->names, row->index);
+        row->key =
+            hash(hash(2, function.object, strlen(function.object) + 1), function.symbol, strlen(function.symbol));
+        const struct top_past *past = past_of(top->look, row->key);
+        uint64_t before = past && past->value <= row->value ? past->value : 0;
+        row->rate = !more && past ? past->rate : text_share(row->value - before, more);
+    }
+}
+
+/* The busiest now first, then who used most; functions by what they used. */
+static int compare_tasks(const void *left, const void *right)
+{
+    const struct row *a = left, *b = right;
+    /* Differences that nobody sees must not make lines jump. */
+    long x = (long)(a->rate * 100 + 0.5), y = (long)(b->rate * 100 + 0.5);
+    if (x != y)
+        return x < y ? 1 : -1;
+    if (a->value != b->value)
+        return a->value < b->value ? 1 : -1;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+static int compare_functions(const void *left, const void *right)
+{
+    const struct row *a = left, *b = right;
+    if (a->value != b->value)
+        return a->value < b->value ? 1 : -1;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+static int compare_keys(const void *left, const void *right)
+{
+    const struct top_past *a = left, *b = right;
+    return a->key < b->key ? -1 : a->key > b->key;
+}
+
+static bool is_complete(const struct profile *profile)
+{
+    const struct profile_session *session = &profile->session;
+    return !session->ours || (session->coverage_known && session->coverage_complete);
+}
+
+static void print_facts(struct top *top)
+{
+    struct view *view = top->view;
+    const struct selection *selection = view->selection;
+    char took[TEXT_AMOUNT], tasks[TEXT_AMOUNT], cpu[TEXT_AMOUNT], samples[TEXT_AMOUNT], lost[TEXT_AMOUNT];
+    bool complete = is_complete(view->profile);
+    char *command = heading_command(view->profile), *clean = text_clean(command, view->output->utf8);
+    if (view->output->width)
+        text_cut(clean, (size_t)view->output->width, view->output->utf8);
+    output_color(view->output, OUTPUT_BOLD);
+    fprintf(view->output->to, "%s\n", clean);
+    output_color(view->output, OUTPUT_PLAIN);
+    free(clean);
+    free(command);
+    char *line =
+        memory_print("%s %s: %s, %" PRIu32 " alive, %.2f CPUs busy, CPU time %s, %s, %s lost",
+                     complete ? "ended after" : "runs for", text_time(took, heading_duration(view->profile)),
+                     text_plural(tasks, selection->task_count, "task", "tasks"), top->alive, top->busy,
+                     text_time(cpu, top->cpu_ns), text_plural(samples, selection->total_samples, "sample", "samples"),
+                     selection->lost ? text_count(lost, selection->lost) : "none");
+    if (view->output->width)
+        text_cut(line, (size_t)view->output->width, view->output->utf8);
+    fprintf(view->output->to, "%s\n\n", line);
+    free(line);
+}
+
+static void print_tasks(struct top *top, size_t limit)
+{
+    static const struct grid_column columns[] = {
+        {"Now", true}, {"CPU time", true}, {"Samples", true}, {"PID.TID", true}, {"Command"}};
+    struct view *view = top->view;
+    struct grid *grid = grid_new(columns, 5, view->output->utf8);
+    for (size_t i = 0; i < top->tasks.count && i < limit; i++) {
+        const struct row *row = &top->tasks.list[i];
+        const struct profile_task *task = &view->profile->tasks[row->index];
+        char text[TEXT_AMOUNT];
+        snprintf(text, sizeof(text), task->ended ? "ended" : "%.1f %%", row->rate * 100);
+        grid_cell(grid, task->ended ? OUTPUT_DIM : output_heat(row->rate * 100), text);
+        grid_cell(grid, OUTPUT_PLAIN, text_time(text, row->value));
+        grid_cell(grid, OUTPUT_PLAIN, text_count(text, view->selection->samples[row->index]));
+        snprintf(text, sizeof(text), "%" PRId32 ".%" PRId32, task->pid, task->tid);
+        grid_cell(grid, OUTPUT_PLAIN, text);
+        char *command = task->tid != task->pid ? memory_print("{%s}", task->comm)
+                        : task->cmdline_count  ? text_command(task->cmdline, task->cmdline_count)
+                                               : memory_text(task->comm);
+        grid_cell(grid, OUTPUT_PLAIN, command);
+        free(command);
+    }
+    grid_print(grid, view->output, true);
+    grid_free(grid);
+}
+
+static void print_functions(struct top *top, size_t limit)
+{
+    static const struct grid_column columns[] = {{"Now", true}, {"Self", true}, {"Object", false, true}, {"Function"}};
+    struct view *view = top->view;
+    struct grid *grid = grid_new(columns, 4, view->output->utf8);
+    for (size_t i = 0, shown = 0; i < top->functions.count && shown < limit; i++) {
+        const struct row *row = &top->functions.list[i];
+        struct names_function function = names_function(view->names, row->index);
+        double share = text_share(row->value, view->selection->total_weight);
+        char text[TEXT_AMOUNT];
+        if (!select_place(view->settings, function.object, function.symbol))
+            continue;
+        snprintf(text, sizeof(text), "%.1f %%", row->rate);
+        grid_cell(grid, output_heat(row->rate), text);
+        grid_cell(grid, output_heat(share), text_percent(text, row->value, view->selection->total_weight));
+        grid_cell(grid, OUTPUT_DIM, text_base(function.object));
+        grid_cell(grid, OUTPUT_PLAIN, function.symbol);
+        shown++;
+    }
+    fputc('\n', view->output->to);
+    grid_print(grid, view->output, true);
+    grid_free(grid);
+}
+
+/* What the next look gets as its past. */
+static int tell_future(const struct top *top)
+{
+    size_t count = top->tasks.count + top->functions.count, at = 0;
+    struct top_past *list = memory_new(count, sizeof(*list));
+    struct top_head head = {(uint32_t)count, is_complete(top->view->profile), top->view->selection->total_weight};
+    for (int kind = 0; kind < 2; kind++) {
+        const struct rows_of *rows = kind ? &top->functions : &top->tasks;
+        for (size_t i = 0; i < rows->count; i++)
+            list[at++] =
+                (struct top_past){rows->list[i].key, rows->list[i].value, rows->list[i].when, rows->list[i].rate};
+    }
+    qsort(list, count, sizeof(*list), compare_keys);
+    int status = top->look->future < 0 ? 0 : buffer_write(top->look->future, &head, sizeof(head));
+    if (status == 0 && top->look->future >= 0)
+        status = buffer_write(top->look->future, list, count * sizeof(*list));
+    free(list);
+    return status < 0 ? 1 : 0;
+}
+
+static void limits(const struct top *top, size_t *ret_tasks, size_t *ret_functions)
+{
+    int rows = top->look->rows;
+    uint64_t wanted = top->view->settings->top;
+    *ret_tasks = PLAIN_TASKS;
+    *ret_functions = PLAIN_FUNCTIONS;
+    if (rows) {
+        size_t room = rows > FIXED_ROWS + 2 * LEAST_ROWS ? (size_t)rows - FIXED_ROWS : 2 * LEAST_ROWS;
+        *ret_tasks = room / 3 > LEAST_ROWS ? room / 3 : LEAST_ROWS;
+        if (top->tasks.count < *ret_tasks)
+            *ret_tasks = top->tasks.count;
+        *ret_functions = room - *ret_tasks;
+    }
+    if (wanted) {
+        *ret_tasks = !rows || wanted < *ret_tasks ? (size_t)wanted : *ret_tasks;
+        *ret_functions = !rows || wanted < *ret_functions ? (size_t)wanted : *ret_functions;
+    }
+}
+
+int view_top(struct view *view)
+{
+    static const struct top_look first = {.future = -1};
+    struct top top = {.view = view, .look = view->settings->look ? view->settings->look : &first};
+    size_t tasks, functions;
+    view->output->width = top.look->columns;
+    add_tasks(&top);
+    add_functions(&top);
+    if (top.tasks.count)
+        qsort(top.tasks.list, top.tasks.count, sizeof(*top.tasks.list), compare_tasks);
+    if (top.functions.count)
+        qsort(top.functions.list, top.functions.count, sizeof(*top.functions.list), compare_functions);
+    limits(&top, &tasks, &functions);
+    print_facts(&top);
+    print_tasks(&top, tasks);
+    if (top.functions.count)
+        print_functions(&top, functions);
+    int status = tell_future(&top);
+    free(top.tasks.list);
+    free(top.functions.list);
+    return status;
+}
