@@ -73,6 +73,8 @@ static void draw(struct live *live)
         return;
     if (*why)
         snprintf(status, sizeof(status), "%s%s", report_safe(safe, sizeof(safe), why, strlen(why)), keys);
+    else if (!live->taken)
+        snprintf(status, sizeof(status), "looking%s", keys);
     else if (live->last.complete)
         snprintf(status, sizeof(status), "the program has ended%s", keys);
     else
@@ -144,6 +146,7 @@ static void take_look(struct live *live)
 static void begin_look(struct live *live)
 {
     bool screen = live->on_screen;
+    screen_measure(&live->screen);
     int status =
         snapshots_begin(&live->snapshots, screen ? live->screen.columns : 0, screen ? live->screen.rows - 1 : 0);
     if (status < 0)

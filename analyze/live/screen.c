@@ -29,7 +29,7 @@ static bool is_in_background(const struct screen *screen)
     return group >= 0 && group != getpgrp();
 }
 
-static void read_size(struct screen *screen)
+void screen_measure(struct screen *screen)
 {
     struct winsize size = {0};
     bool known = ioctl(screen->fd, TIOCGWINSZ, &size) == 0;
@@ -39,7 +39,7 @@ static void read_size(struct screen *screen)
 
 void screen_enter(struct screen *screen)
 {
-    read_size(screen);
+    screen_measure(screen);
     if (is_in_background(screen))
         return;
     /* A shell may have changed the modes while we were stopped: those that are found now come back. */

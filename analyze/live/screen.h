@@ -22,7 +22,9 @@ struct screen {
 /* Whether FD is a terminal that understands what is written here, by TERM. */
 bool screen_is_one(int fd);
 void screen_init(struct screen *screen, int fd, int keys);
-/* Reads the size. Takes the terminal, unless another job has it. Again after a stop. */
+/* Reads the size: a terminal that is not the controlling one tells nobody that it has another. */
+void screen_measure(struct screen *screen);
+/* Takes the terminal, unless another job has it. Again after a stop. */
 void screen_enter(struct screen *screen);
 /* Gives it back. Does nothing twice. */
 void screen_leave(struct screen *screen);

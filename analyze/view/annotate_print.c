@@ -3,7 +3,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "analyze/sym/symbols.h"
 #include "analyze/view/annotate.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
@@ -137,6 +139,23 @@ static void print_instructions(struct view *view, const struct annotate_function
         fprintf(output->to, "%*s  ... %" PRIu64 " instructions without a sample\n", 2 * SHARE_COLUMNS, "", left_out);
 }
 
+/* Its lines are then perhaps not those that were compiled. */
+static void note_changes(struct view *view, const struct annotate_function *function, const struct annotate_code *code,
+                         struct source_texts *sources)
+{
+    struct stat status;
+    const char *file = symbols_file(function->object);
+    if (!file || stat(file, &status) < 0)
+        return;
+    for (size_t i = 0; i < code->lines.file_count; i++) {
+        if (!source_texts_changed(sources, code->lines.files[i], status.st_mtime))
+            continue;
+        char *line = memory_print("Note: %s is newer than the program; its lines may be others", code->lines.files[i]);
+        output_wrapped(view->output, 2, line);
+        free(line);
+    }
+}
+
 void annotate_print(struct view *view, const struct annotate_function *function, const struct annotate_code *code,
                     struct source_texts *sources, bool excerpt)
 {
@@ -150,6 +169,7 @@ void annotate_print(struct view *view, const struct annotate_function *function,
     bool *shown = choose(code, excerpt);
     print_instructions(view, function, code, sources, shown);
     free(shown);
+    note_changes(view, function, code, sources);
     if (code->elsewhere_samples)
         fprintf(output->to, "%s of it at addresses where objdump finds no instruction\n",
                 text_percent(share, code->elsewhere_weight, function->weight));

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analyze/sym/elf_image.h"
@@ -16,6 +17,7 @@ struct source_text {
     char *text;   /* NULL: not to be had */
     char **lines; /* into text */
     size_t count, capacity;
+    time_t changed;
 };
 
 struct source_texts {
@@ -47,8 +49,9 @@ void source_texts_free(struct source_texts *texts)
 }
 
 /* NULL: no regular file of a sane size. A debug file may name anything, devices and fifos too. */
-static char *read_text(const char *path)
+static char *read_text(const char *path, time_t *ret_changed)
 {
+    struct stat status;
     uint64_t size = 0;
     size_t got = 0;
     int fd = elf_image_open_regular(path, 0, &size);
@@ -61,6 +64,8 @@ static char *read_text(const char *path)
             break;
         got += (size_t)more;
     }
+    if (text && fstat(fd, &status) == 0)
+        *ret_changed = status.st_mtime;
     close(fd);
     return text;
 }
@@ -84,20 +89,31 @@ static void split(struct source_text *file)
     }
 }
 
-const char *source_texts_line(struct source_texts *texts, const char *path, uint32_t line)
+static const struct source_text *file_of(struct source_texts *texts, const char *path)
 {
     size_t before = texts->names.count;
     uint32_t number = map_strings_add(&texts->names, path);
-    if (texts->names.count > before) {
-        texts->files = memory_grow(texts->files, &texts->capacity, texts->names.count, sizeof(*texts->files));
-        texts->files[number] = (struct source_text){0};
-        char *full = memory_print("%s%s", texts->symfs, path);
-        texts->files[number].text = read_text(full);
-        if (!texts->files[number].text && *texts->symfs)
-            texts->files[number].text = read_text(path);
-        free(full);
-        split(&texts->files[number]);
-    }
-    const struct source_text *file = &texts->files[number];
+    if (texts->names.count == before)
+        return &texts->files[number];
+    texts->files = memory_grow(texts->files, &texts->capacity, texts->names.count, sizeof(*texts->files));
+    struct source_text *file = &texts->files[number];
+    *file = (struct source_text){0};
+    char *full = memory_print("%s%s", texts->symfs, path);
+    file->text = read_text(full, &file->changed);
+    if (!file->text && *texts->symfs)
+        file->text = read_text(path, &file->changed);
+    free(full);
+    split(file);
+    return file;
+}
+
+const char *source_texts_line(struct source_texts *texts, const char *path, uint32_t line)
+{
+    const struct source_text *file = file_of(texts, path);
     return line >= 1 && line <= file->count ? file->lines[line - 1] : NULL;
+}
+
+bool source_texts_changed(struct source_texts *texts, const char *path, time_t time)
+{
+    return file_of(texts, path)->changed > time;
 }

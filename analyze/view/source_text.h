@@ -3,7 +3,9 @@
 #ifndef ANALYZE_VIEW_SOURCE_TEXT_H
 #define ANALYZE_VIEW_SOURCE_TEXT_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 struct source_texts;
 
@@ -12,5 +14,7 @@ struct source_texts *source_texts_new(const char *symfs);
 void source_texts_free(struct source_texts *texts);
 /* LINE (from 1) of the file PATH, NULL: not to be had. Lives until source_texts_free(). */
 const char *source_texts_line(struct source_texts *texts, const char *path, uint32_t line);
+/* Whether PATH, if it was read, was changed after TIME. */
+bool source_texts_changed(struct source_texts *texts, const char *path, time_t time);
 
 #endif

@@ -3,6 +3,7 @@
 # timeout: 120
 """panalyze annotate: what each instruction and line took, against perf annotate and panalyze script."""
 import collections
+import random
 
 from harness import *
 
@@ -65,6 +66,19 @@ def test_hot_loop_is_named():
     check_match(r"^ +[0-9a-f]+  push +%rbp|^ +[0-9a-f]+  \S+", text)
     if os.path.exists(function["lines"][0]["file"]):
         check_in("value = value * UINT64_C(6364136223846793005)", text)
+
+
+def test_lines_are_those_of_addr2line():
+    """The same line for each instruction; of the file, whose name binutils may have wrong, gdb is the witness."""
+    need("gdb", "addr2line")
+    function, = annotate("--symbol=spin_a", *record())["functions"]
+    addresses = [hex(instruction["address"]) for instruction in function["instructions"]]
+    lines = run(["addr2line", "-e", target("spin"), *addresses]).ok().lines
+    check_equal([i["line"] for i in function["instructions"]], [int(line.split(":")[1].split()[0]) for line in lines])
+    orders = [word for address in addresses for word in ("-ex", f"info line *{address}")]
+    said = run(["gdb", "-nx", "-batch", *orders, target("spin")]).out
+    files = re.findall(r'^Line \d+ of "([^"]*)"', said, re.MULTILINE)
+    check_equal([os.path.basename(i["file"]) for i in function["instructions"]], list(map(os.path.basename, files)))
 
 
 def perf_percents(name, symbol):
@@ -208,6 +222,36 @@ def test_source_that_is_no_text():
     files = record(["./loop"])
     text = panalyze("annotate", "-Shot", *files, timeout=30).ok().out
     check_match(r"pipe\.h:2$", text)
+
+
+def test_source_that_was_changed():
+    need("gcc")
+    with open("loop.c", "w") as to:
+        to.write("static volatile long n;\n__attribute__((noinline)) void hot(void) { while (n < 200000000) n++; }\n"
+                 "int main(void) { hot(); return 0; }\n")
+    run(["gcc", "-g", "-O1", "-o", "loop", "loop.c"]).ok()
+    files = record(["./loop"])
+    made = os.stat("loop").st_mtime
+    for changed in (False, True):
+        os.utime("loop.c", (made + 100, made + 100) if changed else (made - 100, made - 100))
+        text = panalyze("annotate", "-Shot", *files).ok().out
+        check_in("loop.c:2  __attribute__((noinline)) void hot", text)
+        check_equal("loop.c is newer than the program" in text, changed, text)
+
+
+def test_damaged_program():
+    """Whatever stands in the file's debug information: an answer or a reason."""
+    files = copied("mine")
+    whole = open("mine", "rb").read()
+    random.seed(5)
+    for round in range(12):
+        damaged = bytearray(whole)
+        for _ in range(1 + 3 * (round % 8)):
+            damaged[random.randrange(0x3000, len(damaged))] = random.randrange(256)
+        with open("mine", "wb") as to:
+            to.write(damaged if round % 4 else damaged[:random.randrange(len(damaged))])
+        result = panalyze("annotate", "-Sspin_a", *files)
+        check(result.status in (0, 1), f"round {round}: {result}")
 
 
 def test_nothing_is_found():
