@@ -112,12 +112,15 @@ static int spawn(struct live *live, char *const *words, const char *path, int un
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
-    sigset_t defaults;
+    sigset_t defaults, blocked = *mask;
+    /* Ctrl-C is the command's, from the first moment on. */
+    sigaddset(&blocked, SIGINT);
+    sigaddset(&blocked, SIGQUIT);
     sigemptyset(&defaults);
     sigaddset(&defaults, SIGPIPE);
     sigaddset(&defaults, SIGXFSZ);
     posix_spawnattr_init(&attr);
-    posix_spawnattr_setsigmask(&attr, mask);
+    posix_spawnattr_setsigmask(&attr, &blocked);
     posix_spawnattr_setsigdefault(&attr, &defaults);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     posix_spawn_file_actions_init(&actions);
@@ -181,6 +184,14 @@ static bool has_ended(struct live *live, int *ret_status, int signal_fd, int tim
     return waitpid(live->pid, ret_status, WNOHANG) > 0;
 }
 
+/* It had no time to give the terminal back. Where another job has that by now, it is left alone. */
+static void leave_for(const struct live *live)
+{
+    pid_t group = tcgetpgrp(live->to);
+    if (live->screen && (group < 0 || group == getpgrp()))
+        (void)buffer_write(live->to, leave_text, sizeof(leave_text) - 1);
+}
+
 void live_end(struct live *live, int signal_fd)
 {
     int status = 0;
@@ -188,7 +199,7 @@ void live_end(struct live *live, int signal_fd)
         return;
     close(live->until);
     live->until = -1;
-    bool ended = has_ended(live, &status, signal_fd, live->screen ? PATIENCE_MS : LAST_MS);
+    bool ended = has_ended(live, &status, signal_fd, live->screen ? PATIENCE_MS : LAST_MS), asked = !ended;
     if (!ended) {
         kill(live->pid, SIGTERM);
         kill(live->pid, SIGCONT);
@@ -200,12 +211,10 @@ void live_end(struct live *live, int signal_fd)
             ;
     }
     live->pid = 0;
-    /* It had no time to give the terminal back; not where another job has it. */
-    pid_t group = live->screen && WIFSIGNALED(status) ? tcgetpgrp(live->to) : 0;
-    if (live->screen && WIFSIGNALED(status) && (group < 0 || group == getpgrp()))
-        (void)buffer_write(live->to, leave_text, sizeof(leave_text) - 1);
-    if (WIFSIGNALED(status))
-        report_warning("--live: panalyze ended by signal %d", WTERMSIG(status));
+    if (!WIFSIGNALED(status) || (asked && WTERMSIG(status) == SIGTERM))
+        return;
+    leave_for(live);
+    report_warning("--live: panalyze ended by signal %d", WTERMSIG(status));
 }
 
 void live_release(struct live *live)

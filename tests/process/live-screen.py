@@ -314,7 +314,8 @@ def test_live_shows_functions_and_tasks():
 
 def test_live_interrupt():
     """Ctrl-C reaches the command once, and the screen stays as long as the command does."""
-    script = (f"trap 'n=$((n+1)); echo caught $n' INT; echo ready; while test ! -e stop; do {target('spin')} 20 >/dev/null; "
+    script = ("trap 'n=$((n+1)); echo caught $n' INT; echo ready; "
+              f"while test ! -e stop; do {target('spin')} 20 >/dev/null; "
               "done; exit 4")
     terminal = Terminal()
     process = live(terminal, ["sh", "-c", script], "--follow-all")
