@@ -292,7 +292,7 @@ static int refuse(const char *name, int status)
 {
     char reason[256];
     plan_explain(status, reason, sizeof(reason));
-    report_error("event '%s' cannot be used: %s (see 'pinject-run --doctor')", name, reason);
+    report_error("event '%s' cannot be used: %s (see 'pinject-run --info')", name, reason);
     return status;
 }
 
