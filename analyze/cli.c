@@ -20,8 +20,9 @@ enum {
     INFO = 16,
     SUMMARY = 32,
     HELP = 64,
-    PROFILE = REPORT | TREE | COUNTS | SCRIPT | SUMMARY,
-    NAMES = REPORT | TREE | COUNTS | SCRIPT | SUMMARY,
+    FLAME = 128,
+    PROFILE = REPORT | TREE | COUNTS | SCRIPT | SUMMARY | FLAME,
+    NAMES = PROFILE,
 };
 
 static const struct cli_command commands[] = {
@@ -33,6 +34,8 @@ static const struct cli_command commands[] = {
     {"info", INFO, 0, view_info, "what each file holds"},
     {"summary", SUMMARY, CLI_PROFILE, view_summary,
      "one page: what ran, the heaviest commands and functions, coverage"},
+    {"flame", FLAME, CLI_PROFILE | CLI_DOCUMENT, view_flame,
+     "a flame graph: one SVG file that zooms and searches in a browser"},
     {"help", HELP, 0, NULL, "this text; 'help COMMAND' the options of one command"},
 };
 
@@ -58,6 +61,12 @@ static int take_choice(void *state, const struct option_row *row, const char *va
 static int take_sort(void *state, const struct option_row *row, const char *value)
 {
     ((struct settings *)state)->sort_given = true;
+    return take_choice(state, row, value);
+}
+
+static int take_by(void *state, const struct option_row *row, const char *value)
+{
+    ((struct settings *)state)->by_given = true;
     return take_choice(state, row, value);
 }
 
@@ -103,6 +112,22 @@ static int take_top(void *state, const struct option_row *row, const char *value
     return options_take_count(state, row, value);
 }
 
+static int take_least(void *state, const struct option_row *row, const char *value)
+{
+    char *end = NULL;
+    double percent = value && *value >= '0' && *value <= '9' ? strtod(value, &end) : 0;
+    if (end && *end == '%')
+        end++;
+    if (!end || *end || !(percent >= 0 && percent < 100)) {
+        report_error("option '--%s' needs a percentage of at least 0, below 100, not '%s'", row->name,
+                     value ? value : "");
+        return -EINVAL;
+    }
+    ((struct settings *)state)->min = percent;
+    ((struct settings *)state)->min_given = true;
+    return 0;
+}
+
 static int take_percent(void *state, const struct option_row *row, const char *value)
 {
     char *end = NULL;
@@ -123,25 +148,40 @@ static const struct option_row rows[] = {
     {.help = "What is added up", .groups = REPORT},
     {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, REPORT,
      "all tasks as one profile; without it a section per task, heaviest first"},
-    {0, "by", "function|object|task|process|comm|address", 0, take_choice, FIELD(by), 0, REPORT,
+    {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, FLAME,
+     "no level for the commands: the same as --by=function"},
+    {0, "by", "function|object|task|process|comm|address", 0, take_by, FIELD(by), 0, REPORT,
      "what a line stands for"},
+    {0, "by", "function|object|task|process|comm|address", 0, take_by, FIELD(by), 0, FLAME,
+     "what a box stands for, or (task, process, comm) the first level; comm"},
+    {0, "reverse", NULL, 0, options_take_flag, FIELD(reverse), 0, FLAME,
+     "from the functions that were hit outwards to their callers, hanging from the top"},
+    {0, "icicle", NULL, 0, options_take_flag, FIELD(icicle), 0, FLAME, "hanging from the top, callers above"},
     {0, "callers", NULL, 0, options_take_flag, FIELD(callers), 0, REPORT,
      "below each function: who called it, bottom-up"},
     {0, "callees", NULL, 0, options_take_flag, FIELD(callees), 0, REPORT,
      "below each function: what it called, top-down"},
+    {0, "call-tree", NULL, 0, options_take_flag, FIELD(call_tree), 0, REPORT,
+     "all calls as one tree, from the outermost function inwards"},
     {0, "sort", "self|total", 0, take_sort, FIELD(sort), 0, REPORT | TREE | COUNTS | SUMMARY,
      "order of the functions (self; total with --callees)"},
     {.help = "How much is shown"},
     {'n', "top", "N", 0, take_top, FIELD(top), 0, REPORT | TREE | COUNTS | SCRIPT,
      "at most N lines, of functions in each section; 'all' for no limit"},
     {0, "cum", "P", 0, take_percent, FIELD(cum), 0, REPORT, "stop when the lines add up to P percent"},
+    {0, "min", "P", 0, take_least, FIELD(min), 0, REPORT, "branches of the call tree below P percent are summed up (0.5)"},
+    {0, "min", "P", 0, take_least, FIELD(min), 0, FLAME, "boxes below P percent are not drawn (0.02)"},
     {.help = "Which tasks and samples"},
     {'p', "pid", "LIST", 0, take_numbers, FIELD(pids), 0, PROFILE, "processes, by number"},
     {'t', "tid", "LIST", 0, take_numbers, FIELD(tids), 0, PROFILE, "threads, by number"},
     {'c', "comm", "NAME", 0, take_list, FIELD(comms), 0, PROFILE,
      "command name, or a pattern like 'cc1*'; may be repeated"},
+    {0, "object", "NAME", 0, take_list, FIELD(objects), 0, FLAME,
+     "stacks that pass through this object; may be repeated"},
     {'o', "object", "NAME", 0, take_list, FIELD(objects), 0, REPORT | SCRIPT | SUMMARY,
      "functions of this object: path, name without folder, or pattern; may be repeated"},
+    {'S', "symbol", "NAME", 0, take_list, FIELD(symbols), 0, FLAME,
+     "stacks that pass through this function; may be repeated"},
     {'S', "symbol", "NAME", 0, take_list, FIELD(symbols), 0, REPORT | SCRIPT | SUMMARY,
      "functions of this name or pattern; may be repeated"},
     {'e', "event", "NAME", 0, options_take_string, FIELD(event), 0, PROFILE,
@@ -156,6 +196,8 @@ static const struct option_row rows[] = {
     {0, "debug-path", "DIR", 0, take_list, FIELD(debug_paths), 0, NAMES,
      "look for separate debug files in DIR before /usr/lib/debug; may be repeated"},
     {.help = "Output"},
+    {'o', "output", "FILE", 0, options_take_string, FIELD(file), 0, FLAME, "the file to write (stdout)"},
+    {0, "title", "TEXT", 0, options_take_string, FIELD(title), 0, FLAME, "stands above the picture (the command line)"},
     {'j', "json", NULL, 0, options_take_flag, FIELD(json), 0, REPORT | TREE | COUNTS, "one JSON document"},
     {0, "markdown", NULL, 0, options_take_flag, FIELD(markdown), 0, SUMMARY, "the summary as Markdown"},
     {0, "color", "auto|always|never", 0, take_choice, FIELD(color), 0, 0,

@@ -15,6 +15,7 @@ enum cli_needs {
     CLI_PROFILE = 1,       /* the files as one profile */
     CLI_COUNTS = 2,        /* of it only what was counted, unless --json is given */
     CLI_WHOLE_SAMPLES = 4, /* --object and --symbol choose samples, not lines */
+    CLI_DOCUMENT = 8,      /* writes a document: nothing for a pager */
 };
 
 struct cli_command {

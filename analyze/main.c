@@ -92,7 +92,8 @@ static int show(const struct cli *cli, struct view *view)
         }
     }
     struct output output;
-    if (status == 0 && output_open(&output, settings->color, !settings->no_pager) < 0)
+    bool pager = !settings->no_pager && !(cli->command->needs & CLI_DOCUMENT);
+    if (status == 0 && output_open(&output, settings->color, pager) < 0)
         status = 1;
     if (status == 0) {
         view->output = &output;

@@ -29,6 +29,7 @@ int view_counts(struct view *view);
 int view_script(struct view *view);
 int view_info(struct view *view);
 int view_summary(struct view *view);
+int view_flame(struct view *view);
 /* The document of --json, for report, tree and counts alike. WITH_TASK_FUNCTIONS: each task has its own functions too.
  */
 int view_document(struct view *view, bool with_task_functions);
