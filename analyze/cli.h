@@ -16,6 +16,7 @@ enum cli_needs {
     CLI_COUNTS = 2,        /* of it only what was counted, unless --json is given */
     CLI_WHOLE_SAMPLES = 4, /* --object and --symbol choose samples, not lines */
     CLI_DOCUMENT = 8,      /* writes a document: nothing for a pager */
+    CLI_PAIR = 16,         /* two sets of files */
 };
 
 struct cli_command {
@@ -31,6 +32,7 @@ struct cli {
     struct settings settings;
     const char *const *operands; /* in argv */
     size_t operand_count;
+    size_t before; /* of a pair: how many of them are the first set; the rest is the second */
 };
 
 /* 0, or -EINVAL after a message. ARGV is reordered. */

@@ -30,6 +30,9 @@ struct settings {
     bool pager, no_pager, no_demangle, help, version;
     int by, sort, color;
     bool by_given, sort_given, min_given;
+    bool total; /* diff: with what was called */
+    int diff_by, diff_sort;
+    bool diff_by_given;
     uint64_t top; /* 0: the view's own choice, SETTINGS_ALL: everything */
     double cum;   /* percent, 0: no limit */
     double min;   /* percent: what is below is summed up or not drawn; where it is given */

@@ -20,7 +20,7 @@ int view_flame(struct view *view)
         return 1;
     }
     flame_init(&flame, view);
-    if (!flame.calls.nodes[0].weight) {
+    if (!flame.calls.nodes[0].samples) {
         report_error("no sampled stack passes where --symbol and --object say; 'panalyze report' shows the names");
         flame_release(&flame);
         return 1;
