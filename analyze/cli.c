@@ -154,7 +154,7 @@ static int take_percent(void *state, const struct option_row *row, const char *v
 #define FIELD(name) offsetof(struct settings, name)
 
 static const struct option_row rows[] = {
-    {.help = "What is added up", .groups = REPORT},
+    {.help = "What is added up", .groups = REPORT | FLAME | DIFF},
     {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, REPORT,
      "all tasks as one profile; without it a section per task, heaviest first"},
     {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, FLAME,
@@ -184,7 +184,8 @@ static const struct option_row rows[] = {
     {'n', "top", "N", 0, take_top, FIELD(top), 0, REPORT | TREE | COUNTS | SCRIPT | DIFF,
      "at most N lines, of functions in each section; 'all' for no limit"},
     {0, "cum", "P", 0, take_percent, FIELD(cum), 0, REPORT, "stop when the lines add up to P percent"},
-    {0, "min", "P", 0, take_least, FIELD(min), 0, REPORT, "branches of the call tree below P percent are summed up (0.5)"},
+    {0, "min", "P", 0, take_least, FIELD(min), 0, REPORT,
+     "branches of the call tree below P percent are summed up (0.5)"},
     {0, "min", "P", 0, take_least, FIELD(min), 0, FLAME, "boxes below P percent are not drawn (0.02)"},
     {.help = "Which tasks and samples"},
     {'p', "pid", "LIST", 0, take_numbers, FIELD(pids), 0, PROFILE, "processes, by number"},

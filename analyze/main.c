@@ -116,7 +116,7 @@ static int show(const struct cli *cli, struct view *view)
     return closed ? closed : status;
 }
 
-/* The profile of VIEW from its paths. 0, 1 after messages about some of the files, or -1 after one that says why not. */
+/* The profile of VIEW from its paths. 0; 1 after messages about some of the files; -1 after one that says why not. */
 static int load(const struct cli *cli, struct view *view, const char *session)
 {
     struct profile_options options = {

@@ -147,7 +147,8 @@ static void print_side(struct view *view, struct hits *hits, const struct hits_r
 void butterfly_print(struct view *view, struct hits *hits, const struct hits_row *row, const uint32_t *entries,
                      uint32_t count)
 {
-    char total[TEXT_AMOUNT], total_share[TEXT_AMOUNT], self[TEXT_AMOUNT], self_share[TEXT_AMOUNT], samples[TEXT_AMOUNT];
+    char total[TEXT_AMOUNT], total_share[TEXT_AMOUNT], self[TEXT_AMOUNT], self_share[TEXT_AMOUNT],
+        samples[TEXT_AMOUNT];
     bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
     char *label = label_of(hits, row->frame);
     fputc('\n', view->output->to);
@@ -161,8 +162,8 @@ void butterfly_print(struct view *view, struct hits *hits, const struct hits_row
     }
     fprintf(view->output->to, ": total %s (%s), self %s (%s), in %s\n",
             text_weight(total, row->total_weight, nanoseconds),
-            text_percent(total_share, row->total_weight, hits->weight), text_weight(self, row->self_weight, nanoseconds),
-            text_percent(self_share, row->self_weight, hits->weight),
+            text_percent(total_share, row->total_weight, hits->weight),
+            text_weight(self, row->self_weight, nanoseconds), text_percent(self_share, row->self_weight, hits->weight),
             text_plural(samples, row->total_samples, "sample", "samples"));
     free(label);
     if (view->settings->callers)

@@ -10,8 +10,8 @@
 #include "analyze/view/view.h"
 
 /*
- * ROW of HITS (functions, objects or addresses), from ENTRIES[COUNT]. Each sample has one caller, that of the innermost
- * call, and one callee, that of the outermost call: so both sides add up to the function's total.
+ * ROW of HITS (functions, objects or addresses), from ENTRIES[COUNT]. Each sample has one caller, that of the
+ * innermost call, and one callee, that of the outermost call: so both sides add up to the function's total.
  */
 void butterfly_print(struct view *view, struct hits *hits, const struct hits_row *row, const uint32_t *entries,
                      uint32_t count);

@@ -120,8 +120,11 @@ static void show_children(struct tree *tree, uint64_t whole, uint32_t parent, co
 
 void call_tree_print(struct view *view, const uint32_t *entries, uint32_t count, uint64_t limit)
 {
-    struct grid_column columns[] = {
-        {"Total", true, false}, {"Time", true, false}, {"Self", true, false}, {"Object", false, true}, {"Function", false, true}};
+    struct grid_column columns[] = {{"Total", true, false},
+                                    {"Time", true, false},
+                                    {"Self", true, false},
+                                    {"Object", false, true},
+                                    {"Function", false, true}};
     struct tree tree = {.view = view, .limit = limit};
     uint64_t whole = build(&tree.calls, view, entries, count);
     tree.least = view->settings->min_given ? view->settings->min : CUT_PERCENT;

@@ -30,14 +30,15 @@ struct calls {
     bool reverse;
 };
 
-/* BY: enum settings_by, what a node stands for; where that is no part of a stack, it is the first level, above functions. */
+/* BY: enum settings_by, what a node stands for; where that is no part of a stack, it is the first level, above
+ * functions. */
 void calls_init(struct calls *calls, const struct profile *profile, struct names *names, int by, bool reverse);
 void calls_release(struct calls *calls);
 void calls_add(struct calls *calls, const struct profile_entry *entry);
 /* Puts the children of each node in order, heaviest first. */
 void calls_sort(struct calls *calls);
-/* The one after NODE in the order of a printed tree (which begins with 0), without what is below NODE unless BELOW; 0 at
- * the end. */
+/* The one after NODE in the order of a printed tree (which begins with 0), without what is below NODE unless BELOW; 0
+ * at the end. */
 uint32_t calls_after(const struct calls *calls, uint32_t node, bool below);
 /* Whether NODE is its parent's only child and all of the parent's weight went on to it. */
 bool calls_goes_on(const struct calls *calls, uint32_t node);

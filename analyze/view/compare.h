@@ -15,8 +15,8 @@
 enum compare_by { COMPARE_COMM, COMPARE_OBJECT, COMPARE_FUNCTION, COMPARE_STACK, COMPARE_KINDS };
 
 struct compare_row {
-    /* Numbers of texts: comm and executable; object; symbol and object. Of a stack: the row of the stack around it + 1,
-     * and the function's row; of an outermost one 0, and the command's row. */
+    /* Numbers of texts: comm and executable; object; symbol and object. Of a stack: the row of the stack around it +
+     * 1, and the function's row; of an outermost one 0, and the command's row. */
     uint32_t first, second;
     struct noise_sum sums[2]; /* before, after */
     uint64_t stamp;

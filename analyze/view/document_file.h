@@ -5,9 +5,16 @@
 
 #include <stdio.h>
 
-/* Opens PATH for writing; NULL after a message. A file of samples is not overwritten: 'flame -o out.*' means one easily. */
-FILE *document_file_open(const char *path);
+struct document_file {
+    FILE *to;
+    const char *path;
+    int fd, error; /* error: the first errno of a write */
+};
+
+/* Opens PATH, which must live on, for writing: 0, or -errno after a message. A file of samples is not overwritten:
+ * 'flame -o out.*' means one easily. */
+int document_file_open(struct document_file *file, const char *path);
 /* 0, or 1 after a message when not all could be written. */
-int document_file_close(FILE *to, const char *path);
+int document_file_close(struct document_file *file);
 
 #endif

@@ -15,11 +15,11 @@
 struct flame {
     struct view *view;
     struct calls calls;
-    bool hanging;        /* the outermost level on top */
-    double least;        /* percent: narrower boxes are not drawn */
-    uint64_t *starts;    /* by node: the weight left of it */
-    bool *drawn;         /* by node */
-    uint32_t levels;     /* drawn ones, with the root's */
+    bool hanging;                         /* the outermost level on top */
+    double least;                         /* percent: narrower boxes are not drawn */
+    uint64_t *starts;                     /* by node: the weight left of it */
+    bool *drawn;                          /* by node */
+    uint32_t levels;                      /* drawn ones, with the root's */
     uint64_t narrow_boxes, narrow_weight; /* left out */
     uint64_t deep_weight;                 /* of what is too deep to be drawn */
     uint64_t unwanted_weight;             /* of stacks that --symbol and --object leave out */

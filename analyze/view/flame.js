@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What makes the picture of 'panalyze flame' answer: zoom, search, details, keys. It is part of each picture; nothing is
-   loaded from anywhere. Without it the picture is complete as it stands. */
+/* What makes the picture of 'panalyze flame' answer: zoom, search, details, keys. It is part of each picture, and
+   nothing is loaded from anywhere. Without it the picture is complete as it stands. */
 "use strict";
 (function () {
     var LETTER = 6.6, GAP = 3, LEAST_LETTERS = 4; /* as in flame_svg.c */
@@ -87,7 +87,8 @@
                 counted = box.end;
             }
         });
-        matched.textContent = !words ? "" : "Matched: " + percent(weight) + " in " + count + (count === 1 ? " box" : " boxes");
+        var number = count + (count === 1 ? " box" : " boxes");
+        matched.textContent = !words ? "" : "Matched: " + percent(weight) + " in " + number;
     }
 
     function show(box) {

@@ -22,8 +22,8 @@
 #define LEGEND_COLUMNS 5
 #define TITLE_LETTERS 110
 #define FACTS_LETTERS 135
-#define LONGEST_NAME 2000   /* columns, in the details of a box */
-#define EXACT (1ull << 50)  /* JavaScript counts exactly up to 2^53 */
+#define LONGEST_NAME 2000  /* columns, in the details of a box */
+#define EXACT (1ull << 50) /* JavaScript counts exactly up to 2^53 */
 
 extern const char flame_script[];
 
@@ -65,7 +65,8 @@ static struct place place_of(const struct flame *flame, uint32_t index)
     double scale = whole ? (WIDTH - 2 * SIDE) / (double)whole : 0;
     uint32_t row = flame->hanging ? node->level : flame->levels - 1 - node->level;
     double width = index || whole ? (double)node->weight * scale : WIDTH - 2 * SIDE;
-    return (struct place){SIDE + (double)flame->starts[index] * scale, TOP + (double)row * HEIGHT, width < 0.1 ? 0.1 : width};
+    return (struct place){SIDE + (double)flame->starts[index] * scale, TOP + (double)row * HEIGHT,
+                          width < 0.1 ? 0.1 : width};
 }
 
 static const char *color_of(struct flame *flame, uint32_t index)
@@ -109,8 +110,8 @@ static void box_title(struct flame *flame, uint32_t index, const char *label, FI
         fputc('\n', to);
         cut_text(to, calls_object(&flame->calls, index), LONGEST_NAME);
     }
-    fprintf(to, "\n%s, %s, %s", text_weight(total, node->weight, nanoseconds), text_percent(share, node->weight, whole),
-            text_plural(samples, node->samples, "sample", "samples"));
+    fprintf(to, "\n%s, %s, %s", text_weight(total, node->weight, nanoseconds),
+            text_percent(share, node->weight, whole), text_plural(samples, node->samples, "sample", "samples"));
     if (node->self_weight)
         fprintf(to, "; self %s, %s", text_weight(self, node->self_weight, nanoseconds),
                 text_percent(share, node->self_weight, whole));
@@ -129,8 +130,8 @@ static void box(struct flame *flame, uint32_t index, FILE *to)
     fprintf(to, "    <g class=\"b\" data-x=\"%" PRIu64 "\" data-w=\"%" PRIu64 "\" data-l=\"%" PRIu32 "\">", start,
             end - start, node->level);
     box_title(flame, index, label, to);
-    fprintf(to, "<rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" fill=\"%s\"/>", place.x, place.y, place.width,
-            HEIGHT - 1, color_of(flame, index));
+    fprintf(to, "<rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" fill=\"%s\"/>", place.x, place.y,
+            place.width, HEIGHT - 1, color_of(flame, index));
     double room = (place.width - 2 * GAP) / LETTER;
     if (room >= LEAST_LETTERS) {
         fprintf(to, "<text x=\"%.2f\" y=\"%.0f\">", place.x + GAP, place.y + 12);
@@ -143,17 +144,18 @@ static void box(struct flame *flame, uint32_t index, FILE *to)
 
 static void tools(FILE *to)
 {
-    fprintf(to,
-            "  <g class=\"tools\">\n"
-            "    <g id=\"flame-reset\" class=\"idle\" role=\"button\" tabindex=\"0\"><title>Reset the zoom (Esc)</title>"
-            "<rect x=\"%d\" y=\"8\" width=\"78\" height=\"20\" rx=\"3\"/><text x=\"%d\" y=\"22\">Reset zoom</text></g>\n"
-            "    <foreignObject x=\"%d\" y=\"6\" width=\"200\" height=\"26\"><input "
-            "xmlns=\"http://www.w3.org/1999/xhtml\" id=\"flame-search\" type=\"search\" "
-            "placeholder=\"Search, regular expression\" aria-label=\"Search functions, regular expression\"/>"
-            "</foreignObject>\n"
-            "    <text id=\"flame-matched\" x=\"%d\" y=\"46\" text-anchor=\"end\" role=\"status\"></text>\n"
-            "  </g>\n",
-            WIDTH - SIDE - 290, WIDTH - SIDE - 284, WIDTH - SIDE - 200, WIDTH - SIDE);
+    fprintf(
+        to,
+        "  <g class=\"tools\">\n"
+        "    <g id=\"flame-reset\" class=\"idle\" role=\"button\" tabindex=\"0\"><title>Reset the zoom (Esc)</title>"
+        "<rect x=\"%d\" y=\"8\" width=\"78\" height=\"20\" rx=\"3\"/><text x=\"%d\" y=\"22\">Reset zoom</text></g>\n"
+        "    <foreignObject x=\"%d\" y=\"6\" width=\"200\" height=\"26\"><input "
+        "xmlns=\"http://www.w3.org/1999/xhtml\" id=\"flame-search\" type=\"search\" "
+        "placeholder=\"Search, regular expression\" aria-label=\"Search functions, regular expression\"/>"
+        "</foreignObject>\n"
+        "    <text id=\"flame-matched\" x=\"%d\" y=\"46\" text-anchor=\"end\" role=\"status\"></text>\n"
+        "  </g>\n",
+        WIDTH - SIDE - 290, WIDTH - SIDE - 284, WIDTH - SIDE - 200, WIDTH - SIDE);
 }
 
 static void head(struct flame *flame, unsigned height, FILE *to)
@@ -166,12 +168,13 @@ static void head(struct flame *flame, unsigned height, FILE *to)
                                                : "callers below, callees above";
     char *facts = memory_print("%s; width is the share of %s, %s", event,
                                view->profile->events[view->profile->event].name, kind);
-    fprintf(to,
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"flame\" width=\"%d\" height=\"%u\" viewBox=\"0 0 %d %u\" "
-            "role=\"group\" aria-labelledby=\"flame-title\" data-left=\"%d\" data-width=\"%d\" data-hanging=\"%d\">\n"
-            "  <title id=\"flame-title\">",
-            WIDTH, height, WIDTH, height, SIDE, WIDTH - 2 * SIDE, flame->hanging);
+    fprintf(
+        to,
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"flame\" width=\"%d\" height=\"%u\" viewBox=\"0 0 %d %u\" "
+        "role=\"group\" aria-labelledby=\"flame-title\" data-left=\"%d\" data-width=\"%d\" data-hanging=\"%d\">\n"
+        "  <title id=\"flame-title\">",
+        WIDTH, height, WIDTH, height, SIDE, WIDTH - 2 * SIDE, flame->hanging);
     cut_text(to, command, TITLE_LETTERS);
     fputs("</title>\n  <desc>", to);
     cut_text(to, facts, LONGEST_NAME);
@@ -222,8 +225,8 @@ static void notes(const struct flame *flame, double y, FILE *to)
         y += LINE;
     }
     if (flame->deep_weight) {
-        char *text = memory_print("Not drawn: calls deeper than %u levels, with %s of the width together", flame->levels,
-                                  text_percent(share, flame->deep_weight, whole));
+        char *text = memory_print("Not drawn: calls deeper than %u levels, with %s of the width together",
+                                  flame->levels, text_percent(share, flame->deep_weight, whole));
         text_line(to, SIDE, y, "", text, FACTS_LETTERS);
         free(text);
         y += LINE;

@@ -29,8 +29,8 @@ char *identity_object(const char *path)
 /* Whether TEXT[SIZE] is what a compiler calls a piece or a variant of a function. */
 static bool is_variant(const char *text, size_t size)
 {
-    static const char *const words[] = {"isra", "constprop", "part",       "cold", "hot",
-                                        "clone", "lto_priv", "localalias", "llvm", "unlikely"};
+    static const char *const words[] = {"isra",  "constprop", "part",       "cold", "hot",
+                                        "clone", "lto_priv",  "localalias", "llvm", "unlikely"};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (strlen(words[i]) == size && strncmp(text, words[i], size) == 0)
             return true;

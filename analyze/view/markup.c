@@ -17,8 +17,8 @@ static bool is_bad(const unsigned char *at)
         return at[1] >= 0xa0;
     if (at[0] == 0xef)
         return at[1] == 0xbf && at[2] >= 0xbe;
-    return at[0] == 0xe2 && ((at[1] == 0x80 && at[2] >= 0xaa && at[2] <= 0xae) ||
-                             (at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9));
+    return at[0] == 0xe2 &&
+           ((at[1] == 0x80 && at[2] >= 0xaa && at[2] <= 0xae) || (at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9));
 }
 
 static size_t size_of(unsigned char first)

@@ -17,15 +17,16 @@ void noise_finish(struct noise_side *side)
 }
 
 /*
- * The number of samples in a sum is a Poisson variable. If both sums had the same expectation, it would be estimated by
- * n / (1 / grain0 + 1 / grain1) with n samples in both, and the variance of each sum would be that times its grain: together
- * n * grain0 * grain1.
+ * The number of samples in a sum is a Poisson variable. If both sums had the same expectation, it would be estimated
+ * by n / (1 / grain0 + 1 / grain1) with n samples in both, and the variance of each sum would be that times its grain:
+ * together n * grain0 * grain1.
  */
 double noise_of_weight(const struct noise_side sides[2], const struct noise_sum sums[2])
 {
     double grain0 = sides[0].grain > 0 ? sides[0].grain : sides[1].grain;
     double grain1 = sides[1].grain > 0 ? sides[1].grain : grain0;
-    double count = (grain0 > 0 ? (double)sums[0].weight / grain0 : 0) + (grain1 > 0 ? (double)sums[1].weight / grain1 : 0);
+    double count =
+        (grain0 > 0 ? (double)sums[0].weight / grain0 : 0) + (grain1 > 0 ? (double)sums[1].weight / grain1 : 0);
     double deviation = sqrt(count * grain0 * grain1);
     return deviation > 0 ? ((double)sums[1].weight - (double)sums[0].weight) / deviation : 0;
 }

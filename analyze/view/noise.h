@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define NOISE_SIGMAS 3.0        /* a change below this many standard deviations is noise */
-#define NOISE_LEAST_SAMPLES 10  /* fewer on both sides together say nothing */
+#define NOISE_SIGMAS 3.0       /* a change below this many standard deviations is noise */
+#define NOISE_LEAST_SAMPLES 10 /* fewer on both sides together say nothing */
 
 struct noise_sum {
     uint64_t samples, weight;

@@ -48,8 +48,9 @@ static int refuse_events(const struct view *view, const char *before, const char
 {
     char *common = common_events(view);
     if (*common)
-        report_error("A shows %s, B shows %s: no difference of these means anything; both have: %s (choose with --event)",
-                     before, after, common);
+        report_error(
+            "A shows %s, B shows %s: no difference of these means anything; both have: %s (choose with --event)",
+            before, after, common);
     else
         report_error("A shows %s, B shows %s: no difference of these means anything; record both with the same event "
                      "(pinject-run -e NAME)",
@@ -60,9 +61,10 @@ static int refuse_events(const struct view *view, const char *before, const char
 
 static int refuse_kernel(const struct profile_event *before)
 {
-    report_error("%s was sampled with the kernel's code in %s, and without in %s; record both as the same user with the "
-                 "same settings, or both with -e %s:u",
-                 before->name, before->exclude_kernel ? "B" : "A", before->exclude_kernel ? "A" : "B", before->name);
+    report_error(
+        "%s was sampled with the kernel's code in %s, and without in %s; record both as the same user with the "
+        "same settings, or both with -e %s:u",
+        before->name, before->exclude_kernel ? "B" : "A", before->exclude_kernel ? "A" : "B", before->name);
     return -1;
 }
 
@@ -117,7 +119,11 @@ static const char *change_text(char *ret, uint64_t before, uint64_t after, bool 
 {
     char amount[TEXT_AMOUNT];
     text_weight(amount, after > before ? after - before : before - after, nanoseconds);
-    snprintf(ret, TEXT_AMOUNT + 2, "%s%s%s", noise && after != before ? "~" : "", after > before ? "+" : after < before ? "-" : "", amount);
+    snprintf(ret, TEXT_AMOUNT + 2, "%s%s%s", noise && after != before ? "~" : "",
+             after > before   ? "+"
+             : after < before ? "-"
+                              : "",
+             amount);
     return ret;
 }
 
@@ -129,13 +135,13 @@ static void add_sums(struct grid *grid, const struct view *view, const struct co
     bool share_noise = noise_is(noise_of_share(compare->sides, row->sums), row->sums);
     double points = compare_share_change(compare, row);
     char text[TEXT_AMOUNT + 2];
-    enum output_color color = weight_noise ? OUTPUT_DIM
+    enum output_color color = weight_noise                                ? OUTPUT_DIM
                               : row->sums[1].weight > row->sums[0].weight ? OUTPUT_HOT
                                                                           : OUTPUT_WARM;
-    grid_cell(grid, color,
-              change_text(text, row->sums[0].weight, row->sums[1].weight, nanoseconds, weight_noise));
+    grid_cell(grid, color, change_text(text, row->sums[0].weight, row->sums[1].weight, nanoseconds, weight_noise));
     for (int i = 0; i < 2; i++)
-        grid_cell(grid, OUTPUT_PLAIN, row->sums[i].samples ? text_weight(text, row->sums[i].weight, nanoseconds) : "-");
+        grid_cell(grid, OUTPUT_PLAIN,
+                  row->sums[i].samples ? text_weight(text, row->sums[i].weight, nanoseconds) : "-");
     snprintf(text, sizeof(text), "%s%+.2f", share_noise ? "~" : "", points);
     grid_cell(grid, share_noise ? OUTPUT_DIM : points > 0 ? OUTPUT_HOT : OUTPUT_WARM, text);
     for (int i = 0; i < 2; i++)
@@ -172,7 +178,7 @@ static void add_label(struct grid *grid, const struct compare *compare, enum com
     }
     const char *executable = by == COMPARE_COMM ? compare_text(compare, row->second) : "";
     const char *comm = compare_text(compare, row->first);
-    char *label = by == COMPARE_STACK ? stack_text(compare, row)
+    char *label = by == COMPARE_STACK                            ? stack_text(compare, row)
                   : *executable && strcmp(executable, comm) != 0 ? memory_print("%s (%s)", comm, executable)
                                                                  : memory_text(comm);
     grid_cell(grid, OUTPUT_PLAIN, label);
@@ -203,9 +209,14 @@ static void print_table(struct view *view, const struct compare *compare, enum c
     char a[16], b[16];
     snprintf(a, sizeof(a), "%s A", weight);
     snprintf(b, sizeof(b), "%s B", weight);
-    const struct grid_column columns[] = {
-        {"Change", true, false}, {a, true, false},          {b, true, false}, {"Points", true, false}, {"Share A", true, false},
-        {"Share B", true, false}, {function ? "Object" : heads[by], false, true}, {"Function", false, true}};
+    const struct grid_column columns[] = {{"Change", true, false},
+                                          {a, true, false},
+                                          {b, true, false},
+                                          {"Points", true, false},
+                                          {"Share A", true, false},
+                                          {"Share B", true, false},
+                                          {function ? "Object" : heads[by], false, true},
+                                          {"Function", false, true}};
     struct grid *grid = grid_new(columns, function ? 8 : 7, view->output->utf8);
     size_t count, shown = 0;
     uint32_t *order = compare_order(compare, by, share, &count);
@@ -234,14 +245,16 @@ static void print_all(struct view *view, const struct compare *compare)
         snprintf(percent, sizeof(percent), " (%+.2f %%)",
                  100 * ((double)sums[1].weight - (double)sums[0].weight) / (double)sums[0].weight);
     fprintf(view->output->to, "\nFrom A to B: %s%s, from %s to %s\n",
-            change_text(change, sums[0].weight, sums[1].weight, nanoseconds, false), percent, text_weight(before, sums[0].weight, nanoseconds), text_weight(after, sums[1].weight, nanoseconds));
+            change_text(change, sums[0].weight, sums[1].weight, nanoseconds, false), percent,
+            text_weight(before, sums[0].weight, nanoseconds), text_weight(after, sums[1].weight, nanoseconds));
 }
 
 static void print_noise(struct view *view)
 {
     char *line = memory_print(
         "~: within the noise of the sample counts: below %g standard deviations of a difference of two Poisson counts "
-        "(change) or two proportions (points), or fewer than %d samples. Samples in a row are not independent, and two "
+        "(change) or two proportions (points), or fewer than %d samples. Samples in a row are not independent, and "
+        "two "
         "runs differ by themselves: a change a little beyond this may be chance too, and only more runs can tell.",
         NOISE_SIGMAS, NOISE_LEAST_SAMPLES);
     fputc('\n', view->output->to);

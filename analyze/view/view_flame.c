@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
-#include <string.h>
 
 #include "analyze/view/document_file.h"
 #include "analyze/view/flame.h"
@@ -10,12 +8,13 @@
 int view_flame(struct view *view)
 {
     struct flame flame;
-    FILE *to = view->output->to;
+    struct document_file file;
+    const char *path = view->settings->file;
     if (!view->selection->total_samples) {
         report_error("no samples to draw; 'panalyze counts' shows what was counted, 'panalyze tree' what ran");
         return 1;
     }
-    if (!view->settings->file && view->output->terminal) {
+    if (!path && view->output->terminal) {
         report_error("a picture is nothing for a terminal; name a file with -o FILE.svg, or redirect the output");
         return 1;
     }
@@ -25,13 +24,11 @@ int view_flame(struct view *view)
         flame_release(&flame);
         return 1;
     }
-    if (view->settings->file)
-        to = document_file_open(view->settings->file);
-    if (!to) {
-        flame_release(&flame);
-        return 1;
-    }
-    flame_svg(&flame, to);
+    int status = path && document_file_open(&file, path) < 0;
+    if (!status)
+        flame_svg(&flame, path ? file.to : view->output->to);
+    if (!status && path)
+        status = document_file_close(&file);
     flame_release(&flame);
-    return view->settings->file ? document_file_close(to, view->settings->file) : 0;
+    return status;
 }
