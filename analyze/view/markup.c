@@ -7,18 +7,10 @@
 
 #include "analyze/view/text.h"
 
-/* Whether the character at AT (valid UTF-8) may not stand in the document: U+0080-9F, U+202A-202E, U+2066-2069,
- * surrogates, U+FFFE and U+FFFF. */
+/* U+FFFE and U+FFFF: the only characters that text_clean() leaves and XML forbids. AT: valid UTF-8. */
 static bool is_bad(const unsigned char *at)
 {
-    if (at[0] == 0xc2)
-        return at[1] < 0xa0;
-    if (at[0] == 0xed)
-        return at[1] >= 0xa0;
-    if (at[0] == 0xef)
-        return at[1] == 0xbf && at[2] >= 0xbe;
-    return at[0] == 0xe2 &&
-           ((at[1] == 0x80 && at[2] >= 0xaa && at[2] <= 0xae) || (at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9));
+    return at[0] == 0xef && at[1] == 0xbf && at[2] >= 0xbe;
 }
 
 static size_t size_of(unsigned char first)

@@ -149,9 +149,11 @@ class Box:
 def boxes_of(root):
     """The boxes, and {path: self weight} by where they stand on each other."""
     boxes = [Box(group) for group in root.iter(SVG + "g") if group.get("class") == "b"]
-    sums, path = collections.Counter(), []
+    sums, path, ends = collections.Counter(), [], collections.defaultdict(int)
     for box in boxes:  # each after the one that it stands on
         del path[box.level:]
+        check(box.start >= ends[box.level], f"{box.name} lies on its neighbour")
+        ends[box.level] = box.start + box.weight
         check_equal(len(path), box.level, box.name)
         if path:
             below = path[-1][0]
