@@ -186,7 +186,7 @@ static const struct option_row rows[] = {
     {0, "cum", "P", 0, take_percent, FIELD(cum), 0, REPORT, "stop when the lines add up to P percent"},
     {0, "min", "P", 0, take_least, FIELD(min), 0, REPORT,
      "branches of the call tree below P percent are summed up (0.5)"},
-    {0, "min", "P", 0, take_least, FIELD(min), 0, FLAME, "boxes below P percent are not drawn (0.02)"},
+    {0, "min", "P", 0, take_least, FIELD(min), 0, FLAME, "boxes below P percent are not drawn; without it the heaviest 10000 are"},
     {.help = "Which tasks and samples"},
     {'p', "pid", "LIST", 0, take_numbers, FIELD(pids), 0, PROFILE, "processes, by number"},
     {'t', "tid", "LIST", 0, take_numbers, FIELD(tids), 0, PROFILE, "threads, by number"},

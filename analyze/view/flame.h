@@ -16,7 +16,7 @@ struct flame {
     struct view *view;
     struct calls calls;
     bool hanging;                         /* the outermost level on top */
-    double least;                         /* percent: narrower boxes are not drawn */
+    uint64_t least;      /* without --min: the weight of the heaviest box that is not drawn */
     uint64_t *starts;                     /* by node: the weight left of it */
     bool *drawn;                          /* by node */
     uint32_t levels;                      /* drawn ones, with the root's */

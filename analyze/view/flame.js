@@ -3,7 +3,7 @@
    nothing is loaded from anywhere. Without it the picture is complete as it stands. */
 "use strict";
 (function () {
-    var LETTER = 6.6, GAP = 3, LEAST_LETTERS = 4; /* as in flame_svg.c */
+    var LETTER = 6.6, GAP = 3, LEAST_LETTERS = 4, SEAM = 0.5, LEAST_WIDTH = 0.1; /* as in flame_svg.c */
     var svg = document.querySelector("svg.flame");
     var details = document.getElementById("flame-details");
     var matched = document.getElementById("flame-matched");
@@ -35,8 +35,9 @@
     }
 
     function place(box, x, pixels, dim) {
+        pixels = pixels > 4 * SEAM ? pixels - SEAM : Math.max(pixels, LEAST_WIDTH);
         box.rect.setAttribute("x", x.toFixed(2));
-        box.rect.setAttribute("width", Math.max(pixels, 0.1).toFixed(2));
+        box.rect.setAttribute("width", pixels.toFixed(2));
         if (!box.text) {
             box.text = document.createElementNS("http://www.w3.org/2000/svg", "text");
             box.text.setAttribute("y", Number(box.rect.getAttribute("y")) + 12);

@@ -9,7 +9,7 @@
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
-/* Pixels. LETTER, GAP and LEAST_LETTERS as in flame.js. */
+/* Pixels. LETTER to LEAST_WIDTH as in flame.js. */
 #define WIDTH 1200
 #define SIDE 10
 #define TOP 58
@@ -17,6 +17,8 @@
 #define LETTER 6.6
 #define GAP 3
 #define LEAST_LETTERS 4
+#define SEAM 0.5 /* between neighbours */
+#define LEAST_WIDTH 0.1
 #define LINE 17
 #define LEGEND_WIDTH 236
 #define LEGEND_COLUMNS 5
@@ -37,7 +39,6 @@ static const char style[] =
     "    svg.flame { background: #fff; font-family: monospace; font-size: 11px; }\n"
     "    .flame text { fill: #000; }\n"
     "    .flame .head { font-size: 15px; font-weight: bold; }\n"
-    "    .flame .b rect { stroke: #fff; stroke-width: 0.5px; }\n"
     "    .flame .b text, .flame .legend { pointer-events: none; }\n"
     "    .flame .tools { display: none; }\n"
     "    .flame.lively .tools { display: inline; }\n"
@@ -65,8 +66,8 @@ static struct place place_of(const struct flame *flame, uint32_t index)
     double scale = whole ? (WIDTH - 2 * SIDE) / (double)whole : 0;
     uint32_t row = flame->hanging ? node->level : flame->levels - 1 - node->level;
     double width = index || whole ? (double)node->weight * scale : WIDTH - 2 * SIDE;
-    return (struct place){SIDE + (double)flame->starts[index] * scale, TOP + (double)row * HEIGHT,
-                          width < 0.1 ? 0.1 : width};
+    width = width > 4 * SEAM ? width - SEAM : width < LEAST_WIDTH ? LEAST_WIDTH : width;
+    return (struct place){SIDE + (double)flame->starts[index] * scale, TOP + (double)row * HEIGHT, width};
 }
 
 static const char *color_of(struct flame *flame, uint32_t index)
@@ -217,8 +218,11 @@ static void notes(const struct flame *flame, double y, FILE *to)
     uint64_t whole = flame->calls.nodes[0].weight;
     char share[TEXT_AMOUNT], number[TEXT_AMOUNT];
     if (flame->narrow_boxes) {
-        char *text = memory_print("Not drawn: %s below %g %%, with %s of the width together; --min chooses",
-                                  text_plural(number, flame->narrow_boxes, "branch", "branches"), flame->least,
+        const struct settings *settings = flame->view->settings;
+        char *text = memory_print("Not drawn: %s %s %.2g %%, with %s of the width together; --min chooses",
+                                  text_plural(number, flame->narrow_boxes, "branch", "branches"),
+                                  settings->min_given ? "below" : "of at most",
+                                  settings->min_given ? settings->min : text_share(flame->least, whole),
                                   text_percent(share, flame->narrow_weight, whole));
         text_line(to, SIDE, y, "", text, FACTS_LETTERS);
         free(text);

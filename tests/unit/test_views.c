@@ -136,13 +136,13 @@ static void test_flame(void **state)
     has(text, "data-x=\"0\" data-w=\"100000000\" data-l=\"0\"><title>all\n100 ms, 100.00 %, 100 samples</title>");
     has(text, "data-x=\"0\" data-w=\"85000000\" data-l=\"1\"><title>cc1\n85.0 ms, 85.00 %, 85 samples</title>");
     has(text, "<title>app+0x200\n/opt/no-such/app\n10.0 ms, 10.00 %, 10 samples; self 10.0 ms, 10.00 %</title>");
-    has(text, "x=\"10.00\" y=\"138\" width=\"1180.00\""); /* the root, below four frames and their command */
+    has(text, "x=\"10.00\" y=\"138\" width=\"1179.50\""); /* the root, below four frames and their command */
     free(text);
     fake.settings.by = BY_TASK;
     fake.settings.by_given = fake.settings.icicle = true;
     text = drawn(&fake);
     has(text, "<title>worker 10.11\n");
-    has(text, "x=\"10.00\" y=\"58\" width=\"1180.00\"");
+    has(text, "x=\"10.00\" y=\"58\" width=\"1179.50\"");
     free(text);
     fake.settings.by = BY_FUNCTION;
     fake.settings.reverse = true;
