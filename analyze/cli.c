@@ -178,6 +178,8 @@ static const struct option_row rows[] = {
      "below each function: what it called, top-down"},
     {0, "call-tree", NULL, 0, options_take_flag, FIELD(call_tree), 0, REPORT,
      "all calls as one tree, from the outermost function inwards"},
+    {0, "reverse", NULL, 0, options_take_flag, FIELD(reverse), 0, REPORT,
+     "the call tree from the functions that were hit outwards to their callers"},
     {0, "sort", "self|total", 0, take_sort, FIELD(sort), 0, REPORT | TREE | COUNTS | SUMMARY,
      "order of the functions (self; total with --callees)"},
     {.help = "How much is shown"},
@@ -186,7 +188,8 @@ static const struct option_row rows[] = {
     {0, "cum", "P", 0, take_percent, FIELD(cum), 0, REPORT, "stop when the lines add up to P percent"},
     {0, "min", "P", 0, take_least, FIELD(min), 0, REPORT,
      "branches of the call tree below P percent are summed up (0.5)"},
-    {0, "min", "P", 0, take_least, FIELD(min), 0, FLAME, "boxes below P percent are not drawn; without it the heaviest 10000 are"},
+    {0, "min", "P", 0, take_least, FIELD(min), 0, FLAME,
+     "boxes below P percent are not drawn; without it the heaviest 10000 are"},
     {.help = "Which tasks and samples"},
     {'p', "pid", "LIST", 0, take_numbers, FIELD(pids), 0, PROFILE, "processes, by number"},
     {'t', "tid", "LIST", 0, take_numbers, FIELD(tids), 0, PROFILE, "threads, by number"},
@@ -324,6 +327,7 @@ int cli_parse(struct cli *cli, int argc, char **argv)
         cli->command = cli_find("help");
     if (cli->settings.callees && !cli->settings.sort_given)
         cli->settings.sort = SORT_TOTAL;
+    cli->settings.call_tree |= cli->settings.reverse;
     if ((cli->command->needs & CLI_PAIR) && !cli->settings.help && !cli->settings.version)
         return divide(cli, argv + first + skip);
     return 0;

@@ -26,7 +26,7 @@ struct tree {
 static uint64_t build(struct calls *calls, struct view *view, const uint32_t *entries, uint32_t count)
 {
     uint64_t whole = 0;
-    calls_init(calls, view->profile, view->names, view->settings->by, false);
+    calls_init(calls, view->profile, view->names, view->settings->by, view->settings->reverse);
     for (uint32_t i = 0; i < count; i++) {
         const struct profile_entry *entry = &view->profile->entries[entries[i]];
         whole += entry->weight;

@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-/* For content and for attributes in double quotes. What text_clean() takes for harmful is shown as \033, what XML forbids
- * is U+FFFD. */
+/* For content and for attributes in double quotes. What text_clean() takes for harmful is shown as \033, and what XML
+ * forbids is U+FFFD. */
 void markup_text(FILE *to, const char *text);
 
 #endif

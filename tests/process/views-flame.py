@@ -2,8 +2,8 @@
 # labels: analyze
 # timeout: 180
 # run-as: self
-"""The flame graph answers: zoom, reset, search, keys. In Chromium where it is installed (at 400 MB it is not worth being
-installed for this), else its script runs in node, with a small stand-in for a browser's document."""
+"""The flame graph answers: zoom, reset, search, keys. In Chromium where it is installed (at 400 MB it is not worth
+being installed for this); in node, with a small stand-in for a browser's document, where that is."""
 import urllib.parse
 import xml.etree.ElementTree
 
@@ -39,8 +39,8 @@ def plain(element):
 
 def in_chromium(path):
     """The document after its scripts have run; None where Chromium does not start here."""
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
-               "--no-first-run", f"--user-data-dir={os.path.abspath('browser')}", "--dump-dom"]
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+               "--disable-background-networking", f"--user-data-dir={os.path.abspath('browser')}", "--dump-dom"]
     result = run(["chromium", *options, pathlib.Path(path).absolute().as_uri()])
     return result.out if "<svg" in result.out else None
 
@@ -91,7 +91,7 @@ def check_zoom(seen, boxes, chosen):
 
 def check_search(seen, boxes, words):
     hits = [box for box in boxes[1:] if re.search(words, box.name, re.IGNORECASE)]
-    outer = [box for box in hits if not any(other is not box and other.level < box.level and other.holds(box) for other in hits)]
+    outer = [box for box in hits if not any(other.level < box.level and other.holds(box) for other in hits)]
     share = 100 * sum(box.weight for box in outer) / boxes[0].weight
     match = check_match(r"^Matched: ([\d.]+) % in (\d+) box", seen["searched"]["matched"])
     check_near(float(match[1]), share, points=0.01, what="share of the search")
@@ -120,7 +120,7 @@ def check_picture(*options, inwards, outwards):
     words = "^." + re.escape(boxes[index].name[1:4])
     for program, seen in use(picture, box=index, words=words, inwards=inwards, outwards=outwards).items():
         print(f"in {program}: {len(boxes)} boxes", flush=True)
-        check_equal([now["width"] for now in seen["start"]["boxes"]], [box.width for box in boxes], "the script changes nothing")
+        check_equal([now["width"] for now in seen["start"]["boxes"]], [box.width for box in boxes], "at the start")
         check_zoom(seen, boxes, boxes[index])
         check_search(seen, boxes, words)
         check_keys(seen, boxes)

@@ -364,7 +364,7 @@ static void test_diff_refuses_what_cannot_be_compared(void **state)
     refused(&before, &after, "with the kernel's code in A, and without in B; record both as the same user");
     events[0].exclude_kernel = false;
     events[0].name = "cpu-clock";
-    refused(&before, &after, "A shows task-clock, B shows cpu-clock: no difference of these means anything; record both");
+    refused(&before, &after, "A shows task-clock, B shows cpu-clock: no difference of these means anything");
     events[1].samples = others[1].samples = 1;
     refused(&before, &after, "both have: page-faults (choose with --event)");
     events[0].samples = 0;

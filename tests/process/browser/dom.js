@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs the scripts of an SVG picture where there is no browser: node dom.js FILE.json, the elements as views-flame.py wrote
-   them. As little of the DOM as the picture and its test use; prints the attribute data-result of the picture. */
+/* Runs the scripts of an SVG picture where there is no browser: node dom.js FILE.json, the elements as views-flame.py
+   wrote them. As little of the DOM as the picture and its test use; prints the attribute data-result of the picture. */
 "use strict";
 const fs = require("fs");
 const vm = require("vm");
