@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/view/calls.h"
 #include "analyze/view/chains.h"
 #include "analyze/view/grid.h"
 #include "analyze/view/map.h"
@@ -77,17 +78,6 @@ static void release(struct wings *wings)
     free(wings->list);
 }
 
-/* Owned by the caller. */
-static char *label_of(const struct hits *hits, uint32_t frame)
-{
-    const struct names_place *place = names_frame(hits->names, frame);
-    if (hits->by == BY_OBJECT)
-        return memory_text(text_base(place->object));
-    if (hits->by == BY_ADDRESS && place->named)
-        return memory_print("%s+0x%llx", place->symbol, (unsigned long long)place->offset);
-    return memory_text(place->symbol);
-}
-
 static void add_wing(struct grid *grid, struct view *view, struct hits *hits, const struct hits_row *row,
                      const struct wing *wing, enum chains_direction direction)
 {
@@ -99,7 +89,7 @@ static void add_wing(struct grid *grid, struct view *view, struct hits *hits, co
     grid_cell(grid, OUTPUT_PLAIN, text_percent(text, wing->weight, hits->weight));
     grid_cell(grid, OUTPUT_DIM, end ? "" : text_base(names_frame(hits->names, wing->frame)->object));
     char *label = end ? memory_text(direction == CHAINS_CALLERS ? "[no caller recorded]" : "[self]")
-                      : label_of(hits, wing->frame);
+                      : calls_frame_label(hits, wing->frame);
     grid_cell(grid, OUTPUT_PLAIN, label);
     free(label);
 }
@@ -150,7 +140,7 @@ void butterfly_print(struct view *view, struct hits *hits, const struct hits_row
     char total[TEXT_AMOUNT], total_share[TEXT_AMOUNT], self[TEXT_AMOUNT], self_share[TEXT_AMOUNT],
         samples[TEXT_AMOUNT];
     bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
-    char *label = label_of(hits, row->frame);
+    char *label = calls_frame_label(hits, row->frame);
     fputc('\n', view->output->to);
     output_color(view->output, OUTPUT_BOLD);
     output_text(view->output, label);

@@ -129,6 +129,16 @@ static char *group_label(const struct calls *calls, const struct calls_node *nod
     return memory_print("%s %" PRId32, name, task->pid);
 }
 
+char *calls_frame_label(const struct hits *keys, uint32_t frame)
+{
+    const struct names_place *place = names_frame(keys->names, frame);
+    if (keys->by == BY_OBJECT)
+        return memory_text(text_base(place->object));
+    if (keys->by == BY_ADDRESS && place->named)
+        return memory_print("%s+0x%" PRIx64, place->symbol, place->offset);
+    return memory_text(place->symbol);
+}
+
 char *calls_label(struct calls *calls, uint32_t index)
 {
     const struct calls_node *node = &calls->nodes[index];
@@ -136,12 +146,7 @@ char *calls_label(struct calls *calls, uint32_t index)
         return memory_text("all");
     if (node->frame == CALLS_GROUP)
         return group_label(calls, node);
-    const struct names_place *place = names_frame(calls->keys.names, node->frame);
-    if (calls->keys.by == BY_OBJECT)
-        return memory_text(text_base(place->object));
-    if (calls->keys.by == BY_ADDRESS && place->named)
-        return memory_print("%s+0x%" PRIx64, place->symbol, place->offset);
-    return memory_text(place->symbol);
+    return calls_frame_label(&calls->keys, node->frame);
 }
 
 const char *calls_object(struct calls *calls, uint32_t node)

@@ -42,8 +42,9 @@ void calls_sort(struct calls *calls);
 uint32_t calls_after(const struct calls *calls, uint32_t node, bool below);
 /* Whether NODE is its parent's only child and all of the parent's weight went on to it. */
 bool calls_goes_on(const struct calls *calls, uint32_t node);
-/* What a reader knows NODE by; owned by the caller. */
+/* What a reader knows NODE by; owned by the caller, as is the same of a frame where KEYS tells frames apart. */
 char *calls_label(struct calls *calls, uint32_t node);
+char *calls_frame_label(const struct hits *keys, uint32_t frame);
 /* Path of the object that NODE is in; "" of a group. */
 const char *calls_object(struct calls *calls, uint32_t node);
 
