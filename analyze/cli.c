@@ -20,10 +20,12 @@ enum {
     INFO = 16,
     SUMMARY = 32,
     HELP = 64,
+    FLAME = 128,
+    DIFF = 256,
     ANNOTATE = 1 << 10,
     TOP = 1 << 11,
-    PROFILE = REPORT | TREE | COUNTS | SCRIPT | SUMMARY | ANNOTATE | TOP,
-    NAMES = REPORT | TREE | COUNTS | SCRIPT | SUMMARY | ANNOTATE | TOP,
+    PROFILE = REPORT | TREE | COUNTS | SCRIPT | SUMMARY | FLAME | ANNOTATE | TOP,
+    NAMES = PROFILE | DIFF,
 };
 
 static const struct cli_command commands[] = {
@@ -37,6 +39,10 @@ static const struct cli_command commands[] = {
      "one page: what ran, the heaviest commands and functions, coverage"},
     {"annotate", ANNOTATE, CLI_PROFILE, view_annotate, "instructions and source lines of functions, with their shares"},
     {"top", TOP, CLI_PROFILE | CLI_FOLLOW, view_top, "what runs now, again and again, while the files grow"},
+    {"flame", FLAME, CLI_PROFILE | CLI_DOCUMENT, view_flame,
+     "a flame graph: one SVG file that zooms and searches in a browser"},
+    {"diff", DIFF, CLI_PROFILE | CLI_PAIR, view_diff,
+     "two sets of files: which commands and functions changed, and what is noise"},
     {"help", HELP, 0, NULL, "this text; 'help COMMAND' the options of one command"},
 };
 
@@ -62,6 +68,18 @@ static int take_choice(void *state, const struct option_row *row, const char *va
 static int take_sort(void *state, const struct option_row *row, const char *value)
 {
     ((struct settings *)state)->sort_given = true;
+    return take_choice(state, row, value);
+}
+
+static int take_by(void *state, const struct option_row *row, const char *value)
+{
+    ((struct settings *)state)->by_given = true;
+    return take_choice(state, row, value);
+}
+
+static int take_diff_by(void *state, const struct option_row *row, const char *value)
+{
+    ((struct settings *)state)->diff_by_given = true;
     return take_choice(state, row, value);
 }
 
@@ -107,6 +125,22 @@ static int take_top(void *state, const struct option_row *row, const char *value
     return options_take_count(state, row, value);
 }
 
+static int take_least(void *state, const struct option_row *row, const char *value)
+{
+    char *end = NULL;
+    double percent = value && *value >= '0' && *value <= '9' ? strtod(value, &end) : 0;
+    if (end && *end == '%')
+        end++;
+    if (!end || *end || !(percent >= 0 && percent < 100)) {
+        report_error("option '--%s' needs a percentage of at least 0, below 100, not '%s'", row->name,
+                     value ? value : "");
+        return -EINVAL;
+    }
+    ((struct settings *)state)->min = percent;
+    ((struct settings *)state)->min_given = true;
+    return 0;
+}
+
 static int take_percent(void *state, const struct option_row *row, const char *value)
 {
     char *end = NULL;
@@ -136,21 +170,42 @@ static int take_interval(void *state, const struct option_row *row, const char *
 #define FIELD(name) offsetof(struct settings, name)
 
 static const struct option_row rows[] = {
-    {.help = "What is added up", .groups = REPORT},
+    {.help = "What is added up", .groups = REPORT | FLAME | DIFF},
     {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, REPORT,
      "all tasks as one profile; without it a section per task, heaviest first"},
-    {0, "by", "function|object|task|process|comm|address", 0, take_choice, FIELD(by), 0, REPORT,
+    {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, FLAME,
+     "no level for the commands: the same as --by=function"},
+    {0, "by", "function|object|task|process|comm|address", 0, take_by, FIELD(by), 0, REPORT,
      "what a line stands for"},
+    {0, "by", "function|object|task|process|comm|address", 0, take_by, FIELD(by), 0, FLAME,
+     "what a box stands for, or (task, process, comm) the first level; comm"},
+    {0, "by", "comm|object|function|stack", 0, take_diff_by, FIELD(diff_by), 0, DIFF,
+     "what is compared; without it commands and functions"},
+    {0, "total", NULL, 0, options_take_flag, FIELD(total), 0, DIFF,
+     "functions and objects with everything that they called, instead of self"},
+    {0, "sort", "weight|share", 0, take_choice, FIELD(diff_sort), 0, DIFF,
+     "largest change of the weight (the default) or of the share first"},
+    {0, "reverse", NULL, 0, options_take_flag, FIELD(reverse), 0, FLAME,
+     "from the functions that were hit outwards to their callers, hanging from the top"},
+    {0, "icicle", NULL, 0, options_take_flag, FIELD(icicle), 0, FLAME, "hanging from the top, callers above"},
     {0, "callers", NULL, 0, options_take_flag, FIELD(callers), 0, REPORT,
      "below each function: who called it, bottom-up"},
     {0, "callees", NULL, 0, options_take_flag, FIELD(callees), 0, REPORT,
      "below each function: what it called, top-down"},
+    {0, "call-tree", NULL, 0, options_take_flag, FIELD(call_tree), 0, REPORT,
+     "all calls as one tree, from the outermost function inwards"},
+    {0, "reverse", NULL, 0, options_take_flag, FIELD(reverse), 0, REPORT,
+     "the call tree from the functions that were hit outwards to their callers"},
     {0, "sort", "self|total", 0, take_sort, FIELD(sort), 0, REPORT | TREE | COUNTS | SUMMARY,
      "order of the functions (self; total with --callees)"},
     {.help = "How much is shown"},
-    {'n', "top", "N", 0, take_top, FIELD(top), 0, REPORT | TREE | COUNTS | SCRIPT | ANNOTATE | TOP,
+    {'n', "top", "N", 0, take_top, FIELD(top), 0, REPORT | TREE | COUNTS | SCRIPT | DIFF | ANNOTATE | TOP,
      "at most N lines, of functions in each section; 'all' for no limit"},
     {0, "cum", "P", 0, take_percent, FIELD(cum), 0, REPORT, "stop when the lines add up to P percent"},
+    {0, "min", "P", 0, take_least, FIELD(min), 0, REPORT,
+     "branches of the call tree below P percent are summed up (0.5)"},
+    {0, "min", "P", 0, take_least, FIELD(min), 0, FLAME,
+     "boxes below P percent are not drawn; without it the heaviest 10000 are"},
     {0, "interval", "SECONDS", 0, take_interval, 0, 0, TOP, "time between two looks (2)"},
     {0, "snapshots", "N", 0, options_take_count, FIELD(snapshots), 0, TOP, "end after N looks (when the program ends)"},
     {0, "base", "BASE", OPTION_HIDDEN, options_take_string, FIELD(base), 0, TOP, "files BASE.PID.TID, when they come"},
@@ -158,16 +213,22 @@ static const struct option_row rows[] = {
     {.help = "Which tasks and samples"},
     {'p', "pid", "LIST", 0, take_numbers, FIELD(pids), 0, PROFILE, "processes, by number"},
     {'t', "tid", "LIST", 0, take_numbers, FIELD(tids), 0, PROFILE, "threads, by number"},
-    {'c', "comm", "NAME", 0, take_list, FIELD(comms), 0, PROFILE,
+    {'c', "comm", "NAME", 0, take_list, FIELD(comms), 0, PROFILE | DIFF,
      "command name, or a pattern like 'cc1*'; may be repeated"},
-    {'o', "object", "NAME", 0, take_list, FIELD(objects), 0, REPORT | SCRIPT | SUMMARY | ANNOTATE | TOP,
+    {0, "object", "NAME", 0, take_list, FIELD(objects), 0, FLAME,
+     "stacks that pass through this object; may be repeated"},
+    {'o', "object", "NAME", 0, take_list, FIELD(objects), 0, REPORT | SCRIPT | SUMMARY | DIFF | ANNOTATE | TOP,
      "functions of this object: path, name without folder, or pattern; may be repeated"},
-    {'S', "symbol", "NAME", 0, take_list, FIELD(symbols), 0, REPORT | SCRIPT | SUMMARY | ANNOTATE | TOP,
+    {'S', "symbol", "NAME", 0, take_list, FIELD(symbols), 0, FLAME,
+     "stacks that pass through this function; may be repeated"},
+    {'S', "symbol", "NAME", 0, take_list, FIELD(symbols), 0, REPORT | SCRIPT | SUMMARY | DIFF | ANNOTATE | TOP,
      "functions of this name or pattern; may be repeated"},
-    {'e', "event", "NAME", 0, options_take_string, FIELD(event), 0, PROFILE,
+    {'e', "event", "NAME", 0, options_take_string, FIELD(event), 0, PROFILE | DIFF,
      "the sampled event that is shown (the first one)"},
     {0, "session", "ID", 0, options_take_string, FIELD(session), 0, PROFILE,
      "the run, by the beginning of its id, where the files hold several (the newest)"},
+    {0, "session", "A[,B]", 0, options_take_string, FIELD(session), 0, DIFF,
+     "the run of each set, by the beginning of its id (the newest)"},
     {.help = "Names"},
     {0, "no-demangle", NULL, 0, options_take_flag, FIELD(no_demangle), 0, NAMES,
      "C++ and Rust names as the compiler wrote them"},
@@ -178,7 +239,9 @@ static const struct option_row rows[] = {
     {0, "objdump", "PATH", 0, options_take_string, FIELD(objdump), 0, ANNOTATE,
      "the objdump that disassembles (the one in PATH)"},
     {.help = "Output"},
-    {'j', "json", NULL, 0, options_take_flag, FIELD(json), 0, REPORT | TREE | COUNTS | ANNOTATE, "one JSON document"},
+    {'o', "output", "FILE", 0, options_take_string, FIELD(file), 0, FLAME, "the file to write (stdout)"},
+    {0, "title", "TEXT", 0, options_take_string, FIELD(title), 0, FLAME, "stands above the picture (the command line)"},
+    {'j', "json", NULL, 0, options_take_flag, FIELD(json), 0, REPORT | TREE | COUNTS | DIFF | ANNOTATE, "one JSON document"},
     {0, "markdown", NULL, 0, options_take_flag, FIELD(markdown), 0, SUMMARY, "the summary as Markdown"},
     {0, "color", "auto|always|never", 0, take_choice, FIELD(color), 0, 0,
      "colours (auto: on a terminal without NO_COLOR)"},
@@ -239,6 +302,31 @@ static int find_command(int argc, char **argv, const struct cli_command **ret_co
     return status;
 }
 
+/* The operands of a pair: two, or any number on each side of "--", which is taken out. 0 or -EINVAL after a message. */
+static int divide(struct cli *cli, char **operands)
+{
+    size_t at = 0;
+    while (at < cli->operand_count && strcmp(operands[at], "--") != 0)
+        at++;
+    cli->before = at;
+    if (at == cli->operand_count) {
+        cli->before = 1;
+        if (cli->operand_count == 2)
+            return 0;
+    } else {
+        memmove(operands + at, operands + at + 1, (--cli->operand_count - at) * sizeof(*operands));
+        bool again = false;
+        for (size_t i = at; i < cli->operand_count; i++)
+            again |= strcmp(operands[i], "--") == 0;
+        if (at > 0 && at < cli->operand_count && !again)
+            return 0;
+    }
+    report_error("'%s' compares two sets: 'panalyze %s BEFORE AFTER' with two folders or files, or with more files "
+                 "'panalyze %s before.* -- after.*'",
+                 cli->command->name, cli->command->name, cli->command->name);
+    return -EINVAL;
+}
+
 int cli_parse(struct cli *cli, int argc, char **argv)
 {
     const struct cli_command *named = NULL;
@@ -249,6 +337,7 @@ int cli_parse(struct cli *cli, int argc, char **argv)
         return status;
     cli->command = named ? named : &commands[0];
     struct options options = {.rows = rows, .groups = cli->command->group, .group_name = cli->command->name};
+    options.keep_dashes = cli->command->needs & CLI_PAIR;
     /* 'panalyze --help' is about every command. */
     status = options_parse(&options, &cli->settings, argc, argv, &first, &count);
     if (status < 0)
@@ -260,6 +349,9 @@ int cli_parse(struct cli *cli, int argc, char **argv)
         cli->command = cli_find("help");
     if (cli->settings.callees && !cli->settings.sort_given)
         cli->settings.sort = SORT_TOTAL;
+    cli->settings.call_tree |= cli->settings.reverse;
+    if ((cli->command->needs & CLI_PAIR) && !cli->settings.help && !cli->settings.version)
+        return divide(cli, argv + first + skip);
     return 0;
 }
 
@@ -272,7 +364,8 @@ void cli_help(const struct cli_command *command, int width, FILE *to)
 {
     width = width > 0 && width < HELP_WIDTH ? width : HELP_WIDTH;
     if (command && command->view) {
-        fprintf(to, "Usage: panalyze %s [OPTIONS] [FILE...]\n%s\n\n", command->name, command->help);
+        const char *operands = command->needs & CLI_PAIR ? "BEFORE AFTER | FILE... -- FILE..." : "[FILE...]";
+        fprintf(to, "Usage: panalyze %s [OPTIONS] %s\n%s\n\n", command->name, operands, command->help);
         options_help(rows, command->group, width, to);
         return;
     }

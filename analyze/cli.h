@@ -16,6 +16,8 @@ enum cli_needs {
     CLI_COUNTS = 2,        /* of it only what was counted, unless --json is given */
     CLI_WHOLE_SAMPLES = 4, /* --object and --symbol choose samples, not lines */
     CLI_FOLLOW = 8,        /* the view is shown again while the files grow */
+    CLI_DOCUMENT = 16,     /* writes a document: nothing for a pager */
+    CLI_PAIR = 32,         /* two sets of files */
 };
 
 struct cli_command {
@@ -31,6 +33,7 @@ struct cli {
     struct settings settings;
     const char *const *operands; /* in argv */
     size_t operand_count;
+    size_t before; /* of a pair: how many of them are the first set; the rest is the second */
 };
 
 /* 0, or -EINVAL after a message. ARGV is reordered. */

@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "analyze/cli.h"
 #include "analyze/inputs.h"
 #include "analyze/live/live.h"
+#include "analyze/view/memory.h"
 #include "analyze/view/names.h"
 #include "analyze/view/output.h"
 #include "analyze/view/select.h"
@@ -75,61 +77,132 @@ static int show_version(void)
     return output_close(&output);
 }
 
-/* Names and selection for the profile of VIEW, if it wants one, then the view itself. */
-static int show(const struct cli *cli, struct view *view)
+/* Names and selection for the profile of VIEW, if it wants one. */
+static void prepare(const struct cli *cli, struct view *view)
 {
     const struct settings *settings = &cli->settings;
-    int status = 0;
-    if (view->profile) {
-        bool rows = cli->command->view == view_report && settings->by != BY_TASK && settings->by != BY_PROCESS &&
-                    settings->by != BY_COMM;
-        bool whole = (cli->command->needs & CLI_WHOLE_SAMPLES) ||
-                     (cli->command->view == view_report && !rows && !settings->json);
-        view->names = names_new(view->profile, settings);
-        view->selection = select_new(view->profile, settings, view->names, whole);
-        if (view->selection->task_count == 0) {
-            report_error("no task matches the filters; 'panalyze tree' lists the tasks");
-            status = 1;
-        }
-    }
-    struct output output;
-    if (status == 0 && output_open(&output, settings->color, !settings->no_pager) < 0)
-        status = 1;
-    if (status == 0) {
-        view->output = &output;
-        status = cli->command->view(view);
-        int closed = output_close(&output);
-        status = closed ? closed : status;
-    }
+    bool rows = cli->command->view == view_report && settings->by != BY_TASK && settings->by != BY_PROCESS &&
+                settings->by != BY_COMM;
+    bool whole = (cli->command->needs & CLI_WHOLE_SAMPLES) ||
+                 (cli->command->view == view_report && !rows && !settings->json);
+    if (!view->profile)
+        return;
+    view->names = names_new(view->profile, settings);
+    view->selection = select_new(view->profile, settings, view->names, whole);
+}
+
+static void release(struct view *view)
+{
     select_free(view->selection);
     names_free(view->names);
-    return status;
+    if (view->profile)
+        profile_free(view->profile);
+}
+
+static int show(const struct cli *cli, struct view *view)
+{
+    struct output output;
+    bool pager = !cli->settings.no_pager && !(cli->command->needs & CLI_DOCUMENT);
+    if (view->selection && !view->other && view->selection->task_count == 0) {
+        report_error("no task matches the filters; 'panalyze tree' lists the tasks");
+        return 1;
+    }
+    if (output_open(&output, cli->settings.color, pager) < 0)
+        return 1;
+    view->output = &output;
+    if (view->other)
+        view->other->output = &output;
+    int status = cli->command->view(view);
+    int closed = output_close(&output);
+    return closed ? closed : status;
+}
+
+/* The profile of VIEW from its paths. 0; 1 after messages about some of the files; -1 after one that says why not. */
+static int load(const struct cli *cli, struct view *view, const char *session)
+{
+    struct profile_options options = {
+        .session = session,
+        .event = cli->settings.event,
+        .counts_only = (cli->command->needs & CLI_COUNTS) && !cli->settings.json,
+    };
+    int status = profile_load(view->paths, view->path_count, &options, &view->profile);
+    if (status == -ENOMEM)
+        report_error("out of memory; fewer files need less");
+    return status < 0 ? -1 : view->profile->files_bad > 0;
+}
+
+static struct view view_of(const struct cli *cli, const struct inputs *inputs)
+{
+    return (struct view){
+        .settings = &cli->settings,
+        .paths = (const char *const *)inputs->paths,
+        .path_count = inputs->count,
+    };
 }
 
 static int analyze(const struct cli *cli, const struct inputs *inputs)
 {
-    const struct settings *settings = &cli->settings;
-    struct view view = {
-        .settings = settings,
-        .paths = (const char *const *)inputs->paths,
-        .path_count = inputs->count,
-    };
-    if (!(cli->command->needs & CLI_PROFILE))
-        return show(cli, &view);
-    struct profile_options options = {
-        .session = settings->session,
-        .event = settings->event,
-        .counts_only = (cli->command->needs & CLI_COUNTS) && !settings->json,
-    };
-    int status = profile_load(view.paths, view.path_count, &options, &view.profile);
-    if (status < 0) {
-        if (status == -ENOMEM)
-            report_error("out of memory; fewer files need less");
-        return 1;
+    struct view view = view_of(cli, inputs);
+    int bad = cli->command->needs & CLI_PROFILE ? load(cli, &view, cli->settings.session) : 0;
+    int status = 1;
+    if (bad >= 0) {
+        prepare(cli, &view);
+        status = show(cli, &view);
     }
-    int bad = view.profile->files_bad > 0;
-    status = show(cli, &view);
-    profile_free(view.profile);
+    release(&view);
+    return status ? status : bad;
+}
+
+static int analyze_one(const struct cli *cli)
+{
+    struct inputs inputs;
+    if (inputs_find(&inputs, cli->operands, cli->operand_count) < 0)
+        return 1;
+    int status = analyze(cli, &inputs);
+    inputs_release(&inputs);
+    return status;
+}
+
+/* --session A,B: the one of SIDE; owned by the caller, NULL: none is given. */
+static char *session_of(const struct settings *settings, int side)
+{
+    const char *comma = settings->session ? strchr(settings->session, ',') : NULL;
+    if (!settings->session || (comma && side == 0 && comma == settings->session) || (comma && side && !comma[1]))
+        return NULL;
+    if (side && comma)
+        return memory_text(comma + 1);
+    return comma ? memory_print("%.*s", (int)(comma - settings->session), settings->session)
+                 : memory_text(settings->session);
+}
+
+static int analyze_pair(const struct cli *cli)
+{
+    struct inputs inputs[2] = {0};
+    struct view views[2] = {0};
+    int bad = 0;
+    for (int i = 0; i < 2 && bad >= 0; i++) {
+        const char *const *operands = cli->operands + (i ? cli->before : 0);
+        size_t count = i ? cli->operand_count - cli->before : cli->before;
+        char *session = session_of(&cli->settings, i);
+        int loaded = -1;
+        if (inputs_find(&inputs[i], operands, count) == 0) {
+            views[i] = view_of(cli, &inputs[i]);
+            loaded = load(cli, &views[i], session);
+        }
+        bad = loaded < 0 ? loaded : bad | loaded;
+        free(session);
+    }
+    int status = 1;
+    if (bad >= 0) {
+        prepare(cli, &views[0]);
+        prepare(cli, &views[1]);
+        views[0].other = &views[1];
+        status = show(cli, &views[0]);
+    }
+    for (int i = 0; i < 2; i++) {
+        release(&views[i]);
+        inputs_release(&inputs[i]);
+    }
     return status ? status : bad;
 }
 
@@ -165,7 +238,6 @@ static int follow(struct cli *cli)
 int main(int argc, char **argv)
 {
     struct cli cli;
-    struct inputs inputs = {0};
     settle();
     report_program("panalyze");
     int status = cli_parse(&cli, argc, argv) < 0 ? USAGE : 0;
@@ -182,10 +254,9 @@ int main(int argc, char **argv)
         else if (cli.command->needs & CLI_FOLLOW)
             status = follow(&cli);
         else
-            status = inputs_find(&inputs, cli.operands, cli.operand_count) < 0 ? 1 : analyze(&cli, &inputs);
+            status = cli.command->needs & CLI_PAIR ? analyze_pair(&cli) : analyze_one(&cli);
     }
 out:
-    inputs_release(&inputs);
     cli_release(&cli);
     return status;
 }

@@ -215,7 +215,7 @@ int options_parse(const struct options *options, void *state, int argc, char **a
     bool ended = false;
     while (parser.at < argc) {
         char *word = argv[parser.at];
-        bool operand = ended || word[0] != '-' || word[1] == '\0';
+        bool operand = ended || word[0] != '-' || word[1] == '\0' || (options->keep_dashes && strcmp(word, "--") == 0);
         if (operand && options->stop_at_operand)
             break;
         parser.at++;

@@ -45,6 +45,7 @@ struct options {
     uint32_t groups;               /* others are refused: "option '--x' does not belong to 'tree'"; 0: take all */
     const char *group_name;        /* for that message */
     bool stop_at_operand;          /* the first operand ends the options (pinject-run); else they mix */
+    bool keep_dashes;              /* "--" is an operand, which divides the others, and ends nothing */
 };
 
 /*

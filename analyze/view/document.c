@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/view/butterfly.h"
+#include "analyze/view/call_tree.h"
 #include "analyze/view/counters.h"
 #include "analyze/view/coverage.h"
 #include "analyze/view/hits.h"
@@ -14,7 +16,8 @@
 
 #define TASK_FUNCTIONS 20 /* of one task, without --top */
 
-static void function_object(struct json *json, const struct hits *hits, const struct hits_row *row)
+static void function_object(struct json *json, struct view *view, struct hits *hits, const struct hits_row *row,
+                            const uint32_t *entries, uint32_t count)
 {
     struct names_function function = names_function(hits->names, (uint32_t)row->key);
     json_object(json, NULL);
@@ -26,6 +29,8 @@ static void function_object(struct json *json, const struct hits *hits, const st
     json_unsigned(json, "total_samples", row->total_samples);
     json_unsigned(json, "total_weight", row->total_weight);
     json_number(json, "total_percent", text_share(row->total_weight, hits->weight));
+    if (view->settings->symbols.count)
+        butterfly_json(json, view, hits, row, entries, count);
     json_end_object(json);
 }
 
@@ -42,7 +47,7 @@ static void functions_list(struct json *json, struct view *view, const uint32_t 
     rows_choose(&rows, view, &hits, limit);
     json_list(json, "functions");
     for (size_t i = 0; i < rows.count; i++)
-        function_object(json, &hits, rows.list[i]);
+        function_object(json, view, &hits, rows.list[i], entries, count);
     json_end_list(json);
     rows_release(&rows);
     hits_release(&hits);
@@ -213,6 +218,8 @@ int view_document(struct view *view, bool with_task_functions)
     json_end_object(&json);
     functions_list(&json, view, selection->entries, selection->entry_count,
                    settings->top ? settings->top : SETTINGS_ALL);
+    if (settings->call_tree)
+        call_tree_json(&json, view, selection->entries, selection->entry_count);
     tasks_and_totals(&json, view, with_task_functions);
     coverage_json(&json, profile);
     session_object(&json, profile);

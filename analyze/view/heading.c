@@ -55,11 +55,7 @@ char *heading_when(char *ret, size_t size, uint64_t realtime_ns)
     return ret;
 }
 
-/*
- * "task-clock: 9.50 s in 9,523 samples of 312 tasks, none lost", of --stat "counted without samples: 312 tasks"; owned by
- * the caller.
- */
-static char *event_text(const struct view *view)
+char *heading_event(const struct view *view)
 {
     const struct profile *profile = view->profile;
     const struct selection *selection = view->selection;
@@ -82,7 +78,7 @@ static void print_facts(struct view *view)
     char when[64], time[TEXT_AMOUNT];
     uint64_t duration = heading_duration(view->profile);
     heading_when(when, sizeof(when), view->profile->session.start_realtime_ns);
-    char *event = event_text(view);
+    char *event = heading_event(view);
     char *line = memory_print("%s%s%s%s%s", event, *when ? "; " : "", when,
                               !duration ? ""
                               : *when   ? ", took "

@@ -8,6 +8,9 @@
 void heading_print(struct view *view);
 /* The command line of the session as one line; owned by the caller. */
 char *heading_command(const struct profile *profile);
+/* "task-clock: 9.50 s in 9,523 samples of 312 tasks, none lost", of --stat "counted without samples: 312 tasks"; owned
+ * by the caller. */
+char *heading_event(const struct view *view);
 /* The time from the session's start to the last news of a task; 0: unknown. */
 uint64_t heading_duration(const struct profile *profile);
 /* For want of events its tasks were sampled by timers, where these could run. */

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analyze/view/butterfly.h"
 #include "analyze/view/chains.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
@@ -159,6 +160,8 @@ void rows_print(struct view *view, struct hits *hits, const struct rows *rows, c
     const struct kind *kind = &kinds[hits->by];
     const struct settings *settings = view->settings;
     bool utf8 = view->output->utf8, stacks = hits_has_stacks(hits->by);
+    /* Whoever names functions wants to know all of each; else a short tree stands below each line. */
+    bool wings = stacks && settings->symbols.count && (settings->callers || settings->callees);
     struct grid_column columns[MOST_COLUMNS];
     for (size_t i = 0; i < kind->count; i++)
         columns[i] = kind->columns[i];
@@ -167,12 +170,14 @@ void rows_print(struct view *view, struct hits *hits, const struct rows *rows, c
     struct grid *grid = grid_new(columns, kind->count, utf8);
     for (size_t i = 0; i < rows->count; i++) {
         add_row(grid, view, hits, rows->list[i]);
-        if (settings->callers && stacks)
+        if (settings->callers && stacks && !wings)
             chains_show(hits, rows->list[i]->key, entries, count, CHAINS_CALLERS, hits->weight, grid, utf8);
-        if (settings->callees && stacks)
+        if (settings->callees && stacks && !wings)
             chains_show(hits, rows->list[i]->key, entries, count, CHAINS_CALLEES, hits->weight, grid, utf8);
     }
     grid_print(grid, view->output, true);
     grid_free(grid);
     print_more(view, hits, rows);
+    for (size_t i = 0; wings && i < rows->count && !output_is_over(view->output); i++)
+        butterfly_print(view, hits, rows->list[i], entries, count);
 }

@@ -44,6 +44,19 @@ bool select_place(const struct settings *settings, const char *object, const cha
     return select_object(settings, object) && select_symbol(settings, symbol);
 }
 
+bool select_stack(const struct settings *settings, const struct profile *profile, struct names *names, uint32_t index)
+{
+    const struct profile_stack *stack = &profile->stacks[index];
+    if (!settings->objects.count && !settings->symbols.count)
+        return true;
+    for (uint32_t i = 0; i < stack->depth; i++) {
+        const struct names_place *place = names_frame(names, stack->frames[i]);
+        if (select_place(settings, place->object, place->symbol))
+            return true;
+    }
+    return false;
+}
+
 bool select_task(const struct settings *settings, const struct profile_task *task)
 {
     if (!has_number(&settings->pids, task->pid) || !has_number(&settings->tids, task->tid))

@@ -36,6 +36,8 @@ bool select_task(const struct settings *settings, const struct profile_task *tas
 /* By --object and --symbol. */
 bool select_object(const struct settings *settings, const char *object);
 bool select_symbol(const struct settings *settings, const char *symbol);
+/* Whether STACK passes where --object and --symbol say. */
+bool select_stack(const struct settings *settings, const struct profile *profile, struct names *names, uint32_t stack);
 bool select_place(const struct settings *settings, const char *object, const char *symbol);
 
 #endif

@@ -28,15 +28,19 @@ struct settings_numbers {
 struct top_look;
 
 struct settings {
-    bool aggregate, callers, callees, json, markdown;
+    bool aggregate, callers, callees, call_tree, reverse, icicle, json, markdown;
     bool pager, no_pager, no_demangle, help, version;
     int by, sort, color;
-    bool sort_given;
+    bool by_given, sort_given, min_given;
+    bool total; /* diff: with what was called */
+    int diff_by, diff_sort;
+    bool diff_by_given;
     uint64_t top; /* 0: the view's own choice, SETTINGS_ALL: everything */
     double cum;   /* percent, 0: no limit */
+    double min;   /* percent: what is below is summed up or not drawn; where it is given */
     struct settings_numbers pids, tids;
     struct settings_list comms, objects, symbols, debug_paths;
-    const char *event, *session, *symfs;
+    const char *event, *session, *symfs, *file, *title;
     double interval;       /* seconds between two looks of top; 0: its own choice */
     uint64_t snapshots;    /* looks of top; 0: until the end */
     const char *base;      /* top: result files BASE.PID.TID, whenever they come; NULL: by operands */

@@ -21,6 +21,7 @@ struct view {
     struct profile *profile;
     struct names *names;
     struct selection *selection;
+    struct view *other; /* diff: the set after; NULL elsewhere */
 };
 
 int view_report(struct view *view);
@@ -31,6 +32,8 @@ int view_info(struct view *view);
 int view_summary(struct view *view);
 int view_annotate(struct view *view);
 int view_top(struct view *view);
+int view_flame(struct view *view);
+int view_diff(struct view *view);
 /* The document of --json, for report, tree and counts alike. WITH_TASK_FUNCTIONS: each task has its own functions too.
  */
 int view_document(struct view *view, bool with_task_functions);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/view/call_tree.h"
 #include "analyze/view/coverage.h"
 #include "analyze/view/heading.h"
 #include "analyze/view/hits.h"
@@ -15,6 +16,8 @@
 #define TOP_ALL_TASKS 50
 #define TOP_WITH_TREES 20
 #define TOP_OF_TASK 10
+#define TREE_ALL_TASKS 200
+#define TREE_OF_TASK 60
 #define LEAST_SECTIONS 10
 #define MOST_SECTIONS 25
 #define ENOUGH_PERCENT 95 /* sections end when they cover so much */
@@ -33,6 +36,11 @@ static bool wants_trees(const struct view *view)
 
 static void print_sum(struct view *view, const uint32_t *entries, uint32_t count, uint64_t usual)
 {
+    if (view->settings->call_tree) {
+        call_tree_print(view, entries, count,
+                        limit_of(view, usual == TOP_OF_TASK ? TREE_OF_TASK : TREE_ALL_TASKS));
+        return;
+    }
     struct hits hits;
     struct rows rows;
     hits_init(&hits, view->profile, view->names, view->settings->by);

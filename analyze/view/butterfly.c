@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/view/butterfly.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view/calls.h"
+#include "analyze/view/chains.h"
+#include "analyze/view/grid.h"
+#include "analyze/view/map.h"
+#include "analyze/view/memory.h"
+#include "analyze/view/text.h"
+
+#define MOST_LINES 25
+
+/* One neighbour, or the end of the stack. */
+struct wing {
+    uint32_t frame; /* one of it; NO_FRAME: nobody called it, or it called nothing */
+    uint64_t samples, weight;
+};
+
+#define NO_FRAME UINT32_MAX
+
+struct wings {
+    struct map keys; /* (key, whether there is one) */
+    struct wing *list;
+    size_t count, capacity;
+};
+
+static void add(struct wings *wings, uint64_t key, uint32_t frame, const struct profile_entry *entry)
+{
+    uint32_t index = map_add(&wings->keys, frame == NO_FRAME ? 0 : key, frame != NO_FRAME);
+    if (index == wings->count) {
+        wings->list = memory_grow(wings->list, &wings->capacity, wings->count + 1, sizeof(*wings->list));
+        wings->list[wings->count++] = (struct wing){.frame = frame};
+    }
+    wings->list[index].samples += entry->samples;
+    wings->list[index].weight += entry->weight;
+}
+
+static void add_stack(struct wings *wings, struct hits *hits, uint64_t key, const struct profile_entry *entry,
+                      enum chains_direction direction)
+{
+    const struct profile_stack *stack = &hits->profile->stacks[entry->stack];
+    bool outwards = direction == CHAINS_CALLERS;
+    for (uint32_t i = 0; i < stack->depth; i++) {
+        uint32_t at = outwards ? i : stack->depth - 1 - i;
+        if (hits_frame_key(hits, stack->frames[at]) != key)
+            continue;
+        bool end = outwards ? at + 1 == stack->depth : at == 0;
+        uint32_t frame = end ? NO_FRAME : stack->frames[outwards ? at + 1 : at - 1];
+        add(wings, end ? 0 : hits_frame_key(hits, frame), frame, entry);
+        return;
+    }
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct wing *a = left, *b = right;
+    if (a->weight != b->weight)
+        return a->weight < b->weight ? 1 : -1;
+    return a->frame < b->frame ? -1 : a->frame > b->frame;
+}
+
+static void find(struct wings *wings, struct hits *hits, uint64_t key, const uint32_t *entries, uint32_t count,
+                 enum chains_direction direction)
+{
+    *wings = (struct wings){0};
+    for (uint32_t i = 0; i < count; i++)
+        add_stack(wings, hits, key, &hits->profile->entries[entries[i]], direction);
+    if (wings->count)
+        qsort(wings->list, wings->count, sizeof(*wings->list), compare);
+}
+
+static void release(struct wings *wings)
+{
+    map_release(&wings->keys);
+    free(wings->list);
+}
+
+static void add_wing(struct grid *grid, struct view *view, struct hits *hits, const struct hits_row *row,
+                     const struct wing *wing, enum chains_direction direction)
+{
+    bool end = wing->frame == NO_FRAME, nanoseconds = view->profile->events[view->profile->event].nanoseconds;
+    char text[TEXT_AMOUNT];
+    grid_cell(grid, output_heat(text_share(wing->weight, hits->weight)),
+              text_percent(text, wing->weight, row->total_weight));
+    grid_cell(grid, OUTPUT_PLAIN, text_weight(text, wing->weight, nanoseconds));
+    grid_cell(grid, OUTPUT_PLAIN, text_percent(text, wing->weight, hits->weight));
+    grid_cell(grid, OUTPUT_DIM, end ? "" : text_base(names_frame(hits->names, wing->frame)->object));
+    char *label = end ? memory_text(direction == CHAINS_CALLERS ? "[no caller recorded]" : "[self]")
+                      : calls_frame_label(hits, wing->frame);
+    grid_cell(grid, OUTPUT_PLAIN, label);
+    free(label);
+}
+
+static void print_wings(struct view *view, struct hits *hits, const struct hits_row *row, const struct wings *wings,
+                        enum chains_direction direction)
+{
+    bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
+    uint64_t limit = view->settings->top ? view->settings->top : MOST_LINES, more = 0;
+    const struct grid_column columns[] = {{"Of it", true, false},
+                                          {nanoseconds ? "Time" : "Weight", true, false},
+                                          {"Of all", true, false},
+                                          {"Object", false, true},
+                                          {direction == CHAINS_CALLERS ? "Called by" : "Calls", false, true}};
+    struct grid *grid = grid_new(columns, sizeof(columns) / sizeof(columns[0]), view->output->utf8);
+    for (size_t i = 0; i < wings->count; i++) {
+        if (i < limit)
+            add_wing(grid, view, hits, row, &wings->list[i], direction);
+        else
+            more += wings->list[i].weight;
+    }
+    fputc('\n', view->output->to);
+    grid_print(grid, view->output, true);
+    grid_free(grid);
+    char share[TEXT_AMOUNT];
+    if (more)
+        fprintf(view->output->to, "and more with %s of it together; --top all shows all\n",
+                text_percent(share, more, row->total_weight));
+}
+
+static void print_side(struct view *view, struct hits *hits, const struct hits_row *row, const uint32_t *entries,
+                       uint32_t count, enum chains_direction direction)
+{
+    struct wings wings;
+    find(&wings, hits, row->key, entries, count, direction);
+    print_wings(view, hits, row, &wings, direction);
+    release(&wings);
+    static const struct grid_column column[] = {{"", false, true}};
+    struct grid *grid = grid_new(column, 1, view->output->utf8);
+    chains_show(hits, row->key, entries, count, direction, hits->weight, grid, view->output->utf8);
+    grid_print(grid, view->output, false);
+    grid_free(grid);
+}
+
+void butterfly_print(struct view *view, struct hits *hits, const struct hits_row *row, const uint32_t *entries,
+                     uint32_t count)
+{
+    char total[TEXT_AMOUNT], total_share[TEXT_AMOUNT], self[TEXT_AMOUNT], self_share[TEXT_AMOUNT],
+        samples[TEXT_AMOUNT];
+    bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
+    char *label = calls_frame_label(hits, row->frame);
+    fputc('\n', view->output->to);
+    output_color(view->output, OUTPUT_BOLD);
+    output_text(view->output, label);
+    output_color(view->output, OUTPUT_PLAIN);
+    if (hits->by != BY_OBJECT) {
+        fputs(" (", view->output->to);
+        output_text(view->output, text_base(names_frame(hits->names, row->frame)->object));
+        fputc(')', view->output->to);
+    }
+    fprintf(view->output->to, ": total %s (%s), self %s (%s), in %s\n",
+            text_weight(total, row->total_weight, nanoseconds),
+            text_percent(total_share, row->total_weight, hits->weight),
+            text_weight(self, row->self_weight, nanoseconds), text_percent(self_share, row->self_weight, hits->weight),
+            text_plural(samples, row->total_samples, "sample", "samples"));
+    free(label);
+    if (view->settings->callers)
+        print_side(view, hits, row, entries, count, CHAINS_CALLERS);
+    if (view->settings->callees)
+        print_side(view, hits, row, entries, count, CHAINS_CALLEES);
+}
+
+static void side_json(struct json *json, struct hits *hits, const struct hits_row *row, const uint32_t *entries,
+                      uint32_t count, enum chains_direction direction)
+{
+    struct wings wings;
+    find(&wings, hits, row->key, entries, count, direction);
+    json_list(json, direction == CHAINS_CALLERS ? "callers" : "callees");
+    for (size_t i = 0; i < wings.count; i++) {
+        const struct wing *wing = &wings.list[i];
+        const struct names_place *place = wing->frame == NO_FRAME ? NULL : names_frame(hits->names, wing->frame);
+        json_object(json, NULL);
+        json_string(json, "symbol", place ? place->symbol : NULL);
+        json_string(json, "dso", place ? place->object : NULL);
+        json_unsigned(json, "samples", wing->samples);
+        json_unsigned(json, "weight", wing->weight);
+        json_number(json, "percent", text_share(wing->weight, row->total_weight));
+        json_end_object(json);
+    }
+    json_end_list(json);
+    release(&wings);
+}
+
+void butterfly_json(struct json *json, struct view *view, struct hits *hits, const struct hits_row *row,
+                    const uint32_t *entries, uint32_t count)
+{
+    if (view->settings->callers)
+        side_json(json, hits, row, entries, count, CHAINS_CALLERS);
+    if (view->settings->callees)
+        side_json(json, hits, row, entries, count, CHAINS_CALLEES);
+}

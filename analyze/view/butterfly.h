@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* One function and those next to it: who calls it, and what it calls, each with its share of the function. */
+#ifndef ANALYZE_VIEW_BUTTERFLY_H
+#define ANALYZE_VIEW_BUTTERFLY_H
+
+#include <stdint.h>
+
+#include "analyze/view/hits.h"
+#include "analyze/view/json.h"
+#include "analyze/view/view.h"
+
+/*
+ * ROW of HITS (functions, objects or addresses), from ENTRIES[COUNT]. Each sample has one caller, that of the
+ * innermost call, and one callee, that of the outermost call: so both sides add up to the function's total.
+ */
+void butterfly_print(struct view *view, struct hits *hits, const struct hits_row *row, const uint32_t *entries,
+                     uint32_t count);
+/* The members "callers" and "callees", as far as they are wanted. */
+void butterfly_json(struct json *json, struct view *view, struct hits *hits, const struct hits_row *row,
+                    const uint32_t *entries, uint32_t count);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/view/call_tree.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view/calls.h"
+#include "analyze/view/grid.h"
+#include "analyze/view/memory.h"
+#include "analyze/view/text.h"
+
+#define CUT_PERCENT 0.5 /* without --min */
+#define DEEPEST 100     /* forks on the way to a line */
+#define DEEPEST_JSON 400
+
+struct tree {
+    struct view *view;
+    struct calls calls;
+    struct grid *grid;
+    uint64_t limit, lines, left; /* left: lines for which there was no room */
+    double least;                /* percent */
+};
+
+/* The weight of all ENTRIES, chosen by --symbol or not: what shares are of. */
+static uint64_t build(struct calls *calls, struct view *view, const uint32_t *entries, uint32_t count)
+{
+    uint64_t whole = 0;
+    calls_init(calls, view->profile, view->names, view->settings->by, view->settings->reverse);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct profile_entry *entry = &view->profile->entries[entries[i]];
+        whole += entry->weight;
+        if (select_stack(view->settings, view->profile, view->names, entry->stack))
+            calls_add(calls, entry);
+    }
+    calls_sort(calls);
+    return whole;
+}
+
+static void line(struct tree *tree, uint64_t whole, uint32_t index, const char *prefix, const char *fork)
+{
+    if (tree->lines >= tree->limit) {
+        tree->left++;
+        return;
+    }
+    tree->lines++;
+    char text[TEXT_AMOUNT];
+    const struct calls_node *node = &tree->calls.nodes[index];
+    bool nanoseconds = tree->view->profile->events[tree->view->profile->event].nanoseconds;
+    double percent = text_share(node->weight, whole);
+    grid_cell(tree->grid, output_heat(percent), text_percent(text, node->weight, whole));
+    grid_cell(tree->grid, OUTPUT_PLAIN, text_weight(text, node->weight, nanoseconds));
+    grid_cell(tree->grid, OUTPUT_PLAIN, text_percent(text, node->self_weight, whole));
+    grid_cell(tree->grid, OUTPUT_DIM, text_base(calls_object(&tree->calls, index)));
+    char *label = calls_label(&tree->calls, index), *whole_label = memory_print("%s%s%s", prefix, fork, label);
+    grid_cell(tree->grid, OUTPUT_PLAIN, whole_label);
+    free(whole_label);
+    free(label);
+}
+
+static void cut_line(struct tree *tree, uint64_t whole, uint32_t first, const char *prefix, bool deep)
+{
+    char number[TEXT_AMOUNT], share[TEXT_AMOUNT], time[TEXT_AMOUNT];
+    uint64_t count = 0, weight = 0;
+    for (uint32_t at = first; at; at = tree->calls.nodes[at].next, count++)
+        weight += tree->calls.nodes[at].weight;
+    bool nanoseconds = tree->view->profile->events[tree->view->profile->event].nanoseconds;
+    const char *fork = tree->view->output->utf8 ? "└─ " : "`- ";
+    char *text = deep ? memory_print("%s%s... deeper", prefix, fork)
+                      : memory_print("%s%s... in %s below %g %%", prefix, fork,
+                                     text_plural(number, count, "branch", "branches"), tree->least);
+    if (tree->lines >= tree->limit) {
+        tree->left++;
+    } else {
+        tree->lines++;
+        grid_cell(tree->grid, OUTPUT_DIM, text_percent(share, weight, whole));
+        grid_cell(tree->grid, OUTPUT_DIM, text_weight(time, weight, nanoseconds));
+        grid_cell(tree->grid, OUTPUT_PLAIN, "");
+        grid_cell(tree->grid, OUTPUT_PLAIN, "");
+        grid_cell(tree->grid, OUTPUT_DIM, text);
+    }
+    free(text);
+}
+
+static void show_children(struct tree *tree, uint64_t whole, uint32_t parent, const char *prefix, int level);
+
+/* One branch: what is called alone stands straight below its caller, then come the forks. */
+static void show_branch(struct tree *tree, uint64_t whole, uint32_t node, const char *prefix, bool last, int level)
+{
+    bool utf8 = tree->view->output->utf8;
+    const char *fork = utf8 ? last ? "└─ " : "├─ " : last ? "`- " : "|- ";
+    const char *pass = last ? "   " : utf8 ? "│  " : "|  ";
+    char *inner = memory_print("%s%s", prefix, pass);
+    line(tree, whole, node, prefix, fork);
+    for (uint32_t only = tree->calls.nodes[node].first; only && calls_goes_on(&tree->calls, only);
+         only = tree->calls.nodes[node].first) {
+        node = only;
+        line(tree, whole, node, inner, "");
+    }
+    show_children(tree, whole, node, inner, level + 1);
+    free(inner);
+}
+
+static void show_children(struct tree *tree, uint64_t whole, uint32_t parent, const char *prefix, int level)
+{
+    const struct calls_node *nodes = tree->calls.nodes;
+    uint32_t at = nodes[parent].first;
+    if (at && level > DEEPEST) {
+        cut_line(tree, whole, at, prefix, true);
+        return;
+    }
+    while (at && text_share(nodes[at].weight, whole) >= tree->least) {
+        uint32_t next = nodes[at].next;
+        show_branch(tree, whole, at, prefix, !next, level);
+        at = next;
+    }
+    if (at)
+        cut_line(tree, whole, at, prefix, false);
+}
+
+void call_tree_print(struct view *view, const uint32_t *entries, uint32_t count, uint64_t limit)
+{
+    struct grid_column columns[] = {{"Total", true, false},
+                                    {"Time", true, false},
+                                    {"Self", true, false},
+                                    {"Object", false, true},
+                                    {"Function", false, true}};
+    struct tree tree = {.view = view, .limit = limit};
+    uint64_t whole = build(&tree.calls, view, entries, count);
+    tree.least = view->settings->min_given ? view->settings->min : CUT_PERCENT;
+    if (!view->profile->events[view->profile->event].nanoseconds)
+        columns[1].head = "Weight";
+    tree.grid = grid_new(columns, sizeof(columns) / sizeof(columns[0]), view->output->utf8);
+    show_children(&tree, whole, 0, "", 0);
+    if (tree.calls.nodes[0].samples)
+        grid_print(tree.grid, view->output, true);
+    else
+        fputs("nothing here matches the filters\n", view->output->to);
+    if (tree.left) {
+        char number[TEXT_AMOUNT];
+        fprintf(view->output->to, "and %s more; --top all shows all\n",
+                text_plural(number, tree.left, "line", "lines"));
+    }
+    grid_free(tree.grid);
+    calls_release(&tree.calls);
+}
+
+static void begin_node(struct json *json, struct calls *calls, uint32_t index)
+{
+    const struct calls_node *node = &calls->nodes[index];
+    char *label = calls_label(calls, index);
+    json_object(json, NULL);
+    json_string(json, "symbol", label);
+    json_string(json, "dso", node->frame == CALLS_GROUP ? NULL : calls_object(calls, index));
+    json_unsigned(json, "total_samples", node->samples);
+    json_unsigned(json, "total_weight", node->weight);
+    json_unsigned(json, "self_samples", node->self_samples);
+    json_unsigned(json, "self_weight", node->self_weight);
+    json_list(json, "children");
+    free(label);
+}
+
+static void end_node(struct json *json)
+{
+    json_end_list(json);
+    json_end_object(json);
+}
+
+void call_tree_json(struct json *json, struct view *view, const uint32_t *entries, uint32_t count)
+{
+    struct calls calls;
+    uint64_t whole = build(&calls, view, entries, count);
+    double least = view->settings->min_given ? view->settings->min : 0;
+    uint32_t open = 0; /* levels that are */
+    json_list(json, "call_tree");
+    for (uint32_t at = calls_after(&calls, 0, true); at;) {
+        const struct calls_node *node = &calls.nodes[at];
+        bool shown = node->level <= DEEPEST_JSON && text_share(node->weight, whole) >= least;
+        for (; open >= node->level; open--)
+            end_node(json);
+        if (shown) {
+            begin_node(json, &calls, at);
+            open = node->level;
+        }
+        at = calls_after(&calls, at, shown);
+    }
+    for (; open; open--)
+        end_node(json);
+    json_end_list(json);
+    calls_release(&calls);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/view/flame.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view/memory.h"
+#include "analyze/view/text.h"
+
+#define MOST_BOXES 10000 /* without --min: so many a browser moves at once */
+#define DEEPEST 300      /* levels that are drawn */
+
+/* Heavier ones first, of equal ones the outer: so every box comes after the one that it stands on. */
+static int by_rank(const void *left, const void *right, void *context)
+{
+    const struct calls_node *nodes = context;
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    if (nodes[a].weight != nodes[b].weight)
+        return nodes[a].weight < nodes[b].weight ? 1 : -1;
+    if (nodes[a].level != nodes[b].level)
+        return nodes[a].level < nodes[b].level ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+static void choose_heaviest(struct flame *flame)
+{
+    size_t count = flame->calls.count;
+    uint32_t *order = memory_new(count, sizeof(*order));
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = i;
+    qsort_r(order, count, sizeof(*order), by_rank, flame->calls.nodes);
+    for (size_t i = 0; i < count && i < MOST_BOXES; i++)
+        flame->drawn[order[i]] = true;
+    flame->least = count > MOST_BOXES ? flame->calls.nodes[order[MOST_BOXES]].weight : 0;
+    free(order);
+}
+
+static void choose_by_share(struct flame *flame, double percent)
+{
+    const struct calls_node *nodes = flame->calls.nodes;
+    for (size_t i = 0; i < flame->calls.count; i++)
+        flame->drawn[i] = text_share(nodes[i].weight, nodes[0].weight) >= percent;
+    flame->drawn[0] = true;
+}
+
+static void lay_out(struct flame *flame)
+{
+    const struct calls_node *nodes = flame->calls.nodes;
+    flame->starts = memory_new(flame->calls.count, sizeof(*flame->starts));
+    flame->levels = 1;
+    bool below = true;
+    for (uint32_t at = calls_after(&flame->calls, 0, true); at; at = calls_after(&flame->calls, at, below)) {
+        const struct calls_node *node = &nodes[at];
+        uint32_t parent = node->parent;
+        /* The first child begins where its parent does; what the parent has to itself is on the right. */
+        if (nodes[parent].first == at)
+            flame->starts[at] = flame->starts[parent];
+        if (node->next)
+            flame->starts[node->next] = flame->starts[at] + node->weight;
+        bool deep = node->level >= DEEPEST;
+        flame->drawn[at] &= !deep;
+        below = flame->drawn[at];
+        if (below && node->level + 1 > flame->levels)
+            flame->levels = node->level + 1;
+        if (deep) {
+            flame->deep_weight += node->weight;
+        } else if (!below) {
+            flame->narrow_boxes++;
+            flame->narrow_weight += node->weight;
+        }
+    }
+}
+
+static void take_entries(struct flame *flame)
+{
+    struct hits hits;
+    struct view *view = flame->view;
+    hits_init(&hits, view->profile, view->names, BY_OBJECT);
+    for (uint32_t i = 0; i < view->selection->entry_count; i++) {
+        const struct profile_entry *entry = &view->profile->entries[view->selection->entries[i]];
+        if (!select_stack(view->settings, view->profile, view->names, entry->stack)) {
+            flame->unwanted_weight += entry->weight;
+            continue;
+        }
+        calls_add(&flame->calls, entry);
+        hits_add(&hits, entry);
+    }
+    hits_sort(&hits, SORT_SELF);
+    for (size_t i = 0; i < hits.count && i < FLAME_COLORS; i++) {
+        flame->objects[i] = names_object(view->names, (uint32_t)hits.rows[i].key);
+        flame->object_weights[i] = hits.rows[i].self_weight;
+        flame->object_count++;
+    }
+    hits_release(&hits);
+}
+
+void flame_init(struct flame *flame, struct view *view)
+{
+    const struct settings *settings = view->settings;
+    int by = settings->by_given ? settings->by : settings->aggregate ? BY_FUNCTION : BY_COMM;
+    *flame = (struct flame){.view = view, .hanging = settings->icicle || settings->reverse};
+    calls_init(&flame->calls, view->profile, view->names, by, settings->reverse);
+    take_entries(flame);
+    calls_sort(&flame->calls);
+    flame->drawn = memory_new(flame->calls.count, sizeof(*flame->drawn));
+    if (settings->min_given)
+        choose_by_share(flame, settings->min);
+    else
+        choose_heaviest(flame);
+    lay_out(flame);
+}
+
+void flame_release(struct flame *flame)
+{
+    calls_release(&flame->calls);
+    free(flame->starts);
+    free(flame->drawn);
+    *flame = (struct flame){0};
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+/* Call tree, callers and callees, flame graph and diff on a profile that is known by heart. */
+#include "check.h"
+
+#include <math.h>
+
+#include "analyze/view/flame.h"
+#include "analyze/view/identity.h"
+#include "analyze/view/markup.h"
+#include "analyze/view/noise.h"
+#include "test_view_fake.h"
+
+static char *run(struct fake *fake, int (*view)(struct view *))
+{
+    int status = -1;
+    char *text = fake_run(fake, view, &status);
+    assert_int_equal(status, 0);
+    return text;
+}
+
+static void has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+static void has_not(const char *text, const char *part)
+{
+    if (strstr(text, part))
+        fail_msg("'%s' is in:\n%s", part, text);
+}
+
+static void test_call_tree(void **state)
+{
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    fake.settings.aggregate = fake.settings.call_tree = true;
+    char *text = run(&fake, view_report);
+    has(text, "95.00 %  95.0 ms   5.00 %  app        |- app+0x100\n"
+              "80.00 %  80.0 ms   0.00 %  app        |  |- app+0x300\n"
+              "80.00 %  80.0 ms   0.00 %  app        |  |  app+0x300\n"
+              "80.00 %  80.0 ms  80.00 %  app        |  |  app+0x300\n"
+              "10.00 %  10.0 ms  10.00 %  app        |  `- app+0x200\n"
+              " 5.00 %  5.00 ms   5.00 %  [unknown]  `- 0xdead000\n");
+    free(text);
+    fake.settings.by = BY_OBJECT;
+    text = run(&fake, view_report);
+    has(text, "95.00 %  95.0 ms  95.00 %  app        |- app\n"
+              " 5.00 %  5.00 ms   5.00 %  [unknown]  `- [unknown]\n");
+    free(text);
+    fake.settings.by = BY_COMM;
+    fake.settings.min = 10;
+    fake.settings.min_given = true;
+    text = run(&fake, view_report);
+    has(text, "85.00 %  85.0 ms   0.00 %          |- cc1\n"
+              "80.00 %  80.0 ms   0.00 %  app     |  |- app+0x100\n");
+    has(text, " 5.00 %  5.00 ms                   |  `- ... in 1 branch below 10 %\n"
+              "10.00 %  10.0 ms   0.00 %          |- make\n"
+              "10.00 %  10.0 ms   0.00 %  app     |  app+0x100\n"
+              "10.00 %  10.0 ms  10.00 %  app     |  app+0x200\n"
+              " 5.00 %  5.00 ms                   `- ... in 1 branch below 10 %\n");
+    free(text);
+}
+
+static void test_call_tree_of_each_task(void **state)
+{
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    fake.settings.call_tree = true;
+    fake.settings.top = 1;
+    char *text = run(&fake, view_report);
+    has(text, "20.20 cc1");
+    has(text, "94.12 %  80.0 ms  0.00 %  app     |- app+0x100\n");
+    has(text, "and 4 lines more; --top all shows all\n");
+    free(text);
+}
+
+static void test_json_has_what_was_asked_for(void **state)
+{
+    (void)state;
+    struct fake fake;
+    const char *symbol[] = {"app+0x300"};
+    fake_new(&fake);
+    fake.settings.json = fake.settings.aggregate = true;
+    char *text = run(&fake, view_report);
+    has_not(text, "call_tree");
+    has_not(text, "callers");
+    free(text);
+    fake.settings.call_tree = fake.settings.callers = true;
+    fake.settings.symbols = (struct settings_list){symbol, 1, 1};
+    text = run(&fake, view_report);
+    has(text, "\"callers\":[{\"symbol\":\"app+0x300\",\"dso\":\"/opt/no-such/app\",\"samples\":80,");
+    has_not(text, "callees");
+    has(text, "\"call_tree\":[\n  {\"symbol\":\"app+0x100\",");
+    free(text);
+}
+
+static void test_recursion_is_its_own_caller(void **state)
+{
+    (void)state;
+    struct fake fake;
+    const char *symbol[] = {"app+0x*"};
+    fake_new(&fake);
+    fake.settings.aggregate = fake.settings.callers = fake.settings.callees = true;
+    fake.settings.symbols = (struct settings_list){symbol, 1, 1};
+    char *text = run(&fake, view_report);
+    has(text, "app+0x300 (app): total 80.0 ms (80.00 %), self 80.0 ms (80.00 %), in 80 samples\n\n"
+              "   Of it     Time   Of all  Object  Called by\n"
+              "100.00 %  80.0 ms  80.00 %  app     app+0x300\n");
+    has(text, "app+0x100 (app): total 95.0 ms (95.00 %), self 5.00 ms (5.00 %), in 95 samples\n\n"
+              "   Of it     Time   Of all  Object  Called by\n"
+              "100.00 %  95.0 ms  95.00 %          [no caller recorded]\n");
+    has(text, "  Of it     Time   Of all  Object  Calls\n"
+              "84.21 %  80.0 ms  80.00 %  app     app+0x300\n"
+              "10.53 %  10.0 ms  10.00 %  app     app+0x200\n"
+              " 5.26 %  5.00 ms   5.00 %          [self]\n");
+    free(text);
+}
+
+static char *drawn(struct fake *fake)
+{
+    char *text = run(fake, view_flame);
+    has(text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg ");
+    has(text, "]]></script>\n</svg>\n");
+    return text;
+}
+
+static void test_flame(void **state)
+{
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    char *text = drawn(&fake);
+    has(text, "data-x=\"0\" data-w=\"100000000\" data-l=\"0\"><title>all\n100 ms, 100.00 %, 100 samples</title>");
+    has(text, "data-x=\"0\" data-w=\"85000000\" data-l=\"1\"><title>cc1\n85.0 ms, 85.00 %, 85 samples</title>");
+    has(text, "<title>app+0x200\n/opt/no-such/app\n10.0 ms, 10.00 %, 10 samples; self 10.0 ms, 10.00 %</title>");
+    has(text, "x=\"10.00\" y=\"138\" width=\"1179.50\""); /* the root, below four frames and their command */
+    free(text);
+    fake.settings.by = BY_TASK;
+    fake.settings.by_given = fake.settings.icicle = true;
+    text = drawn(&fake);
+    has(text, "<title>worker 10.11\n");
+    has(text, "x=\"10.00\" y=\"58\" width=\"1179.50\"");
+    free(text);
+    fake.settings.by = BY_FUNCTION;
+    fake.settings.reverse = true;
+    text = drawn(&fake);
+    has(text, "data-w=\"10000000\" data-l=\"2\"><title>app+0x100\n");
+    free(text);
+}
+
+static void test_flame_of_nothing(void **state)
+{
+    (void)state;
+    struct fake fake;
+    int status;
+    fake_new(&fake);
+    struct profile_entry weightless[] = {{0, 0, 0, "make", 10, 0}};
+    fake.profile.entries = weightless;
+    fake.profile.entry_count = 1;
+    free(drawn(&fake));
+    fake.profile.entry_count = 0;
+    for (int i = 0; i < 3; i++)
+        fake.profile.tasks[i].samples = fake.profile.tasks[i].weight = 0;
+    char *text = fake_run(&fake, view_flame, &status);
+    assert_int_equal(status, 1);
+    assert_string_equal(text, "");
+    free(text);
+}
+
+/* As deep as a hostile file makes it: what is drawn ends somewhere, and says so. */
+static void test_very_deep_stack(void **state)
+{
+    (void)state;
+    enum { DEPTH = 20000 };
+    struct fake fake;
+    static uint32_t frames[DEPTH];
+    for (int i = 0; i < DEPTH; i++)
+        frames[i] = (uint32_t)i % 3;
+    struct profile_stack stack = {frames, DEPTH, false};
+    struct profile_entry entries[] = {{0, 0, 0, "make", 10, UINT64_C(1) << 60}, {1, 0, 0, "x", 10, UINT64_C(1) << 60}};
+    fake_new(&fake);
+    fake.profile.stacks = &stack;
+    fake.profile.stack_count = 1;
+    fake.profile.entries = entries;
+    fake.profile.entry_count = 2;
+    char *text = drawn(&fake);
+    has(text, "Not drawn: calls deeper than 300 levels, with 100.00 % of the width together");
+    has(text, "data-x=\"0\" data-w=\"562949953421312\" data-l=\"0\""); /* as much as JavaScript counts exactly */
+    free(text);
+    fake.settings.aggregate = fake.settings.call_tree = true;
+    free(run(&fake, view_report));
+    fake.settings.json = true;
+    free(run(&fake, view_report));
+}
+
+static void test_markup(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"a<b>&\"c'", "a&lt;b&gt;&amp;&quot;c'"},
+        {"\x01\t\x7f", "\\001\\011\\177"},
+        {"\xff\xc0\xaf", "\\377\\300\\257"},
+        {"gr\xc3\xbc\xc3\x9f \xe2\x9c\x93 \xf0\x9f\x94\xa5", "gr\xc3\xbc\xc3\x9f \xe2\x9c\x93 \xf0\x9f\x94\xa5"},
+        {"a\xef\xbf\xbe\xef\xbf\xbf", "a\xef\xbf\xbd\xef\xbf\xbd"},
+        {"a\xe2\x80\xae" "b", "a\\342\\200\\256b"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *text = NULL;
+        size_t size = 0;
+        FILE *to = open_memstream(&text, &size);
+        markup_text(to, cases[i][0]);
+        fclose(to);
+        assert_string_equal(text, cases[i][1]);
+        free(text);
+    }
+}
+
+static void test_identity(void **state)
+{
+    (void)state;
+    static const char *const objects[][2] = {
+        {"/opt/b/libz.so.1.2.13", "libz.so"}, {"/usr/lib/libc.so.6", "libc.so"}, {"libx.so", "libx.so"},
+        {"/tmp/build/app (deleted)", "app"},  {"[vdso]", "[vdso]"},              {"//anon", "//anon"},
+        {"/opt/a.so.1b", "a.so.1b"},          {"/opt/.so.1", ".so.1"},           {"", ""},
+    };
+    static const char *const symbols[][2] = {
+        {"parse", "parse"},
+        {"parse.isra.0", "parse"},
+        {"parse.part.3.constprop.12.cold", "parse"},
+        {"parse(int) [clone .isra.0] [clone .cold]", "parse(int)"},
+        {"core::fmt::write (.llvm.1234)", "core::fmt::write"},
+        {"operator[](int)", "operator[](int)"},
+        {"a.b", "a.b"},
+        {"a.5", "a.5"},
+        {".cold", ".cold"},
+        {"f(.isra.0)", "f(.isra.0)"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
+        char *name = identity_object(objects[i][0]);
+        assert_string_equal(name, objects[i][1]);
+        free(name);
+    }
+    for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+        char *name = identity_symbol(symbols[i][0]);
+        assert_string_equal(name, symbols[i][1]);
+        free(name);
+    }
+}
+
+static void near(double value, double expected)
+{
+    if (!(fabs(value - expected) < 0.001))
+        fail_msg("%g instead of %g", value, expected);
+}
+
+static void test_noise(void **state)
+{
+    (void)state;
+    struct noise_side sides[2] = {0};
+    noise_add(&sides[0], 1000, 1000);
+    noise_add(&sides[1], 1000, 2000); /* each sample weighs 2 */
+    noise_finish(&sides[0]);
+    noise_finish(&sides[1]);
+    near(sides[0].grain, 1);
+    near(sides[1].grain, 2);
+    /* 100 and 60 samples: a change of 20 in sqrt(160 * 1 * 2). */
+    struct noise_sum sums[2] = {{100, 100}, {60, 120}};
+    near(noise_of_weight(sides, sums), 20 / sqrt(320));
+    /* 10 % and 6 % of 1000 each. */
+    near(noise_of_share(sides, sums), -0.04 / sqrt(0.08 * 0.92 * 2 / 1000));
+    assert_true(noise_is(2.9, sums) && noise_is(-2.9, sums) && noise_is(NAN, sums));
+    assert_false(noise_is(3.1, sums) || noise_is(-3.1, sums));
+    struct noise_sum few[2] = {{0, 0}, {9, 18}};
+    assert_true(noise_is(3.1, few));
+    /* Unequal samples: 10 of weight 1 and one of 90 are worth less than two. */
+    struct noise_side mixed = {0};
+    noise_add(&mixed, 10, 10);
+    noise_add(&mixed, 1, 90);
+    noise_finish(&mixed);
+    near((double)mixed.all.weight / mixed.grain, 10000.0 / 8110);
+    struct noise_side none[2] = {0};
+    struct noise_sum nothing[2] = {{0, 0}, {0, 0}};
+    near(noise_of_weight(none, nothing), 0);
+    near(noise_of_share(none, nothing), 0);
+}
+
+/* diff of two fakes; *ret_status as of the view. */
+static char *diff(struct fake *before, struct fake *after, int *ret_status)
+{
+    char *text = NULL;
+    size_t size = 0;
+    struct output output = {.to = open_memstream(&text, &size)};
+    struct fake *sides[2] = {before, after};
+    for (int i = 0; i < 2; i++) {
+        struct fake *fake = sides[i];
+        fake->view = (struct view){.settings = &before->settings, .profile = &fake->profile, .output = &output};
+        fake->view.names = names_new(&fake->profile, &before->settings);
+        fake->view.selection = select_new(&fake->profile, &before->settings, fake->view.names, false);
+    }
+    before->view.other = &after->view;
+    *ret_status = view_diff(&before->view);
+    fclose(output.to);
+    for (int i = 0; i < 2; i++) {
+        select_free(sides[i]->view.selection);
+        names_free(sides[i]->view.names);
+    }
+    return text;
+}
+
+static void test_diff(void **state)
+{
+    (void)state;
+    struct fake before, after;
+    int status;
+    fake_new(&before);
+    fake_new(&after);
+    struct profile_entry more[4];
+    memcpy(more, after.profile.entries, sizeof(more));
+    more[2].samples *= 2; /* of cc1 */
+    more[2].weight *= 2;
+    after.profile.entries = more;
+    char *text = diff(&before, &after, &status);
+    assert_int_equal(status, 0);
+    has(text, "From A to B: +80.0 ms (+80.00 %), from 100 ms to 180 ms\n");
+    has(text, "+80.0 ms  85.0 ms   165 ms  ~+6.67  85.00 %  91.67 %  cc1\n");
+    has(text, "    0 s  10.0 ms  10.0 ms  ~-4.44  10.00 %   5.56 %  make\n");
+    has(text, "+80.0 ms  95.0 ms   175 ms  ~+2.22  95.00 %  97.22 %  app        [no symbol]\n");
+    free(text);
+    before.settings.diff_by = 3;
+    before.settings.diff_by_given = true;
+    text = diff(&before, &after, &status);
+    has(text, "[no symbol] < [no symbol] < [no symbol] < [no symbol] < [cc1]\n");
+    has_not(text, "Command\n");
+    free(text);
+}
+
+static void refused(struct fake *before, struct fake *after, const char *reason)
+{
+    int status;
+    check_capture();
+    char *text = diff(before, after, &status);
+    const char *said = check_captured();
+    assert_int_equal(status, 1);
+    assert_string_equal(text, "");
+    has(said, reason);
+    free(text);
+}
+
+static void test_diff_refuses_what_cannot_be_compared(void **state)
+{
+    (void)state;
+    struct fake before, after;
+    fake_new(&before);
+    fake_new(&after);
+    struct profile_event events[2] = {after.profile.events[0], after.profile.events[1]};
+    struct profile_event others[2] = {before.profile.events[0], before.profile.events[1]};
+    after.profile.events = events;
+    before.profile.events = others;
+    events[0].exclude_kernel = true;
+    refused(&before, &after, "with the kernel's code in A, and without in B; record both as the same user");
+    events[0].exclude_kernel = false;
+    events[0].name = "cpu-clock";
+    refused(&before, &after, "A shows task-clock, B shows cpu-clock: no difference of these means anything");
+    events[1].samples = others[1].samples = 1;
+    refused(&before, &after, "both have: page-faults (choose with --event)");
+    events[0].samples = 0;
+    refused(&before, &after, "set B has no samples");
+    after.profile.event_count = 0;
+    refused(&before, &after, "set B has no samples");
+    others[0].samples = 0;
+    refused(&before, &after, "set A has no samples");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_call_tree),
+        cmocka_unit_test(test_call_tree_of_each_task),
+        cmocka_unit_test(test_json_has_what_was_asked_for),
+        cmocka_unit_test(test_recursion_is_its_own_caller),
+        cmocka_unit_test(test_flame),
+        cmocka_unit_test(test_flame_of_nothing),
+        cmocka_unit_test(test_very_deep_stack),
+        cmocka_unit_test(test_markup),
+        cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_diff),
+        cmocka_unit_test(test_diff_refuses_what_cannot_be_compared),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
