@@ -42,6 +42,7 @@ static struct task *new_task(const struct tasks *tasks, struct arrival *arrival)
     task->timed = events && events->timer;
     task->counted_only = events && !events->ring && !events->timer;
     task->ring_error = events ? events->ring_error : 0;
+    task->refusal = events ? events->refusal : 0;
     task->name_known = !task->armed; /* what comes before the exec's record waits for it */
     memcpy(task->ids, events ? events->ids : nets_ids(tasks->session->nets), sizeof(task->ids));
     buffer_init(&task->backlog);
@@ -88,6 +89,24 @@ static int copy_parent(struct tasks *tasks, struct process *process, const struc
     return space_fork(&parent->space, arrival->time_ns, &process->space);
 }
 
+/* It lost its events in an exec (of what its user may not read, or by a thread that had none), and asks anew. */
+static bool goes_on(const struct process *old, const struct arrival *arrival)
+{
+    return arrival->kind == PINJECT_PROCESS && !arrival->found && !old->accounted && old->pidfd >= 0 &&
+           !process_is_dead(old);
+}
+
+/* Its CPU time from before is in the new one's accounting, and in its first thread's clock. */
+static void continue_process(struct process *process, const struct process *before, struct arrival *arrival)
+{
+    process->clock_ns = before->clock_ns;
+    process->children_ns = before->children_ns;
+    process->guessed_ns = before->guessed_ns;
+    process->ended_tasks = before->ended_tasks;
+    uint64_t *startup = &arrival->startup_ns;
+    *startup = *startup > before->clock_ns ? *startup - before->clock_ns : 0;
+}
+
 /* The process of a first thread. */
 static struct process *new_process(struct tasks *tasks, struct arrival *arrival)
 {
@@ -95,12 +114,18 @@ static struct process *new_process(struct tasks *tasks, struct arrival *arrival)
     const struct process *parent = find_parent(tasks, arrival);
     if (parent && parent->pid != arrival->pid)
         arrival->ppid = parent->pid;
+    struct process before = {.clock_ns = 0};
+    if (old && goes_on(old, arrival)) { /* in the totals once, with what comes */
+        before = *old;
+        old->accounted = true;
+    }
     if (old && old->leader && !old->leader->live)
         tasks_finish_process(tasks, old); /* the number is used again */
     struct process *process = tasks_add_process(tasks, arrival->pid, arrival->ppid, arrival->time_ns);
     int error = 0;
     if (!process)
         return NULL;
+    continue_process(process, &before, arrival);
     process->pidfd = arrival->pidfd;
     arrival->pidfd = -1;
     set_root(tasks, process, arrival);
@@ -153,6 +178,11 @@ static void refused(struct tasks *tasks, const struct arrival *arrival)
         tasks_image_arrived(tasks, find_of_image(tasks, arrival), arrival);
         return;
     }
+    if (arrival->kind == PINJECT_ARM && (arrival->result == -EACCES || arrival->result == -EPERM)) {
+        /* Not dumpable: after its exec it asks for itself, or is found. */
+        unseen_expected(&tasks->unseen, arrival->ppid, arrival->pid, arrival->time_ns);
+        return;
+    }
     unseen_arrived(&tasks->unseen, arrival->tid);
     if (arrival->result == -ESRCH)
         snprintf(reason, sizeof(reason), "%s that ended before its events were open", what);
@@ -177,13 +207,14 @@ static void give_back(struct tasks *tasks, struct arrival *arrival)
 static void cover(struct tasks *tasks, struct process *process, const struct arrival *arrival)
 {
     char reason[160];
+    const struct task *task = tasks_find(tasks, arrival->tid);
     if (arrival->kind != PINJECT_NET && !(arrival->flags & PINJECT_REQUEST_NET))
         return;
-    if (tasks->plan->source == PINJECT_SOURCE_TIMER) { /* there are no nets: accounting tells of it */
+    if (task && task->timed) /* accounting tells of it */
         process->uncounted = true;
+    if (tasks->plan->source == PINJECT_SOURCE_TIMER) /* there are no nets */
         return;
-    }
-    if (!arrival->found) {
+    if (!arrival->found && !(task && task->timed)) {
         program_put(process->announced);
         process->announced =
             arrival->cmdline ? program_new(arrival->exec, arrival->cmdline, arrival->cmdline_size) : NULL;
@@ -197,15 +228,20 @@ static void cover(struct tasks *tasks, struct process *process, const struct arr
     unseen_add(&tasks->unseen, reason, process->leader ? process->leader->comm : "", 1, 0);
 }
 
+/* What makes a netted task announces it to nobody else; no record tells of the threads that a timed one makes. */
+static bool is_announced_by_nobody(const struct tasks *tasks, const struct arrival *arrival)
+{
+    const struct task *creator = tasks_find(tasks, arrival->parent_tid);
+    return creator && ((arrival->netted && creator->netted) || (creator->timed && arrival->kind == PINJECT_THREAD));
+}
+
 static void admit(struct tasks *tasks, struct arrival *arrival)
 {
     if (!arrival->events && !arrival->netted) {
         refused(tasks, arrival);
         return;
     }
-    /* What makes a netted task announces it to nobody else. */
-    const struct task *creator = arrival->netted ? tasks_find(tasks, arrival->parent_tid) : NULL;
-    if (!creator || !creator->netted)
+    if (!is_announced_by_nobody(tasks, arrival))
         unseen_arrived(&tasks->unseen, arrival->tid);
     struct task *same = tasks_find(tasks, arrival->tid);
     if (same) /* its end is about to be seen */
@@ -263,8 +299,9 @@ static void waited(struct tasks *tasks, const struct arrival *arrival)
     struct task *waiter = tasks_find(tasks, arrival->tid);
     struct process *parent = waiter ? waiter->process : tasks_find_process(tasks, arrival->tid);
     uint64_t used = arrival->utime_ns + arrival->stime_ns;
-    /* Where timers sample nobody announces a child, and this is all that is heard of one that does not ask. */
-    if (tasks->plan->source == PINJECT_SOURCE_TIMER && !unseen_take_arrived(&tasks->unseen, arrival->pid) && !process)
+    /* Whom timers sample announces no child, and this is all that is heard of one that does not ask. */
+    bool quiet = tasks->plan->source == PINJECT_SOURCE_TIMER || (parent && parent->leader && parent->leader->timed);
+    if (quiet && !unseen_take_arrived(&tasks->unseen, arrival->pid) && !process)
         unseen_add(&tasks->unseen,
                    "child that did not ask (not followed, setuid, ended at once): known by its parent's wait", "", 1, used);
     if (!parent && process)

@@ -47,6 +47,12 @@ void attach_cover(struct session *session, pid_t tid, bool covered)
         __atomic_fetch_and(word, ~bit, __ATOMIC_RELEASE);
 }
 
+/* In a session with events the bit says that there are some. */
+static bool is_marked(const struct attached *attached)
+{
+    return !attached->timer || attached->session->plan->source == PINJECT_SOURCE_TIMER;
+}
+
 static void list(struct session *session, struct attached *attached, pid_t key)
 {
     attached->key = key;
@@ -64,7 +70,8 @@ static void list(struct session *session, struct attached *attached, pid_t key)
         *attached->thread_at = attached;
     }
     attached->listed = true;
-    attach_cover(session, key, true);
+    if (is_marked(attached))
+        attach_cover(session, key, true);
 }
 
 static void unlist(struct session *session, struct attached *attached)
@@ -80,7 +87,8 @@ static void unlist(struct session *session, struct attached *attached)
             attached->next_thread->thread_at = attached->thread_at;
     }
     attached->listed = false;
-    attach_cover(session, attached->key, false);
+    if (is_marked(attached))
+        attach_cover(session, attached->key, false);
 }
 
 static bool has_ended(const struct attached *attached)
@@ -115,7 +123,8 @@ static struct attached *find(struct session *session, pid_t tid)
 static struct attached *find_renamed(struct session *session, pid_t pid)
 {
     for (struct attached *at = *thread_bucket(session, pid); at; at = at->next_thread) {
-        if (at->pid != pid || has_ended(at) || syscall(SYS_tgkill, pid, at->key, 0) == 0 || errno != ESRCH)
+        /* Whom timers sample keeps the first thread's ring: it is not told by numbers. */
+        if (at->pid != pid || !is_marked(at) || has_ended(at) || syscall(SYS_tgkill, pid, at->key, 0) == 0 || errno != ESRCH)
             continue;
         /* Asked again: it may have ended between the two questions. */
         if (has_ended(at))
@@ -131,8 +140,11 @@ bool attach_knows(struct session *session, pid_t pid, pid_t tid, bool *ret_ring)
 {
     pthread_mutex_lock(&session->table_lock);
     struct attached *attached = find(session, tid);
-    if (!attached && tid == pid)
-        attached = find_renamed(session, pid);
+    struct attached *renamed = tid == pid && (!attached || !is_marked(attached)) ? find_renamed(session, pid) : NULL;
+    if (attached && renamed) /* a timer's, which that exec ended */
+        unlist(session, attached);
+    if (renamed)
+        attached = renamed;
     if (ret_ring)
         *ret_ring = attached && attached->ring;
     pthread_mutex_unlock(&session->table_lock);
@@ -244,10 +256,8 @@ static void count_descriptors(struct attached *attached)
 static int open_all(struct attached *attached, enum attach_how how)
 {
     if (attached->timer) {
-        attached->armed = true;
         attached->end_fd = open_end(attached);
-        for (unsigned i = 0; i < attached->count; i++)
-            attached->ids[i] = rings_next_id(&attached->session->rings);
+        attach_timer_init(attached);
         count_descriptors(attached);
         return 0;
     }
@@ -281,20 +291,15 @@ static struct attached *new_attached(struct session *session, pid_t pid, pid_t t
     return attached;
 }
 
-int attach_open(struct session *session, pid_t pid, pid_t tid, enum attach_how how, struct attached **ret)
+/* Into the table, when STATUS is 0; else freed. */
+static int enter(struct session *session, struct attached *attached, int status, struct attached **ret)
 {
-    if (attach_knows(session, pid, tid, NULL) || nets_know(session->nets, tid))
-        return -EEXIST;
-    struct attached *attached = new_attached(session, pid, tid);
-    if (!attached)
-        return -ENOMEM;
-    int status = open_all(attached, how);
     if (status == 0) {
         pthread_mutex_lock(&session->table_lock);
         /* Two requests for one task at the same time come only from a confused object: the first one stays. */
-        status = find(session, tid) ? -EEXIST : 0;
+        status = find(session, attached->tid) ? -EEXIST : 0;
         if (status == 0)
-            list(session, attached, tid);
+            list(session, attached, attached->tid);
         pthread_mutex_unlock(&session->table_lock);
     }
     if (status < 0) {
@@ -305,6 +310,25 @@ int attach_open(struct session *session, pid_t pid, pid_t tid, enum attach_how h
     return 0;
 }
 
+int attach_open(struct session *session, pid_t pid, pid_t tid, enum attach_how how, struct attached **ret)
+{
+    if (attach_knows(session, pid, tid, NULL) || nets_know(session->nets, tid))
+        return -EEXIST;
+    struct attached *attached = new_attached(session, pid, tid);
+    return attached ? enter(session, attached, open_all(attached, how), ret) : -ENOMEM;
+}
+
+int attach_open_timed(struct session *session, pid_t pid, pid_t tid, int refusal, struct attached **ret)
+{
+    struct attached *attached = new_attached(session, pid, tid);
+    if (!attached)
+        return -ENOMEM;
+    attached->timer = true;
+    attached->refusal = refusal;
+    attached->ring_error = session_need_rings(session);
+    return enter(session, attached, open_all(attached, ATTACH_RUNNING), ret);
+}
+
 void attach_complete(struct attached *attached)
 {
     if (attached->timer)
@@ -312,6 +336,17 @@ void attach_complete(struct attached *attached)
     for (unsigned i = 0; i < attached->count; i++)
         if (attached->fds[i] >= 0 && ioctl(attached->fds[i], PERF_EVENT_IOC_ID, &attached->ids[i]) < 0)
             attached->ids[i] = 0;
+}
+
+bool attach_is_timed(struct session *session, pid_t tid)
+{
+    if (session->plan->source != PINJECT_SOURCE_TIMER && !session_has_rings(session))
+        return false;
+    pthread_mutex_lock(&session->table_lock);
+    const struct attached *attached = find(session, tid);
+    bool timed = attached && attached->timer;
+    pthread_mutex_unlock(&session->table_lock);
+    return timed;
 }
 
 int attach_answer(struct session *session, pid_t tid, uint64_t startup_ns)

@@ -28,6 +28,7 @@ struct attached {
     unsigned descriptors;       /* how many of them are open, end_fd too */
     int number;                 /* of the timer's ring (rings.h), which RING is then; -1: it is the kernel's, or NULL */
     bool timer;                 /* has no events: a timer of the object samples, if it has a ring */
+    int refusal;                /* of such a one in a session with events: -errno why it has none */
     bool armed;                 /* the same before the first image that can start one */
     uint64_t base_ns;           /* CPU time before the timer: not in the counts. Set before the task is answered */
     int end_fd;                 /* only without a ring of the kernel, whose fd tells the end by EPOLLHUP: pidfd, EPOLLIN
@@ -65,12 +66,20 @@ int attach_task(struct session *session, pid_t tid, enum attach_how how, struct 
 int attach_open(struct session *session, pid_t pid, pid_t tid, enum attach_how how, struct attached **ret);
 void attach_complete(struct attached *attached);
 /*
+ * The same for a task whose events the kernel refuses us (REFUSAL: -errno) though others have theirs: it is not dumpable.
+ * A timer of the object may stand in; only for who runs already, and has asked. Its covered bit stays clear: a timer does
+ * not survive exec, so that its next image has to ask.
+ */
+int attach_open_timed(struct session *session, pid_t pid, pid_t tid, int refusal, struct attached **ret);
+/*
  * Whether PID's task TID has events that run: true also when it got its tid by calling exec from another thread.
  * *RET_RING, unless NULL: whether they have a ring too.
  */
 bool attach_knows(struct session *session, pid_t pid, pid_t tid, bool *ret_ring);
 /* Marks TID as covered in the segment, or not: for tasks that have events in another way. */
 void attach_cover(struct session *session, pid_t tid, bool covered);
+/* Does a timer stand in for the events of the live task TID? */
+bool attach_is_timed(struct session *session, pid_t tid);
 /*
  * The answer to a task that timers sample: its ring's number + 1, 0: it has none, or there are events. STARTUP_NS: CPU
  * time before its first timer.
@@ -92,7 +101,14 @@ void attach_unmap(struct session *session);
 /* Data pages of the next ring, WANTED or fewer: BUDGET (session_ring_budget()) and what is USED of it in bytes. */
 size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted);
 
-/* attach_timer.c, private to attach.c: a ring for a task without events, where there is room; its counts. */
+/*
+ * attach_timer.c. Index of the event that timers sample, -1: none of the plan's is a clock that they know. Event INDEX: do
+ * they count it as perf would?
+ */
+int attach_timer_event(const struct plan *plan);
+bool attach_timer_counts(const struct plan *plan, unsigned index);
+/* Private to attach.c: its ids and what tells its end; a ring for it, where there is room; its counts. */
+void attach_timer_init(struct attached *attached);
 void attach_timer_open(struct attached *attached);
 void attach_timer_read(const struct attached *attached, struct attach_value *values);
 

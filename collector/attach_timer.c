@@ -6,22 +6,67 @@
 
 #include "collector/session.h"
 
+static bool is_software(const struct perf_event_attr *attr, uint64_t config)
+{
+    return attr->type == PERF_TYPE_SOFTWARE && attr->config == config;
+}
+
+/* Of a task both are the same: the time that it runs. */
+static bool is_clock(const struct perf_event_attr *attr)
+{
+    return is_software(attr, PERF_COUNT_SW_TASK_CLOCK) || is_software(attr, PERF_COUNT_SW_CPU_CLOCK);
+}
+
+int attach_timer_event(const struct plan *plan)
+{
+    for (unsigned i = 0; i < plan->count; i++)
+        if (plan->events[i].samples && is_clock(&plan->events[i].attr) && !plan->events[i].attr.exclude_user)
+            return (int)i;
+    return -1;
+}
+
+bool attach_timer_counts(const struct plan *plan, unsigned index)
+{
+    const struct perf_event_attr *attr = &plan->events[index].attr;
+    /* Clocks count all of a task's time, whatever is excluded from their samples; getrusage() excludes nothing. */
+    bool all = !attr->exclude_user && !attr->exclude_kernel;
+    return is_clock(attr) || (all && (is_software(attr, PERF_COUNT_SW_PAGE_FAULTS) ||
+                                      is_software(attr, PERF_COUNT_SW_CONTEXT_SWITCHES)));
+}
+
 static uint64_t interval_of(const struct plan *plan)
 {
-    /* --stat: only that the counts are there when the task is killed. */
+    /* Nothing is sampled: only that the counts are there when the task is killed. */
     const uint64_t seldom = 100000000;
-    return plan->sampling ? plan->events[0].attr.sample_period : seldom;
+    int event = attach_timer_event(plan);
+    return event < 0 ? seldom : plan->events[event].attr.sample_period;
 }
 
 static uint64_t flags_of(const struct plan *plan)
 {
-    uint64_t flags = plan->sampling ? PINJECT_TIMER_SAMPLES : 0;
-    return flags | (plan->events[0].attr.sample_type & PERF_SAMPLE_CALLCHAIN ? PINJECT_TIMER_CHAINS : 0);
+    int event = attach_timer_event(plan);
+    if (event < 0)
+        return 0;
+    bool chains = plan->events[event].attr.sample_type & PERF_SAMPLE_CALLCHAIN;
+    return PINJECT_TIMER_SAMPLES | (chains ? PINJECT_TIMER_CHAINS : 0);
+}
+
+void attach_timer_init(struct attached *attached)
+{
+    const struct plan *plan = attached->session->plan;
+    const int sampled = attach_timer_event(plan);
+    attached->armed = true;
+    for (unsigned i = 0; i < attached->count; i++)
+        /* The dummy owns the file's records of names and mappings. */
+        if (attach_timer_counts(plan, i) || (int)i == sampled || (plan->dummy && i == 0))
+            attached->ids[i] = rings_next_id(&attached->session->rings);
 }
 
 void attach_timer_open(struct attached *attached)
 {
     struct session *session = attached->session;
+    if (attached->ring_error)
+        return;
     int number = rings_take(&session->rings, interval_of(session->plan), flags_of(session->plan));
     if (number < 0) {
         attached->ring_error = number;
@@ -31,7 +76,8 @@ void attach_timer_open(struct attached *attached)
     attached->ring = rings_page(&session->rings, number);
     attached->ring_size = PINJECT_RING_DATA;
     /* The answer, which releases it, comes after this. */
-    rings_head(&session->rings, number)->id = attached->ids[0];
+    int event = attach_timer_event(session->plan);
+    rings_head(&session->rings, number)->id = attached->ids[event < 0 ? 0 : event];
 }
 
 /* How long the session runs: what the target wrote can be no more. */
@@ -64,16 +110,19 @@ void attach_timer_read(const struct attached *attached, struct attach_value *val
     uint64_t most = elapsed_ns(attached->session), clock = head ? read_clock(attached, head, most) : 0;
     for (unsigned i = 0; i < attached->count; i++) {
         const struct perf_event_attr *attr = &plan->events[i].attr;
-        values[i] = (struct attach_value){.enabled_ns = clock, .running_ns = clock};
-        if (!head || attr->type != PERF_TYPE_SOFTWARE)
+        values[i] = (struct attach_value){0};
+        if (!attached->ids[i])
             continue;
-        if (attr->config == PERF_COUNT_SW_TASK_CLOCK)
+        values[i].enabled_ns = values[i].running_ns = clock;
+        if (!head || !attach_timer_counts(plan, i))
+            continue;
+        if (is_clock(attr))
             values[i].value = clock;
         else if (attr->config == PERF_COUNT_SW_PAGE_FAULTS)
             values[i].value = __atomic_load_n(&head->faults, __ATOMIC_RELAXED);
-        else if (attr->config == PERF_COUNT_SW_CONTEXT_SWITCHES)
+        else
             values[i].value = __atomic_load_n(&head->switches, __ATOMIC_RELAXED);
-        if (plan->events[i].samples)
+        if ((int)i == attach_timer_event(plan))
             values[i].lost = read_lost(head, most);
     }
 }

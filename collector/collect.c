@@ -41,7 +41,6 @@ struct collect {
     const struct collect_args *args;
     struct tasks tasks;
     int epoll;
-    uint64_t sweep_ns;       /* between two sweeps */
     uint64_t swept_ns;
     uint64_t gather_ns;      /* until then news may gather; 0: there were none */
     uint64_t write_ns;       /* no file before that while there are news */
@@ -253,6 +252,12 @@ static void gather(struct collect *collect)
     }
 }
 
+/* Between two sweeps. */
+static uint64_t sweep_ns(const struct collect *collect)
+{
+    return collect->tasks.timed_live ? TIMED_SWEEP_NS : SWEEP_NS;
+}
+
 /* One round; how many news there were. */
 static int run_round(struct collect *collect, int timeout_ms)
 {
@@ -282,7 +287,7 @@ static int run_round(struct collect *collect, int timeout_ms)
                  tag != &collect->args->session->nets)
             take_event(collect, &events[i]);
     }
-    if (tasks->now_ns - collect->swept_ns >= collect->sweep_ns) {
+    if (tasks->now_ns - collect->swept_ns >= sweep_ns(collect)) {
         collect->swept_ns = tasks->now_ns;
         tasks_sweep(tasks);
         root = swept = true;
@@ -298,7 +303,7 @@ static int run_round(struct collect *collect, int timeout_ms)
 
 static int timeout_ms(const struct collect *collect)
 {
-    uint64_t now = tasks_now_ns(), next = collect->swept_ns + collect->sweep_ns;
+    uint64_t now = tasks_now_ns(), next = collect->swept_ns + sweep_ns(collect);
     if (collect->tasks.done)
         return 0;
     if (collect->tasks.waiting)
@@ -463,6 +468,9 @@ static void finish(struct collect *collect, struct collect_outcome *outcome)
     outcome->lost = tasks->lost;
     outcome->counted_only = tasks->counted_only;
     outcome->without_sample = tasks->without_sample;
+    outcome->stood_in = tasks->stood_in;
+    outcome->stood_in_counted = tasks->stood_in_counted;
+    outcome->refusal = tasks->refusal;
     outcome->wall_ns = tasks_now_ns() - collect->args->session->start_ns;
     outcome->collector_ns = own_cpu_ns();
 }
@@ -508,7 +516,6 @@ int collect_run(const struct collect_args *args, struct collect_outcome *outcome
         return -ENOMEM;
     }
     collect->args = args;
-    collect->sweep_ns = args->session->plan->source == PINJECT_SOURCE_TIMER ? TIMED_SWEEP_NS : SWEEP_NS;
     int error = prepare(collect);
     if (error) {
         give_up(args, error, outcome);

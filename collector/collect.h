@@ -24,6 +24,9 @@ struct collect_outcome {
     uint64_t samples, lost;
     uint64_t counted_only;        /* tasks without a ring */
     uint64_t without_sample;
+    uint64_t stood_in;            /* tasks whose events were refused, and in which the object was to start a timer */
+    uint64_t stood_in_counted;    /* of them, those that were not sampled; in counted_only too */
+    int refusal;                  /* -errno of the first of them */
     uint64_t cpu_ns;              /* of the tree by the kernel's accounting; 0: unknown */
     uint64_t attributed_ns;
     uint64_t collector_ns;        /* own CPU time */

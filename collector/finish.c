@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From tasks to result files, and the end of processes. */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,15 +61,42 @@ static void note_no_timer(const struct task *task, struct view *view)
     note(view, text);
 }
 
+/* A timer stands in for the events of this one. */
+static void note_refusal(const struct tasks *tasks, const struct task *task, struct view *view)
+{
+    char text[160];
+    const char *how = !task->timer_started                  ? "without events"
+                      : attach_timer_event(tasks->plan) >= 0 ? "sampled by a timer"
+                      : tasks->plan->sampling                ? "counted, not sampled (a timer knows task-clock alone)"
+                                                             : "counted by itself";
+    snprintf(text, sizeof(text), "%s: the kernel refuses its events, it is not dumpable (%s)", how,
+             strerror(-task->refusal));
+    note(view, text);
+}
+
+/* For the whole session. */
+static void note_stand_ins(const struct tasks *tasks, struct view *view)
+{
+    char text[160];
+    if (!tasks->stood_in)
+        return;
+    snprintf(text, sizeof(text), "%" PRIu64 " of %" PRIu64 " tasks %s by timers: the kernel refused their events (%s)",
+             tasks->stood_in - tasks->stood_in_counted, tasks->seen,
+             tasks->plan->sampling ? "were sampled" : "counted themselves", strerror(-tasks->refusal));
+    note(view, text);
+}
+
 static void make_notes(const struct tasks *tasks, const struct task *task, struct view *view)
 {
     char text[160];
     const struct image *image = task->image_count ? &task->images[task->image_count - 1] : NULL;
+    if (task->refusal)
+        note_refusal(tasks, task, view);
     if (task->timed && !task->timer_started)
         note_no_timer(task, view);
     else if (task->silent && !task->left)
         note(view, "went on, by exec, to a program without a timer (static?): of that its CPU time alone is known");
-    else if (task->counted_only && tasks->plan->sampling) {
+    else if (task->counted_only && !task->timed && tasks->plan->sampling) {
         snprintf(text, sizeof(text), "counted, but not sampled: no memory for its ring (%s)",
                  strerror(-task->ring_error));
         note(view, text);
@@ -278,6 +306,18 @@ static void name_file(struct tasks *tasks, struct task *task)
     tasks_begin_file(tasks, task);
 }
 
+static void count_rung(struct tasks *tasks, const struct task *task)
+{
+    /* With --stat nobody is sampled, but who started no timer is not even counted. */
+    bool less = task->counted_only && (tasks->plan->sampling || !task->timer_started);
+    tasks->counted_only += task->counted_only && tasks->plan->sampling;
+    if (!task->refusal)
+        return;
+    tasks->refusal = tasks->refusal ? tasks->refusal : task->refusal;
+    tasks->stood_in++;
+    tasks->stood_in_counted += less;
+}
+
 /* Of an ended task. */
 static void write_task(struct tasks *tasks, struct task *task, const struct result_coverage *coverage)
 {
@@ -286,7 +326,9 @@ static void write_task(struct tasks *tasks, struct task *task, const struct resu
     name_file(tasks, task);
     view_init(tasks, task, task->image_count, task->values ? task->values : none, &view);
     add_totals(tasks, task, &view);
-    tasks->counted_only += task->counted_only && tasks->plan->sampling;
+    count_rung(tasks, task);
+    if (coverage)
+        note_stand_ins(tasks, &view);
     tasks->without_sample += !task->counted_only && tasks->plan->sampling && !task->samples;
     if (task->result)
         result_finish(task->result, &view.task, coverage);

@@ -175,6 +175,11 @@ static void open_tree_clock(struct session *session, pid_t tid)
         close(fd);
 }
 
+static bool is_refused(int status)
+{
+    return status == -EACCES || status == -EPERM;
+}
+
 static int begin_task(struct session *session, struct arrival *arrival)
 {
     static const enum attach_how hows[] = {
@@ -186,6 +191,9 @@ static int begin_task(struct session *session, struct arrival *arrival)
     int status = check_task(arrival->pid, arrival->tid);
     if (status == 0)
         status = attach_open(session, arrival->pid, arrival->tid, hows[arrival->kind], &arrival->events);
+    /* Who is about to exec is dumpable again afterwards, and asks anew. */
+    if (is_refused(status) && arrival->kind != PINJECT_ARM)
+        status = attach_open_timed(session, arrival->pid, arrival->tid, status, &arrival->events);
     arrival->answered_ns = now_ns();
     if (status == -EEXIST)
         return status;
@@ -212,7 +220,10 @@ static int begin_net(struct session *session, struct arrival *arrival)
         if (status < 0)
             return status;
     }
-    if (!(arrival->flags & PINJECT_REQUEST_SECURE))
+    if (arrival->flags & PINJECT_REQUEST_SECURE)
+        /* Its events may end in that exec: then what comes has to ask. */
+        attach_cover(session, arrival->tid, false);
+    else
         arrival->net_error = nets_open(session->nets, arrival->pid, arrival->tid, true);
     return 0;
 }
@@ -221,7 +232,7 @@ static int begin_net(struct session *session, struct arrival *arrival)
 static int begin_spawned(struct session *session, struct arrival *arrival)
 {
     int status = found_open(session, arrival);
-    return status == -EACCES || status == -EPERM || status == -ESRCH ? -EEXIST : status;
+    return is_refused(status) || status == -ESRCH ? -EEXIST : status;
 }
 
 static int begin(struct session *session, struct arrival *arrival)
@@ -244,7 +255,6 @@ static int begin(struct session *session, struct arrival *arrival)
         return begin_net(session, arrival);
     if (arrival->kind == PINJECT_SPAWN)
         return begin_spawned(session, arrival);
-    bool timers = session->plan->source == PINJECT_SOURCE_TIMER;
     int status = begin_task(session, arrival);
     if ((status == 0 || status == -EEXIST) && wants_net(arrival->kind, arrival->flags)) {
         if (status == -EEXIST) /* its events were armed for an exec that failed */
@@ -254,7 +264,7 @@ static int begin(struct session *session, struct arrival *arrival)
     if (status == -EEXIST && arrival->kind == PINJECT_PROCESS) {
         arrival->kind = PINJECT_IMAGE;
         status = 0;
-        if (timers) {
+        if (attach_is_timed(session, arrival->tid)) {
             arrival->exec = procfs_exec(arrival->pid);
             arrival->maps = procfs_maps(arrival->pid);
         }
@@ -280,7 +290,7 @@ int request_begin(struct session *session, const struct request *request, struct
     *ret_arrival = arrival;
     bool wants_ring = arrival->kind == PINJECT_PROCESS || arrival->kind == PINJECT_IMAGE ||
                       arrival->kind == PINJECT_FORK || arrival->kind == PINJECT_THREAD;
-    if (status == 0 && wants_ring && !arrival->found && session->plan->source == PINJECT_SOURCE_TIMER)
+    if (status == 0 && wants_ring && !arrival->found && attach_is_timed(session, arrival->tid))
         return attach_answer(session, arrival->tid, arrival->startup_ns);
     return status;
 }

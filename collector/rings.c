@@ -27,15 +27,29 @@ size_t rings_size(const struct rings *rings)
     return (size_t)rings->count * PINJECT_RING_STRIDE;
 }
 
-static int refuse(struct rings *rings, int error)
+static int give_up(struct rings *rings, int error)
 {
-    report_error("cannot create the rings of the session '%s': %s; set TMPDIR to a folder with room%s", rings->path,
-                 strerror(error), error == EFBIG ? ", and allow files of that size (ulimit -f)" : "");
     rings_release(rings);
     return -error;
 }
 
-int rings_init(struct rings *rings, const char *segment_path)
+/* As large as its file may be, and as we have addresses for. */
+static int map_all(struct rings *rings)
+{
+    for (;; rings->count /= 2) {
+        if (ftruncate(rings->fd, (off_t)rings_size(rings)) == 0) {
+            void *map =
+                mmap(NULL, rings_size(rings), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, rings->fd, 0);
+            rings->map = map == MAP_FAILED ? NULL : map;
+        }
+        if (rings->map)
+            return 0;
+        if ((errno != EFBIG && errno != ENOMEM) || rings->count <= RINGS_MIN)
+            return -errno;
+    }
+}
+
+int rings_open(struct rings *rings, const char *segment_path, uint32_t count)
 {
     rings_init_none(rings);
     snprintf(rings->path, sizeof(rings->path), "%s%s", segment_path, PINJECT_RINGS_SUFFIX);
@@ -43,23 +57,24 @@ int rings_init(struct rings *rings, const char *segment_path)
     if (rings->fd < 0) {
         int error = errno;
         rings->path[0] = '\0'; /* not ours to remove */
-        report_error("cannot create the rings of the session beside '%s': %s", segment_path, strerror(error));
         return -error;
-    }
-    rings->count = PINJECT_RINGS_MAX;
-    while (ftruncate(rings->fd, (off_t)rings_size(rings)) < 0) {
-        if (errno != EFBIG || rings->count <= RINGS_MIN)
-            return refuse(rings, errno);
-        rings->count /= 2;
     }
     /* The umask may have taken even our own rights. */
     if (fchmod(rings->fd, 0600) < 0)
-        return refuse(rings, errno);
-    void *map = mmap(NULL, rings_size(rings), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, rings->fd, 0);
-    if (map == MAP_FAILED)
-        return refuse(rings, errno);
-    rings->map = map;
-    return 0;
+        return give_up(rings, errno);
+    rings->count = count;
+    int status = map_all(rings);
+    return status < 0 ? give_up(rings, -status) : 0;
+}
+
+int rings_init(struct rings *rings, const char *segment_path)
+{
+    int status = rings_open(rings, segment_path, PINJECT_RINGS_MAX);
+    if (status < 0)
+        report_error("cannot create the rings of the session '%s%s': %s; set TMPDIR to a folder with room%s",
+                     segment_path, PINJECT_RINGS_SUFFIX, strerror(-status),
+                     status == -EFBIG ? ", and allow files of that size (ulimit -f)" : "");
+    return status;
 }
 
 void rings_release(struct rings *rings)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings of tasks that timers sample (PINJECT_SESSION_TIMER), in a file beside the segment: pinject/wire.h has its
+ * Rings of tasks that timers sample, in a file beside the segment: pinject/wire.h has its
  * layout. Thread-safe but for init and release. Every byte in a ring may be a lie.
  */
 #ifndef COLLECTOR_RINGS_H
@@ -22,7 +22,9 @@ struct rings {
 
 /* No file: rings_release() may follow. */
 void rings_init_none(struct rings *rings);
-/* Creates the file beside SEGMENT_PATH, as large as is allowed: 0 or -errno after report_error(). */
+/* Creates the file beside SEGMENT_PATH with COUNT rings, or as many as are allowed: 0 or -errno. */
+int rings_open(struct rings *rings, const char *segment_path, uint32_t count);
+/* The same for all that there may be; after report_error(). */
 int rings_init(struct rings *rings, const char *segment_path);
 /* Removes the file. */
 void rings_release(struct rings *rings);

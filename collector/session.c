@@ -24,6 +24,8 @@
 enum { WAIT_US = 50000 };
 /* The table of descriptors grows to this at once: with threads each growth waits milliseconds for RCU. */
 enum { TABLE_OF_FDS = 16384 };
+/* Addresses, not memory; few have them all the time. */
+enum { LATE_RINGS = 1024 };
 
 static uint64_t now_ns(clockid_t clock)
 {
@@ -164,7 +166,7 @@ static void replace_segment(int signal, siginfo_t *info, void *context)
     int saved = errno;
     const char *at = info->si_addr;
     if (!replace(__atomic_load_n(&mapped, __ATOMIC_RELAXED), sizeof(struct pinject_segment), at) &&
-        !replace(__atomic_load_n(&mapped_rings, __ATOMIC_RELAXED), mapped_rings_size, at))
+        !replace(__atomic_load_n(&mapped_rings, __ATOMIC_ACQUIRE), mapped_rings_size, at))
         sigaction(signal, &others_action, NULL); /* it strikes again, on who it belongs to */
     errno = saved;
 }
@@ -247,15 +249,41 @@ static void lock_segment(struct session *session)
         session->segment->flags |= PINJECT_SESSION_LOCKED;
 }
 
-/* Guarded as the segment is. */
+/* As the segment is. Its size before it: pairs with the acquire in replace_segment(). */
+static void guard_rings(const struct session *session)
+{
+    mapped_rings_size = rings_size(&session->rings);
+    __atomic_store_n(&mapped_rings, session->rings.map, __ATOMIC_RELEASE);
+}
+
 static int open_rings(struct session *session)
 {
     int status = rings_init(&session->rings, session->path);
-    if (status == 0) {
-        mapped_rings_size = rings_size(&session->rings);
-        __atomic_store_n(&mapped_rings, session->rings.map, __ATOMIC_RELEASE);
-    }
+    if (status == 0)
+        guard_rings(session);
     return status;
+}
+
+int session_need_rings(struct session *session)
+{
+    if (session->plan->source == PINJECT_SOURCE_TIMER)
+        return 0;
+    pthread_mutex_lock(&session->rings_lock);
+    if (!session_has_rings(session)) {
+        session->rings_error = rings_open(&session->rings, session->path, LATE_RINGS);
+        if (session->rings_error == 0)
+            guard_rings(session);
+        __atomic_store_n(&session->rings_asked, 1, __ATOMIC_RELEASE);
+    }
+    int error = session->rings_error;
+    pthread_mutex_unlock(&session->rings_lock);
+    return error;
+}
+
+bool session_has_rings(const struct session *session)
+{
+    /* Pairs with the release in session_need_rings(). */
+    return __atomic_load_n(&session->rings_asked, __ATOMIC_ACQUIRE);
 }
 
 static int make_id(uint64_t ret_id[2])
@@ -293,6 +321,7 @@ int session_init(struct session *session, const struct settings *settings, const
     rings_init_none(&session->rings);
     session->segment_fd = session->arrivals.eventfd = session->tree_fd = -1;
     pthread_mutex_init(&session->table_lock, NULL);
+    pthread_mutex_init(&session->rings_lock, NULL);
     raise_limits(session);
     session->start_ns = now_ns(CLOCK_MONOTONIC);
     session->start_realtime_ns = now_ns(CLOCK_REALTIME);
@@ -349,4 +378,5 @@ void session_release(struct session *session)
         close(session->segment_fd);
     session->segment_fd = -1;
     pthread_mutex_destroy(&session->table_lock);
+    pthread_mutex_destroy(&session->rings_lock);
 }

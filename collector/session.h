@@ -39,7 +39,10 @@ struct session {
         size_t size;
     } spent[SESSION_SPENT];      /* rings of ended tasks, still mapped */
     unsigned spent_count;
-    struct rings rings;          /* of tasks with timers; none where there are events */
+    struct rings rings;          /* of tasks with timers; where there are events, none until one is refused them */
+    pthread_mutex_t rings_lock;
+    uint32_t rings_asked;        /* atomic: session_need_rings() was called */
+    int rings_error;
     uint64_t ring_budget;        /* bytes of rings that the kernel lets us lock; UINT64_MAX: no limit */
     uint64_t ring_bytes;         /* atomic: of them in use */
     uint64_t fd_limit;           /* RLIMIT_NOFILE as raised */
@@ -67,6 +70,13 @@ void session_restore_limits(const struct session *session);
 /* Starts / stops the door threads. Stopping answers what is waiting, sets closed, and joins. */
 int session_open_doors(struct session *session);
 void session_close_doors(struct session *session);
+/*
+ * Thread-safe. Rings in a session with events: made by the first call, for a few hundred tasks. 0 or -errno, the same each
+ * time: then who would have a ring is known by accounting.
+ */
+int session_need_rings(struct session *session);
+/* Whether it was called. */
+bool session_has_rings(const struct session *session);
 /* Queues the arrivals of what objects told without waking anybody (door_take_news()). */
 void session_take_news(struct session *session);
 /* Bytes of rings that this user may lock with RLIMIT_MEMLOCK at MEMLOCK; UINT64_MAX: no limit. */

@@ -178,15 +178,38 @@ static void print_rung(const struct plan *plan, const struct settings *settings,
     say(line);
 }
 
+/* Timers stood in for the events of some. */
+static void print_stand_ins(const struct collect_outcome *outcome, bool stat, struct buffer *line)
+{
+    const char *reason = strerror(-outcome->refusal);
+    uint64_t less = outcome->stood_in_counted, more = outcome->stood_in - less;
+    if (more) {
+        append_count(line, more, "task was", "tasks were");
+        buffer_printf(line, " %s: the kernel refused %s events (%s; not dumpable, root may see %s)",
+                      stat ? "counted by the object" : "sampled by timers", more == 1 ? "its" : "their", reason,
+                      more == 1 ? "it" : "them");
+        say(line);
+    }
+    if (less) {
+        append_count(line, less, "task was", "tasks were");
+        buffer_printf(line, " not %s: the kernel refused %s events (%s), and no timer could stand in",
+                      stat ? "counted" : "sampled", less == 1 ? "its" : "their", reason);
+        say(line);
+    }
+}
+
 static void print_limits(const struct plan *plan, const struct collect_outcome *outcome, bool stat, struct buffer *line)
 {
+    uint64_t short_of_memory = outcome->counted_only > outcome->stood_in_counted
+                                   ? outcome->counted_only - outcome->stood_in_counted : 0;
+    print_stand_ins(outcome, stat, line);
     if (outcome->counted_only && plan->source == PINJECT_SOURCE_TIMER) {
         append_count(line, outcome->counted_only, "task was", "tasks were");
         buffer_printf(line, " not sampled, but known by the kernel's accounting: no timer ran in %s",
                       outcome->counted_only == 1 ? "it" : "them");
         say(line);
-    } else if (outcome->counted_only && !stat) {
-        append_count(line, outcome->counted_only, "task was", "tasks were");
+    } else if (short_of_memory && !stat) {
+        append_count(line, short_of_memory, "task was", "tasks were");
         buffer_printf(line, " counted but not sampled: the memory for sampling was used up"
                             " (raise 'ulimit -l' or /proc/sys/kernel/perf_event_mlock_kb)");
         say(line);

@@ -190,6 +190,7 @@ void tasks_link(struct tasks *tasks, struct task *task, struct process *process)
         process->tasks->process_prev = task;
     process->tasks = task;
     process->live++;
+    tasks->timed_live += task->timed;
     if (++tasks->live_count > tasks->active_max)
         tasks->active_max = tasks->live_count;
     watch(tasks, task);
@@ -220,6 +221,7 @@ void tasks_unlink(struct tasks *tasks, struct task *task)
         epoll_ctl(tasks->epoll, EPOLL_CTL_DEL, task->ring_fd, NULL);
     task->ring_fd = -1;
     tasks->netted_live -= task->netted;
+    tasks->timed_live -= task->timed;
     if (task->events)
         attach_retire(tasks->session, task->events);
     attach_free(task->events);

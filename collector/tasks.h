@@ -65,6 +65,7 @@ struct task {
     bool on_disk;
     bool timed;                    /* has no events: a timer of the object samples, or nothing does (timed.c) */
     bool timer_started;
+    int refusal;                   /* timed, in a session with events: -errno why it has none */
     bool silent;                   /* went on to a program in which no timer runs */
     bool broken;                   /* its ring was given up */
     bool netted;                   /* covered by a net: no events of its own */
@@ -121,7 +122,7 @@ struct tasks {
     struct waiting *waiting;       /* oldest first */
     struct task *live;
     uint64_t live_count;
-    uint64_t netted_live;
+    uint64_t netted_live, timed_live;
     uint64_t nets_taken_ns;        /* what nets told is known up to then */
     uint64_t net_lost;             /* records of nets, for want of room */
     struct process *held, **held_end;
@@ -137,6 +138,8 @@ struct tasks {
     uint64_t arrivals;
     uint64_t seen, processes, threads, active_max, alive;
     uint64_t samples, lost, counted_only, without_sample;
+    uint64_t stood_in, stood_in_counted; /* timed, in a session with events; of them, not sampled */
+    int refusal;                   /* -errno why the first of them was */
     uint64_t attributed_ns;
     uint64_t exit_ns;              /* of it, costs of exit */
     uint64_t orphans_ns;           /* of it, in processes that are in nobody's rusage */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks that timers of the object sample: what the kernel writes for others, and may be trusted in, is checked and made
+ * Tasks that timers of the object sample, all of a session or some: what the kernel writes for others, and may be trusted in, is checked and made
  * here. No record tells of mappings and programs: /proc does, when somebody arrives and when a sample lies nowhere.
  */
 #include <errno.h>
@@ -39,8 +39,11 @@ static uint64_t fit_time(const struct tasks *tasks, const struct task *task, uin
 
 static bool check_sample(const struct tasks *tasks, const struct task *task, uint64_t *words, size_t count)
 {
-    bool chains = tasks->layout.sample_type[0] & PERF_SAMPLE_CALLCHAIN;
-    if (!tasks->plan->sampling || count < (chains ? SAMPLE_WORDS + 1u : SAMPLE_WORDS))
+    int event = attach_timer_event(tasks->plan);
+    if (event < 0)
+        return false;
+    bool chains = tasks->layout.sample_type[event] & PERF_SAMPLE_CALLCHAIN;
+    if (count < (chains ? SAMPLE_WORDS + 1u : SAMPLE_WORDS))
         return false;
     uint64_t chain = chains ? words[SAMPLE_WORDS] : 0;
     if (chain > CHAIN_MAX || count - SAMPLE_WORDS - chains != chain)
@@ -48,7 +51,7 @@ static bool check_sample(const struct tasks *tasks, const struct task *task, uin
     /* More time than there was. */
     if (words[6] == 0 || words[6] > tasks->now_ns + LATE_NS - tasks->session->start_ns)
         return false;
-    words[1] = task->ids[0];
+    words[1] = task->ids[event];
     words[3] = task_word(task);
     words[4] = fit_time(tasks, task, words[4]);
     return true;
@@ -56,9 +59,10 @@ static bool check_sample(const struct tasks *tasks, const struct task *task, uin
 
 static bool check_lost(const struct tasks *tasks, const struct task *task, uint64_t *words, size_t count)
 {
-    if (count != LOST_WORDS || words[2] > UINT32_MAX)
+    int event = attach_timer_event(tasks->plan);
+    if (event < 0 || count != LOST_WORDS || words[2] > UINT32_MAX)
         return false;
-    words[1] = words[6] = task->ids[0];
+    words[1] = words[6] = task->ids[event];
     words[3] = task_word(task);
     words[4] = fit_time(tasks, task, words[4]);
     return true;
@@ -230,5 +234,5 @@ void tasks_look_timed(const struct tasks *tasks, struct task *task)
     const struct attached *events = task->events;
     if (events && events->number >= 0)
         task->timer_started = rings_head(&tasks->session->rings, events->number)->started != 0;
-    task->counted_only = !task->timer_started;
+    task->counted_only = !task->timer_started || attach_timer_event(tasks->plan) < 0;
 }

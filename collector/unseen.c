@@ -21,7 +21,8 @@ static const char reason_process[] =
 static const char reason_thread[] = "thread that ended before it could be found (it was not created by pthread_create)";
 static const char reason_no_slot[] =
     "task that ended before it could be found (it found no free slot to ask, or does not ask: static, setuid)";
-static const char reason_refused[] = "refused by the kernel: setuid, or of another user (root may see it)";
+static const char reason_refused[] = 
+    "refused by the kernel: setuid, not dumpable, or of another user (root may see it)";
 static const char reason_policy[] = "child not followed (--follow-all follows it)";
 
 int unseen_init(struct unseen *unseen)
@@ -139,6 +140,11 @@ void unseen_announced(struct unseen *unseen, pid_t parent, pid_t pid, pid_t tid,
     if (tid <= 0 || tid >= PINJECT_TASKS || take_bit(unseen, tid))
         return;
     struct unseen_child **at = find_child(unseen, tid);
+    if (*at && (*at)->expected && (*at)->parent == parent) {
+        (*at)->expected = false;
+        (*at)->followed = followed;
+        return;
+    }
     if (*at) /* the number was used before: that one never came */
         settle(unseen, at);
     else if (unseen->children >= CHILDREN_MAX && unseen->table[(unsigned)tid % UNSEEN_TABLE])
@@ -158,6 +164,23 @@ void unseen_announced(struct unseen *unseen, pid_t parent, pid_t pid, pid_t tid,
     unseen->children++;
 }
 
+void unseen_expected(struct unseen *unseen, pid_t parent, pid_t pid, uint64_t time_ns)
+{
+    if (pid <= 0 || pid >= PINJECT_TASKS)
+        return;
+    struct unseen_child *child = unseen_find(unseen, pid);
+    if (child && child->parent == parent) {
+        child->time_ns = time_ns; /* looked for from now on */
+        child->tries = 0;
+        return;
+    }
+    take_bit(unseen, pid);
+    unseen_announced(unseen, parent, pid, pid, time_ns, true);
+    child = unseen_find(unseen, pid);
+    if (child)
+        child->expected = true;
+}
+
 bool unseen_take_arrived(struct unseen *unseen, pid_t tid)
 {
     return tid > 0 && tid < PINJECT_TASKS && take_bit(unseen, tid);
@@ -172,6 +195,8 @@ void unseen_arrived(struct unseen *unseen, pid_t tid)
         unseen->arrived[tid / 64] |= 1ull << (tid % 64);
         return;
     }
+    if (child->expected) /* its announcement may be on its way */
+        unseen->arrived[tid / 64] |= 1ull << (tid % 64);
     *at = child->next;
     unseen->children--;
     free(child);

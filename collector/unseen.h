@@ -21,6 +21,7 @@ struct unseen_child {
     struct unseen_child *next;
     pid_t pid, tid, parent;
     bool followed;               /* by the policy */
+    bool expected;               /* unseen_expected() told of it, and no FORK record yet */
     bool ended;                  /* its parent waited for it */
     unsigned char looks;         /* how often its name was looked up */
     unsigned char tries;         /* to give it events unasked */
@@ -49,6 +50,8 @@ struct result_unseen *unseen_take(struct unseen *unseen, unsigned *ret_count);
 
 /* A FORK record: process PARENT made TID of process PID. */
 void unseen_announced(struct unseen *unseen, pid_t parent, pid_t pid, pid_t tid, uint64_t time_ns, bool followed);
+/* A child of vfork that will ask, or be found, after its exec; a FORK record may tell of it too, before or after this. */
+void unseen_expected(struct unseen *unseen, pid_t parent, pid_t pid, uint64_t time_ns);
 /* A request came for TID. */
 void unseen_arrived(struct unseen *unseen, pid_t tid);
 /* Did a request come for TID that no announcement followed? Asked once: the number may be another's next. */

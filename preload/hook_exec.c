@@ -8,6 +8,7 @@
 #include "next.h"
 #include "object.h"
 #include "sys.h"
+#include "timer.h"
 #include "timer_signal.h"
 
 #include <errno.h>
@@ -70,10 +71,10 @@ static enum pinject_image image_of(const struct exec_call *call)
 static void announce(const struct exec_call *call, bool follow, enum pinject_image image)
 {
     const struct pinject_object *object = &pinject_object;
-    bool timers = object->flags & PINJECT_SESSION_TIMER;
+    bool timed = pinject_timer_runs(), timers = timed || object->flags & PINJECT_SESSION_TIMER;
     bool closed = follow && (pinject_image_is_closed(image) || image == PINJECT_IMAGE_SECURE);
     uint32_t flags = image == PINJECT_IMAGE_SECURE ? PINJECT_REQUEST_SECURE : 0;
-    bool covered = pinject_request_covered(&object->channel, sys_gettid());
+    bool covered = timed || pinject_request_covered(&object->channel, sys_gettid());
     if (covered && object->flags & PINJECT_SESSION_SNAPSHOT)
         pinject_object_snapshot();
     /* No kernel tells that a task goes on to where no timer is. */

@@ -51,7 +51,7 @@ static unsigned seal_for(bool strict, const void *program)
     int saved = errno;
     pinject_object_ready();
     unsigned kind = pinject_object.standing == PINJECT_NOTHING ? UNHARMED : judge(strict, program);
-    if (kind && pinject_object.flags & PINJECT_SESSION_TIMER)
+    if (kind)
         pinject_timer_end_all();
     seal(kind, 1);
     errno = saved;

@@ -17,8 +17,8 @@ static uint64_t bit_of(int number)
 }
 
 /*
- * The number, where our signal is to be hidden; 0: the program's calls go through as they are. So they do before our
- * constructor: what they did then is found when the signal is taken.
+ * The number, where our signal is to be hidden; 0: the program's calls go through as they are. So they do before the
+ * first timer: what they did then is found when the signal is taken.
  */
 static int hidden(void)
 {
@@ -41,6 +41,11 @@ static void set_bit(uint64_t *word, uint64_t bit, bool set)
         __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
     else
         __atomic_fetch_and(word, ~bit, __ATOMIC_RELAXED);
+}
+
+void pinject_signal_put_in(int number)
+{
+    set_bit(&put_in, bit_of(number), true);
 }
 
 PINJECT_HOOK int sigaction(int number, const struct sigaction *action, struct sigaction *old)

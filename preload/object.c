@@ -126,12 +126,10 @@ static struct pinject_claim claim(uint32_t kind, uint32_t flags, int32_t parent_
     return mine;
 }
 
-/* Where there are no events the answer is the ring of the task's timer. */
+/* Where the task has no events the answer is the ring of its timer. */
 static void send(struct pinject_claim mine)
 {
-    int answer = pinject_request_send(&pinject_object.channel, mine);
-    if (pinject_object.flags & PINJECT_SESSION_TIMER)
-        pinject_timer_start(answer);
+    pinject_timer_start(pinject_request_send(&pinject_object.channel, mine));
 }
 
 static void ask(uint32_t kind, uint32_t flags, int32_t parent_tid)
@@ -206,7 +204,7 @@ void pinject_object_net(bool covered, uint32_t flags, const char *path, char *co
 
 static void announce_image(void)
 {
-    /* A timer does not survive exec as events do: each image asks. */
+    /* A timer does not survive exec as events do: each image asks. In a session with events who has none is not marked. */
     bool covered = !(pinject_object.flags & PINJECT_SESSION_TIMER) &&
                    pinject_request_covered(&pinject_object.channel, sys_gettid());
     struct pinject_claim mine =

@@ -11,6 +11,7 @@ enum {
     THREAD_ID = 4,        /* SIGEV_THREAD_ID */
     USER_TIME = 4 | 1,    /* CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_VIRT: user time of a thread */
     INTERVAL_MIN_NS = 10000,
+    TURNS = 100, TURN_NS = 100000,
 };
 #define INTERVAL_MAX_NS 10000000000ull
 /* The calling thread's user time: what clock_getcpuclockid(3) makes. */
@@ -19,6 +20,10 @@ enum {
 /* Set once, by the program's wish: see pinject_timer_end_all(). */
 static bool ended;
 
+/* Whoever makes what all timers of the process have in common. */
+static uint32_t turn;
+static char rings_path[PINJECT_PATH + sizeof(PINJECT_RINGS_SUFFIX)]; /* not on the small stack of a thread */
+
 /* As the kernel has it. */
 struct event {
     void *value;
@@ -26,14 +31,39 @@ struct event {
 };
 _Static_assert(sizeof(void *) != 8 || sizeof(struct event) == 64, "struct sigevent of the kernel");
 
+/* Bounded: without it, 10 ms later, the thread goes on without a timer. */
+static bool take_turn(void)
+{
+    for (int i = 0; i < TURNS; i++) {
+        uint32_t nobody = 0;
+        if (__atomic_compare_exchange_n(&turn, &nobody, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return true;
+        sys_sleep_ns(TURN_NS);
+    }
+    return false;
+}
+
+/*
+ * What the first timer of the process needs; the process may have many threads by then. 0, or -errno when there can be
+ * none; *RET_SIGNAL: the same of their signal, which is worth telling.
+ */
+static int prepare(int *ret_signal)
+{
+    if (!take_turn())
+        return -EAGAIN;
+    int error = pinject_samplers_init();
+    if (!rings_path[0])
+        pinject_text_join(rings_path, sizeof(rings_path), pinject_object.session + sizeof(PINJECT_ENV_SESSION "=") - 1,
+                          PINJECT_RINGS_SUFFIX);
+    if (error == 0)
+        *ret_signal = pinject_signal_take();
+    __atomic_store_n(&turn, 0, __ATOMIC_RELEASE);
+    return error;
+}
+
 static void *map_ring(uint32_t ring)
 {
-    /* Made by the first thread of the process, which is alone then; not on the small stack of a thread. */
-    static char path[PINJECT_PATH + sizeof(PINJECT_RINGS_SUFFIX)];
-    if (!path[0])
-        pinject_text_join(path, sizeof(path), pinject_object.session + sizeof(PINJECT_ENV_SESSION "=") - 1,
-                          PINJECT_RINGS_SUFFIX);
-    int fd = sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    int fd = sys_open(rings_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return (void *)(intptr_t)fd;
     struct statx status;
@@ -102,7 +132,7 @@ static bool is_own(const struct pinject_sampler *sampler)
 
 bool pinject_timer_runs(void)
 {
-    return pinject_object.flags & PINJECT_SESSION_TIMER && is_own(pinject_sampler_find());
+    return is_own(pinject_sampler_find());
 }
 
 /* Counts, and nothing more of the ring. */
@@ -117,9 +147,9 @@ static void leave_ring(struct pinject_sampler *sampler)
     sys_unmap(map, PINJECT_RING_STRIDE);
 }
 
-static int begin(struct pinject_sampler *sampler)
+/* ERROR: of the signal. */
+static int begin(struct pinject_sampler *sampler, int error)
 {
-    int error = pinject_signal_take();
     pinject_sampler_count(sampler);
     if (error == 0)
         error = make_timer(sampler);
@@ -134,8 +164,9 @@ static int begin(struct pinject_sampler *sampler)
 
 void pinject_timer_start(int answer)
 {
+    int signal_error = 0;
     if (answer <= 0 || answer > PINJECT_RINGS_MAX || __atomic_load_n(&ended, __ATOMIC_RELAXED) ||
-        pinject_samplers_init() < 0)
+        prepare(&signal_error) < 0)
         return;
     struct pinject_sampler *sampler = pinject_sampler_own();
     if (!sampler || sampler->page)
@@ -144,7 +175,7 @@ void pinject_timer_start(int answer)
     if (sys_failed(map))
         return;
     init_sampler(sampler, map);
-    int error = begin(sampler);
+    int error = begin(sampler, signal_error);
     if (error == 0)
         return;
     __atomic_store_n(&sampler->head->error, error, __ATOMIC_RELAXED);
@@ -185,6 +216,8 @@ void pinject_timer_forked(void)
 {
     bool masked = pinject_signal_number() && pinject_signal_masked();
     pinject_samplers_clear();
+    if (__atomic_exchange_n(&turn, 0, __ATOMIC_RELAXED)) /* of a thread that is not here, and did not come to its end */
+        pinject_signal_forget();
     if (masked)
         pinject_signal_set_masked(true);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sampler of a session without perf events (PINJECT_SESSION_TIMER): one POSIX timer for each thread, whose signal
- * is taken by a handler that writes perf's records into the thread's ring. wire.h has the ring.
+ * The sampler of threads without perf events: of all (PINJECT_SESSION_TIMER), or of those that the kernel hides from the
+ * collector. One POSIX timer for each thread, whose signal is taken by a handler that writes perf's records into the
+ * thread's ring. wire.h has the ring.
  *
  * The timers run on the thread's user time as the kernel's tick counts it: they expire in the interrupt that found the
  * thread in user space, and nowhere else, so that no system call of the program is ever interrupted by them.
@@ -47,7 +48,7 @@ struct pinject_sampler {
  * timer_table.c. The calling thread's sampler, NULL: it has none; the same, made where it is missing, NULL: there is no
  * room; given back. Whether POINTER is one. Context: anywhere.
  */
-int pinject_samplers_init(void);
+int pinject_samplers_init(void); /* by one thread at a time */
 struct pinject_sampler *pinject_sampler_find(void);
 struct pinject_sampler *pinject_sampler_own(void);
 void pinject_sampler_drop(struct pinject_sampler *sampler);
@@ -59,7 +60,7 @@ void pinject_samplers_each(void (*call)(struct pinject_sampler *));
 void pinject_timer_start(int answer);
 /* A new thread, whose creator had blocked our signal: MASKED. Forgets who had its place in memory before. */
 void pinject_timer_thread(bool masked);
-/* Whether the calling thread has one. */
+/* Whether the calling thread has one; not a vfork child of it. Context: such a child too. */
 bool pinject_timer_runs(void);
 /* The thread ends: last counts, no timer, no ring. */
 void pinject_timer_stop(void);

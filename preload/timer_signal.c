@@ -190,29 +190,69 @@ static struct action own_action(void)
     return action;
 }
 
+#if defined(__x86_64__) || defined(__aarch64__)
+/*
+ * Handlers that the program set before our signal was taken: where they have a stack of their own, ours comes later, as
+ * sigaction() in hook_signal.c has it for those to come.
+ */
+static void shield_stacks(int ours)
+{
+    for (int number = 1; number <= 64; number++) {
+        struct action old, now, found;
+        if (number == ours || sys_action(number, NULL, &old) < 0 || old.handler.plain == SIG_DFL ||
+            old.handler.plain == SIG_IGN || !(old.flags & SA_ONSTACK) || old.mask & bit_of(ours))
+            continue;
+        now = old;
+        now.mask |= bit_of(ours);
+        if (sys_action(number, &now, &found) < 0)
+            continue;
+        if (found.handler.plain != old.handler.plain || found.flags != old.flags || found.mask != old.mask)
+            sys_action(number, &found, NULL); /* another thread has just changed it, through our hook */
+        else
+            pinject_signal_put_in(number);
+    }
+}
+
+/* -EBUSY: it is the program's. Other threads may set handlers meanwhile. */
+static int take(int number)
+{
+    const struct action action = own_action();
+    struct action old;
+    int error = sys_action(number, NULL, &old);
+    if (error < 0 || (old.handler.plain != SIG_DFL && old.handler.full != on_signal))
+        return error < 0 ? error : -EBUSY;
+    memset(shown, 0, sizeof(shown));
+    __atomic_store_n(&taken, number, __ATOMIC_RELEASE);
+    error = sys_action(number, &action, &old);
+    if (error == 0 && old.handler.plain != SIG_DFL && old.handler.full != on_signal) {
+        sys_action(number, &old, NULL);
+        error = -EBUSY;
+    }
+    if (error < 0)
+        __atomic_store_n(&taken, 0, __ATOMIC_RELAXED);
+    return error;
+}
+#endif
+
 int pinject_signal_take(void)
 {
 #if defined(__x86_64__) || defined(__aarch64__)
-    const struct action action = own_action();
+    int error = -EBUSY;
     if (pinject_signal_number())
         return 0;
-    for (int number = FIRST; number >= LAST; number--) {
-        struct action old;
-        int error = sys_action(number, NULL, &old);
-        if (error < 0)
-            return error;
-        if (old.handler.plain != SIG_DFL)
-            continue;
-        memset(shown, 0, sizeof(shown));
-        error = sys_action(number, &action, NULL);
-        if (error == 0)
-            __atomic_store_n(&taken, number, __ATOMIC_RELEASE);
-        return error;
-    }
-    return -EBUSY;
+    for (int number = FIRST; number >= LAST && error == -EBUSY; number--)
+        error = take(number);
+    if (error == 0)
+        shield_stacks(pinject_signal_number());
+    return error;
 #else
     return -ENOSYS;
 #endif
+}
+
+void pinject_signal_forget(void)
+{
+    __atomic_store_n(&taken, 0, __ATOMIC_RELAXED);
 }
 
 void pinject_signal_open(void)

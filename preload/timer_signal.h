@@ -10,10 +10,12 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* Installs the handler, once in a process: 0 or -errno. */
+/* Installs the handler, once in a process, by one thread at a time: 0 or -errno. */
 int pinject_signal_take(void);
 /* Opens the signal in the calling thread; what the thread's mask said of it is remembered. */
 void pinject_signal_open(void);
+/* In a child of fork, when a thread of the parent was about to take it: it is taken anew. */
+void pinject_signal_forget(void);
 /* Gives the number back as the program believes that it has it all the time. */
 void pinject_signal_release(void);
 
@@ -24,6 +26,8 @@ bool pinject_signal_is_used(void);
 /* Of the calling task: does the program believe that it is blocked? */
 bool pinject_signal_masked(void);
 void pinject_signal_set_masked(bool masked);
+/* hook_signal.c: our signal was put into the mask of NUMBER's handler, and is not shown there. */
+void pinject_signal_put_in(int number);
 /* sigaction() of that number as the program is shown it. */
 void pinject_signal_action(const struct sigaction *action, struct sigaction *old);
 

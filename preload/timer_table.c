@@ -10,7 +10,7 @@
 
 enum { SAMPLERS = 4096, NEAR = 64 };
 
-/* Made by the first thread, which is alone then. Keys by themselves: a child of fork has to look through all. */
+/* Made by the first timer's thread; others may be looking. Keys by themselves: a child of fork has to look through all. */
 static uint64_t keys[SAMPLERS];
 static struct pinject_sampler *samplers;
 
@@ -26,13 +26,14 @@ static uint32_t place_of(uint64_t key, uint32_t step)
 
 int pinject_samplers_init(void)
 {
-    if (samplers)
+    if (__atomic_load_n(&samplers, __ATOMIC_RELAXED))
         return 0;
     void *map = sys_map(SAMPLERS * sizeof(*samplers), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     if (sys_failed(map))
         return (int)(intptr_t)map;
-    samplers = map;
+    /* Its pages are zero: whoever finds it finds nothing in it. */
+    __atomic_store_n(&samplers, map, __ATOMIC_RELEASE);
     return 0;
 }
 
