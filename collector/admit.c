@@ -12,6 +12,8 @@
 
 /* How long an ended process waits for further news once its parent has waited for it. */
 enum { WAITED_HOLD_NS = 20 * 1000 * 1000 };
+/* Sweeps that try again to lay a net under who was not dumpable before its exec. */
+enum { NET_TRIES = 8 };
 /* How long an arrival waits for the one that it refers to. */
 enum { UNKNOWN_WAIT_NS = 15 * 1000 * 1000 };
 
@@ -118,6 +120,8 @@ static struct process *new_process(struct tasks *tasks, struct arrival *arrival)
     if (old && goes_on(old, arrival)) { /* in the totals once, with what comes */
         before = *old;
         old->accounted = true;
+        if (old->leader)
+            old->leader->goes_on = old->leader->revoked;
     }
     if (old && old->leader && !old->leader->live)
         tasks_finish_process(tasks, old); /* the number is used again */
@@ -206,7 +210,6 @@ static void give_back(struct tasks *tasks, struct arrival *arrival)
 /* Its next program cannot be injected: what it is, and whether a net will take what comes from it. */
 static void cover(struct tasks *tasks, struct process *process, const struct arrival *arrival)
 {
-    char reason[160];
     const struct task *task = tasks_find(tasks, arrival->tid);
     if (arrival->kind != PINJECT_NET && !(arrival->flags & PINJECT_REQUEST_NET))
         return;
@@ -221,11 +224,10 @@ static void cover(struct tasks *tasks, struct process *process, const struct arr
     }
     process->secure = arrival->flags & PINJECT_REQUEST_SECURE;
     process->net |= !process->secure && arrival->net_error == 0;
-    if (arrival->net_error == 0)
-        return;
-    snprintf(reason, sizeof(reason), "program that cannot be injected: its children and threads are not profiled (%s)",
-             strerror(-arrival->net_error));
-    unseen_add(&tasks->unseen, reason, process->leader ? process->leader->comm : "", 1, 0);
+    if (arrival->net_error == -EACCES || arrival->net_error == -EPERM)
+        process->net_owed = NET_TRIES;
+    else if (arrival->net_error)
+        tasks_tell_no_net(tasks, process, arrival->net_error);
 }
 
 /* What makes a netted task announces it to nobody else; no record tells of the threads that a timed one makes. */

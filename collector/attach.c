@@ -74,10 +74,22 @@ static void list(struct session *session, struct attached *attached, pid_t key)
         attach_cover(session, key, true);
 }
 
+/* The first thread of THREAD's process, where timers sample both. */
+static struct attached *find_first(struct session *session, const struct attached *thread)
+{
+    struct attached *first = thread->timer && thread->key != thread->pid ? *bucket(session, thread->pid) : NULL;
+    while (first && (first->key != thread->pid || !first->timer))
+        first = first->next;
+    return first;
+}
+
 static void unlist(struct session *session, struct attached *attached)
 {
     if (!attached->listed)
         return;
+    struct attached *first = find_first(session, attached);
+    if (first)
+        attach_timer_tell_exec(attached, first);
     *attached->at = attached->next;
     if (attached->next)
         attached->next->at = attached->at;
@@ -349,12 +361,25 @@ bool attach_is_timed(struct session *session, pid_t tid)
     return timed;
 }
 
+/* Who asks again after an exec may be another thread than the one that its process began with. */
+static void follow_exec(struct session *session, struct attached *first)
+{
+    for (struct attached *at = *thread_bucket(session, first->pid), *next; at; at = next) {
+        next = at->next_thread;
+        if (at->pid == first->pid && at != first && has_ended(at))
+            unlist(session, at);
+    }
+    attach_timer_rebase(first);
+}
+
 int attach_answer(struct session *session, pid_t tid, uint64_t startup_ns)
 {
     pthread_mutex_lock(&session->table_lock);
     struct attached *attached = find(session, tid);
+    if (attached && attached->timer && !attached->armed && tid == attached->pid)
+        follow_exec(session, attached);
     if (attached && attached->armed) {
-        attached->base_ns = startup_ns;
+        attached->base_ns = (int64_t)startup_ns;
         attached->armed = false;
         attach_timer_open(attached);
     }

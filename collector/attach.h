@@ -30,7 +30,7 @@ struct attached {
     bool timer;                 /* has no events: a timer of the object samples, if it has a ring */
     int refusal;                /* of such a one in a session with events: -errno why it has none */
     bool armed;                 /* the same before the first image that can start one */
-    uint64_t base_ns;           /* CPU time before the timer: not in the counts. Set before the task is answered */
+    int64_t base_ns;            /* CPU time before the timer: not in the counts. Set before the task is answered */
     int end_fd;                 /* only without a ring of the kernel, whose fd tells the end by EPOLLHUP: pidfd, EPOLLIN
                                    at its end; -1: none */
 
@@ -39,6 +39,8 @@ struct attached {
     pid_t pid;                  /* thread group */
     pid_t key;                  /* tid in the table: changes when a thread that is not the first one calls exec */
     bool listed;
+    bool exec_told;             /* another thread of the process called exec, with that CPU time */
+    uint64_t exec_clock_ns;
     /* Hash chain of the session's table of live tasks, by key; what points here; the same for tasks whose tid is not
        their pid, by pid. */
     struct attached *next, **at;
@@ -110,6 +112,12 @@ bool attach_timer_counts(const struct plan *plan, unsigned index);
 /* Private to attach.c: its ids and what tells its end; a ring for it, where there is room; its counts. */
 void attach_timer_init(struct attached *attached);
 void attach_timer_open(struct attached *attached);
+/*
+ * THREAD, which is about to leave the table, may have called exec and go on in FIRST's ring, the ring of its process'
+ * first thread: FIRST is told its clock. When it asks again: what was counted of THREAD is not counted again.
+ */
+void attach_timer_tell_exec(const struct attached *thread, struct attached *first);
+void attach_timer_rebase(struct attached *first);
 void attach_timer_read(const struct attached *attached, struct attach_value *values);
 
 #endif

@@ -90,9 +90,29 @@ static uint64_t elapsed_ns(const struct session *session)
 
 static uint64_t read_clock(const struct attached *attached, const struct pinject_timer_head *head, uint64_t most)
 {
-    uint64_t used = __atomic_load_n(&head->cpu_ns, __ATOMIC_RELAXED);
-    used = used > attached->base_ns ? used - attached->base_ns : 0;
-    return used < most ? used : most;
+    int64_t used = (int64_t)__atomic_load_n(&head->cpu_ns, __ATOMIC_RELAXED) - attached->base_ns;
+    return used < 0 ? 0 : (uint64_t)used < most ? (uint64_t)used : most;
+}
+
+void attach_timer_tell_exec(const struct attached *thread, struct attached *first)
+{
+    const struct rings *rings = &thread->session->rings;
+    if (thread->number < 0 || !__atomic_load_n(&rings_head(rings, thread->number)->execs, __ATOMIC_RELAXED))
+        return;
+    first->exec_clock_ns = __atomic_load_n(&rings_head(rings, thread->number)->cpu_ns, __ATOMIC_RELAXED);
+    first->exec_told = true;
+}
+
+void attach_timer_rebase(struct attached *attached)
+{
+    if (!attached->exec_told || attached->number < 0)
+        return;
+    struct pinject_timer_head *head = rings_head(&attached->session->rings, attached->number);
+    uint64_t counted = read_clock(attached, head, elapsed_ns(attached->session));
+    /* The object waits for our answer: nobody else writes. */
+    __atomic_store_n(&head->cpu_ns, attached->exec_clock_ns, __ATOMIC_RELAXED);
+    attached->base_ns = (int64_t)(attached->exec_clock_ns - counted);
+    attached->exec_told = false;
 }
 
 static uint64_t read_lost(const struct pinject_timer_head *head, uint64_t most_ns)

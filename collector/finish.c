@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From tasks to result files, and the end of processes. */
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collector/notes.h"
 #include "collector/tasks.h"
 
 enum {
@@ -17,8 +17,6 @@ enum {
     FLUSH_NS = 1000 * 1000 * 1000,      /* growing files */
     PROGRAM_NS = 1000 * 1000 * 1000,    /* the same while its last program is unknown */
     LOOK_NS = 100 * 1000 * 1000,        /* what has not asked by then, will not */
-    LATE_NS = 5 * 1000 * 1000,          /* found later than that is worth a note */
-    NOTES = 8,
 };
 
 /* A task as the result file sees it. */
@@ -26,8 +24,7 @@ struct view {
     struct result_task task;
     struct result_image *images;
     struct result_module *modules;
-    const char *notes[NOTES];
-    char text[NOTES][160];
+    struct notes notes;
 };
 
 static void subtract(struct attach_value *values, const struct attach_value *base, unsigned count)
@@ -38,85 +35,6 @@ static void subtract(struct attach_value *values, const struct attach_value *bas
         values[i].running_ns -= base[i].running_ns < values[i].running_ns ? base[i].running_ns : values[i].running_ns;
         values[i].lost -= base[i].lost < values[i].lost ? base[i].lost : values[i].lost;
     }
-}
-
-static void note(struct view *view, const char *text)
-{
-    if (view->task.note_count < NOTES) {
-        char *to = view->text[view->task.note_count];
-        snprintf(to, sizeof(view->text[0]), "%s", text);
-        view->notes[view->task.note_count++] = to;
-    }
-}
-
-static void note_no_timer(const struct task *task, struct view *view)
-{
-    char text[160];
-    if (task->ring_error)
-        snprintf(text, sizeof(text), "not sampled, its time is known by the kernel's accounting: no timer for it (%s)",
-                 strerror(-task->ring_error));
-    else
-        snprintf(text, sizeof(text), "not sampled, its time is known by the kernel's accounting: no timer was started "
-                 "in it (static, setuid, or ended at once?)");
-    note(view, text);
-}
-
-/* A timer stands in for the events of this one. */
-static void note_refusal(const struct tasks *tasks, const struct task *task, struct view *view)
-{
-    char text[160];
-    const char *how = !task->timer_started                  ? "without events"
-                      : attach_timer_event(tasks->plan) >= 0 ? "sampled by a timer"
-                      : tasks->plan->sampling                ? "counted, not sampled (a timer knows task-clock alone)"
-                                                             : "counted by itself";
-    snprintf(text, sizeof(text), "%s: the kernel refuses its events, it is not dumpable (%s)", how,
-             strerror(-task->refusal));
-    note(view, text);
-}
-
-/* For the whole session. */
-static void note_stand_ins(const struct tasks *tasks, struct view *view)
-{
-    char text[160];
-    if (!tasks->stood_in)
-        return;
-    snprintf(text, sizeof(text), "%" PRIu64 " of %" PRIu64 " tasks %s by timers: the kernel refused their events (%s)",
-             tasks->stood_in - tasks->stood_in_counted, tasks->seen,
-             tasks->plan->sampling ? "were sampled" : "counted themselves", strerror(-tasks->refusal));
-    note(view, text);
-}
-
-static void make_notes(const struct tasks *tasks, const struct task *task, struct view *view)
-{
-    char text[160];
-    const struct image *image = task->image_count ? &task->images[task->image_count - 1] : NULL;
-    if (task->refusal)
-        note_refusal(tasks, task, view);
-    if (task->timed && !task->timer_started)
-        note_no_timer(task, view);
-    else if (task->silent && !task->left)
-        note(view, "went on, by exec, to a program without a timer (static?): of that its CPU time alone is known");
-    else if (task->counted_only && !task->timed && tasks->plan->sampling) {
-        snprintf(text, sizeof(text), "counted, but not sampled: no memory for its ring (%s)",
-                 strerror(-task->ring_error));
-        note(view, text);
-    }
-    if (task->broken)
-        note(view, "its ring was given up: samples after that are missing");
-    if (task->found_ns > task->start_ns + LATE_NS)
-        note(view, "it did not ask for events and was found from outside: its first moments are counted, not sampled");
-    if (task->revoked)
-        note(view, "its events were ended by the kernel when it executed a setuid or unreadable program: what came after "
-                   "is known by the kernel's accounting alone");
-    if (task->left)
-        note(view, "went on, by exec, to a program that is not followed (--follow-exec follows it)");
-    if (task->images_more) {
-        snprintf(text, sizeof(text), "%u more programs were executed than are listed", task->images_more);
-        note(view, text);
-    }
-    bool covered = task->netted || (task->process && task->process->net) || task->covers;
-    if (image && !image->named && !covered && !task->revoked && image->start_ns > task->start_ns && task->kind != PINJECT_THREAD && !task->left)
-        note(view, "its program did not load the object (static, setuid?): its children and threads are not profiled");
 }
 
 /* The counts of image INDEX alone; NOW, NULL when unknown: at the end of the last one. False: unknown. */
@@ -185,7 +103,7 @@ static void view_values(const struct tasks *tasks, const struct task *task, stru
     else if (now)
         memcpy(view->task.values, now, tasks->plan->count * sizeof(*now));
     if (!known)
-        note(view, "its counts are unknown: they could not be read at the moment of exec");
+        notes_add(&view->notes, "its counts are unknown: they could not be read at the moment of exec");
     view->task.samples = task->samples - task->split_samples;
     view->task.lost = count_lost(tasks, view->task.values, task->lost_records - task->split_lost);
 }
@@ -197,6 +115,12 @@ static enum pinject_task_source source_of(const struct task *task)
     if (!task->timed)
         return PINJECT_SOURCE_PERF;
     return task->timer_started ? PINJECT_SOURCE_TIMER : PINJECT_SOURCE_ACCOUNTING;
+}
+
+static void show_notes(struct view *view)
+{
+    view->task.notes = view->notes.list;
+    view->task.note_count = view->notes.count;
 }
 
 /* END: one more than the last image that is shown. NOW: the counts, plan.count of them; NULL: unknown. */
@@ -217,7 +141,6 @@ static void view_init(const struct tasks *tasks, const struct task *task, unsign
                  .first_sample_ns = task->first_sample_ns,
                  .last_sample_ns = task->last_sample_ns}};
     memcpy(view->task.ids, task->ids, sizeof(task->ids));
-    view->task.notes = view->notes;
     if (!last)
         view->task.end_ns = task->images[end].start_ns;
     if (!last || task->ended)
@@ -236,7 +159,8 @@ static void view_init(const struct tasks *tasks, const struct task *task, unsign
     view_values(tasks, task, view, now, end);
     view_images(tasks, task, view, now, end);
     view_modules(task, view);
-    make_notes(tasks, task, view);
+    notes_make(&view->notes, tasks, task);
+    show_notes(view);
 }
 
 static void view_release(struct view *view)
@@ -328,7 +252,8 @@ static void write_task(struct tasks *tasks, struct task *task, const struct resu
     add_totals(tasks, task, &view);
     count_rung(tasks, task);
     if (coverage)
-        note_stand_ins(tasks, &view);
+        notes_add_stand_ins(&view.notes, tasks);
+    show_notes(&view);
     tasks->without_sample += !task->counted_only && tasks->plan->sampling && !task->samples;
     if (task->result)
         result_finish(task->result, &view.task, coverage);
@@ -417,15 +342,13 @@ static void hold(struct tasks *tasks, struct process *process)
  * An unprivileged user's events end in the exec of a setuid program, or of one that cannot be read, before it is even
  * mapped. The ring says EXIT, but the task goes on.
  */
-static void note_revoked(struct tasks *tasks, struct task *task)
+static void set_revoked(struct task *task)
 {
     struct process *process = task->process;
     struct image *image = task->image_count ? &task->images[task->image_count - 1] : NULL;
     task->revoked = process->revoked = true;
     if (image && !image->program)
         image->program = program_get(process->announced);
-    unseen_add(&tasks->unseen, "setuid or unreadable program: the kernel ended its events (root may see it)", task->comm, 1,
-               0);
 }
 
 void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
@@ -445,7 +368,7 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
     }
     task->ended = ended;
     if (ended && process->secure && task == process->main && !process->program)
-        note_revoked(tasks, task);
+        set_revoked(task);
     task->covers = process->net;
     if (!task->end_ns)
         task->end_ns = tasks->now_ns;
@@ -493,6 +416,11 @@ static void account(struct tasks *tasks, struct process *process)
         return;
     process->accounted = true;
     account_children(tasks, process);
+    if (process->net_owed) /* it ended before the next sweep */
+        tasks_tell_no_net(tasks, process, -EACCES);
+    if (process->revoked && process->leader) /* and it did not ask anew */
+        unseen_add(&tasks->unseen, "setuid or unreadable program: the kernel ended its events (root may see it)",
+                   process->leader->comm, 1, 0);
     process_ask_status(process);
     process_ask_clock(process);
     process->strangers = unseen_has_strangers(&tasks->unseen, process->pid);
@@ -564,6 +492,9 @@ static void sweep_task(struct tasks *tasks, struct task *task)
         tasks_task_ended(tasks, task, true);
         return;
     }
+    struct process *process = task->process;
+    if (process->net_owed && task == (process->main ? process->main : process->leader))
+        tasks_retry_net(tasks, process);
     if (task->image_count && !task->images[task->image_count - 1].named &&
         tasks->now_ns - task->images[task->image_count - 1].start_ns > LOOK_NS)
         tasks_look_for_programs(tasks, task);

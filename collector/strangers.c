@@ -86,6 +86,27 @@ void tasks_adopt_family(struct tasks *tasks, pid_t pid, uint64_t time_ns)
         closedir(folder);
 }
 
+void tasks_tell_no_net(struct tasks *tasks, const struct process *process, int error)
+{
+    char reason[160];
+    snprintf(reason, sizeof(reason), "program that cannot be injected: its children and threads are not profiled (%s)",
+             strerror(-error));
+    unseen_add(&tasks->unseen, reason, process->leader ? process->leader->comm : "", 1, 0);
+}
+
+void tasks_retry_net(struct tasks *tasks, struct process *process)
+{
+    int status = nets_open(tasks->session->nets, process->pid, process->pid, false);
+    process->net_owed--;
+    if (status == 0) {
+        process->net_owed = 0;
+        process->net = true;
+        tasks_adopt_family(tasks, process->pid, tasks->now_ns);
+    } else if (!process->net_owed) {
+        tasks_tell_no_net(tasks, process, status);
+    }
+}
+
 void tasks_adopt_strangers(struct tasks *tasks)
 {
     struct unseen_child found[BATCH];

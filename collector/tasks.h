@@ -72,6 +72,7 @@ struct task {
     uint64_t found_ns;             /* it did not ask: events were opened then, from outside; 0: it did */
     bool exiting;                  /* netted: its EXIT was read */
     bool revoked;                  /* its events ended before it: the kernel took them away at an exec */
+    bool goes_on;                  /* revoked, but its next image asked anew */
     bool covers;                   /* what it starts is in a net */
     uint64_t gone_ns;              /* netted: a sweep met it ended; 0: none did */
     unsigned readings, readings_seen; /* netted: READ records that its end brings, and that came */
@@ -207,6 +208,10 @@ void tasks_netted_estimate(const struct tasks *tasks, struct task *task);
 /* strangers.c */
 /* Opens events for tasks that were announced and have not asked. */
 void tasks_adopt_strangers(struct tasks *tasks);
+/* What is under PROCESS cannot be seen: ERROR, a -errno. */
+void tasks_tell_no_net(struct tasks *tasks, const struct process *process, int error);
+/* Tries to lay the net that PROCESS is owed (net_owed). */
+void tasks_retry_net(struct tasks *tasks, struct process *process);
 /* The same for threads and children of PID, which was found, that nobody knows. TIME_NS: since when it is known. */
 void tasks_adopt_family(struct tasks *tasks, pid_t pid, uint64_t time_ns);
 /* timed.c: tasks without events */

@@ -105,10 +105,12 @@ static int exec_image(const struct exec_call *call, char *const *envp)
     if (pinject_object_follows() && image != PINJECT_IMAGE_MISSING)
         announce(call, follow, image);
     bool changed = pinject_signal_before_exec();
+    bool told = pinject_timer_before_exec();
     int result = exec_next(call, chosen);
     /* Ours may be too much, also where the program's own environ holds them: then it goes unfollowed. */
     if (errno == E2BIG && follow)
         result = exec_next(call, PINJECT_ENV_CHOSEN(&plan, envp, false));
+    pinject_timer_after_exec(told);
     pinject_signal_after_exec(changed);
     return result;
 }

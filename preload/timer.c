@@ -202,6 +202,23 @@ void pinject_timer_count(void)
         pinject_sampler_count(sampler);
 }
 
+bool pinject_timer_before_exec(void)
+{
+    struct pinject_sampler *sampler = pinject_sampler_find();
+    if (!is_own(sampler) || sampler->tid == sampler->pid)
+        return false;
+    pinject_sampler_count(sampler);
+    __atomic_store_n(&sampler->head->execs, 1, __ATOMIC_RELAXED);
+    return true;
+}
+
+void pinject_timer_after_exec(bool told)
+{
+    struct pinject_sampler *sampler = pinject_sampler_find();
+    if (told && is_own(sampler))
+        __atomic_store_n(&sampler->head->execs, 0, __ATOMIC_RELAXED);
+}
+
 void pinject_timer_stop(void)
 {
     struct pinject_sampler *sampler = pinject_sampler_find();

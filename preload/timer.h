@@ -66,6 +66,12 @@ bool pinject_timer_runs(void);
 void pinject_timer_stop(void);
 /* Brings the counts in the ring up to date. */
 void pinject_timer_count(void);
+/*
+ * Around an exec of the calling thread: one that is not its process' first goes on with the first one's ring, and its
+ * counts must not be counted again there.
+ */
+bool pinject_timer_before_exec(void);
+void pinject_timer_after_exec(bool told);
 /* In a child of fork, which has inherited the handler alone. */
 void pinject_timer_forked(void);
 /* This process is not followed any more: nothing of ours stays. */

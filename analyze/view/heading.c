@@ -91,10 +91,14 @@ static void print_facts(struct view *view)
 
 bool heading_by_timers(const struct profile *profile)
 {
-    for (uint32_t i = 0; i < profile->task_count; i++)
-        if (profile->tasks[i].source == PROFILE_SOURCE_TIMER || profile->tasks[i].source == PROFILE_SOURCE_ACCOUNTING)
-            return true;
-    return false;
+    bool timers = false;
+    for (uint32_t i = 0; i < profile->task_count; i++) {
+        enum profile_task_source source = profile->tasks[i].source;
+        if (source == PROFILE_SOURCE_PERF || source == PROFILE_SOURCE_NET)
+            return false;
+        timers |= source == PROFILE_SOURCE_TIMER || source == PROFILE_SOURCE_ACCOUNTING;
+    }
+    return timers;
 }
 
 /* Other events of these files, and why this one is not cycles. */

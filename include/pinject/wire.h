@@ -210,7 +210,8 @@ struct pinject_timer_head {
     uint64_t id;          /* of the sampling event: the samples' IDENTIFIER */
     uint64_t interval_ns;
     uint64_t flags;       /* enum pinject_timer_flags */
-    uint64_t reserved;
+    /* Object: 1: the thread, not its process' first, is about to exec, and will go on as that one. */
+    uint64_t execs;
     /* Object: what the kernel says of the thread, with each sample and at its end. */
     uint64_t cpu_ns;      /* CLOCK_THREAD_CPUTIME_ID */
     uint64_t faults;

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/notes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collector/tasks.h"
+
+/* Found later than that is worth a note. */
+enum { LATE_NS = 5 * 1000 * 1000 };
+
+void notes_add(struct notes *notes, const char *text)
+{
+    if (notes->count == NOTES)
+        return;
+    snprintf(notes->text[notes->count], sizeof(notes->text[0]), "%s", text);
+    notes->list[notes->count] = notes->text[notes->count];
+    notes->count++;
+}
+
+static void note_no_timer(struct notes *notes, const struct task *task)
+{
+    char text[NOTES_SIZE];
+    if (task->ring_error)
+        snprintf(text, sizeof(text), "not sampled, its time is known by the kernel's accounting: no timer for it (%s)",
+                 strerror(-task->ring_error));
+    else
+        snprintf(text, sizeof(text), "not sampled, its time is known by the kernel's accounting: no timer was started "
+                 "in it (static, setuid, or ended at once?)");
+    notes_add(notes, text);
+}
+
+/* A timer stands in for the events of this one. */
+static void note_refusal(struct notes *notes, const struct tasks *tasks, const struct task *task)
+{
+    char text[NOTES_SIZE];
+    const char *how = !task->timer_started                  ? "without events"
+                      : attach_timer_event(tasks->plan) >= 0 ? "sampled by a timer"
+                      : tasks->plan->sampling                ? "counted, not sampled (a timer knows task-clock alone)"
+                                                             : "counted by itself";
+    snprintf(text, sizeof(text), "%s: the kernel refuses its events, it is not dumpable (%s)", how,
+             strerror(-task->refusal));
+    notes_add(notes, text);
+}
+
+void notes_add_stand_ins(struct notes *notes, const struct tasks *tasks)
+{
+    char text[NOTES_SIZE];
+    uint64_t count = tasks->stood_in - tasks->stood_in_counted;
+    if (!count)
+        return;
+    snprintf(text, sizeof(text), "%" PRIu64 " of %" PRIu64 " tasks %s by timers: the kernel refused their events (%s)",
+             count, tasks->seen, tasks->plan->sampling ? "were sampled" : "counted themselves",
+             strerror(-tasks->refusal));
+    notes_add(notes, text);
+}
+
+void notes_make(struct notes *notes, const struct tasks *tasks, const struct task *task)
+{
+    char text[NOTES_SIZE];
+    const struct image *image = task->image_count ? &task->images[task->image_count - 1] : NULL;
+    if (task->refusal)
+        note_refusal(notes, tasks, task);
+    if (task->timed && !task->timer_started)
+        note_no_timer(notes, task);
+    else if (task->silent && !task->left)
+        notes_add(notes, "went on, by exec, to a program without a timer (static?): of that its CPU time alone is known");
+    else if (task->counted_only && !task->timed && tasks->plan->sampling) {
+        snprintf(text, sizeof(text), "counted, but not sampled: no memory for its ring (%s)",
+                 strerror(-task->ring_error));
+        notes_add(notes, text);
+    }
+    if (task->broken)
+        notes_add(notes, "its ring was given up: samples after that are missing");
+    if (task->found_ns > task->start_ns + LATE_NS)
+        notes_add(notes, "it did not ask for events and was found from outside: its first moments are counted, not "
+                         "sampled");
+    if (task->goes_on)
+        notes_add(notes, "its events were ended by the kernel when it executed a program that its user may not read: it goes "
+                         "on in another file, by timers");
+    else if (task->revoked)
+        notes_add(notes, "its events were ended by the kernel when it executed a setuid or unreadable program: what came "
+                         "after is known by the kernel's accounting alone");
+    if (task->left)
+        notes_add(notes, "went on, by exec, to a program that is not followed (--follow-exec follows it)");
+    if (task->images_more) {
+        snprintf(text, sizeof(text), "%u more programs were executed than are listed", task->images_more);
+        notes_add(notes, text);
+    }
+    bool covered = task->netted || (task->process && task->process->net) || task->covers || task->revoked;
+    if (image && !image->named && !covered && image->start_ns > task->start_ns && task->kind != PINJECT_THREAD &&
+        !task->left)
+        notes_add(notes, "its program did not load the object (static, setuid?): its children and threads are not "
+                         "profiled");
+}
