@@ -50,8 +50,9 @@ void notes_add_stand_ins(struct notes *notes, const struct tasks *tasks)
     uint64_t count = tasks->stood_in - tasks->stood_in_counted;
     if (!count)
         return;
-    snprintf(text, sizeof(text), "%" PRIu64 " of %" PRIu64 " tasks %s by timers: the kernel refused their events (%s)",
-             count, tasks->seen, tasks->plan->sampling ? "were sampled" : "counted themselves",
+    snprintf(text, sizeof(text), "%" PRIu64 " of %" PRIu64 " tasks %s: the kernel refused their events (%s)", count,
+             tasks->seen,
+             tasks->plan->sampling ? "were sampled by timers, in user space alone" : "counted themselves",
              strerror(-tasks->refusal));
     notes_add(notes, text);
 }

@@ -204,7 +204,7 @@ void pinject_timer_count(void)
 
 bool pinject_timer_before_exec(void)
 {
-    struct pinject_sampler *sampler = pinject_sampler_find();
+    struct pinject_sampler *sampler = pinject_object_sealed() ? NULL : pinject_sampler_find();
     if (!is_own(sampler) || sampler->tid == sampler->pid)
         return false;
     pinject_sampler_count(sampler);
@@ -214,8 +214,8 @@ bool pinject_timer_before_exec(void)
 
 void pinject_timer_after_exec(bool told)
 {
-    struct pinject_sampler *sampler = pinject_sampler_find();
-    if (told && is_own(sampler))
+    struct pinject_sampler *sampler = told && !pinject_object_sealed() ? pinject_sampler_find() : NULL;
+    if (is_own(sampler))
         __atomic_store_n(&sampler->head->execs, 0, __ATOMIC_RELAXED);
 }
 

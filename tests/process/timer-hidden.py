@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT
+# labels: collector preload
+# timeout: 240
+"""Tasks that the kernel hides from the collector (PR_SET_DUMPABLE 0, files that cannot be read) among others with
+events: a timer of the object stands in for each, its file says so, and no CPU time is missing."""
+from harness import *
+
+NOISY = True
+MS = 60
+SPIN, STATIC = target("spin"), target("spin-static")
+
+
+def need_hiding():
+    need_perf_events()
+    if IS_ROOT:
+        skip("root may see everybody")
+
+
+def profile(*command, options=(), **kw):
+    for name in files():
+        os.remove(name)
+    return pinject_run("--follow-all", *options, "--", *command, **kw).ok()
+
+
+def truth(out):
+    """(pid, tid) -> CPU time, as each task said at its end."""
+    said = re.findall(r"^task (\d+) (\d+) (\d+)$|^thread pid (\d+) tid (\d+) cpu_ns (\d+)", out, re.M)
+    return {(int(a or d), int(b or e)): int(c or f) for a, b, c, d, e, f in said}
+
+
+def files():
+    """All of them: of a number that was used again ~1, of one program with its name."""
+    return sorted(name for name in os.listdir(".") if name.startswith("out."))
+
+
+def document():
+    return panalyze_json("tree", *files())
+
+
+def check_coverage(tree, unseen=()):
+    cpu, attributed = tree["coverage"]["cpu_ns"], tree["coverage"]["attributed_ns"]
+    check(near(attributed, cpu, percent=0.5, points=4e6), f"{attributed} of {cpu}")
+    check_equal(tree["coverage"].get("unseen") or [], list(unseen))
+
+
+def check_time(task, ns):
+    # The end comes after the word.
+    check(ns * 0.99 - 1e6 <= task["cpu_ns"] <= ns * 1.05 + 20e6, f"{ns}: {task}")
+
+
+def sources(tree):
+    return sorted(task["source"] for task in tree["tasks"])
+
+
+def test_threads_and_children():
+    need_hiding()
+    result = profile(target("hidden"), MS, "threads", "fork", "killed", "masked")
+    check_in("8 tasks were sampled by timers: the kernel refused their events (Permission denied; not dumpable", result.err)
+    said, tree = truth(result.out), document()
+    tasks = {(task["pid"], task["tid"]): task for task in tree["tasks"]}
+    check_equal(set(said), set(tasks), "tasks")
+    check_equal(sources(tree), ["perf"] + 8 * ["timer"])
+    for key, ns in said.items():
+        check_time(tasks[key], ns)
+        check(tasks[key]["weight"] <= tasks[key]["cpu_ns"] * 1.05 + 5e6, tasks[key])
+        check(tasks[key]["weight"] >= ns * 0.5, tasks[key])
+    check_coverage(tree)
+    functions = {}
+    for function in panalyze_json("--aggregate", "--top", "all", *results())["functions"]:
+        functions[function["symbol"]] = function
+    check_near(functions["spin_a"]["self_percent"], 66.7, points=25, what="share of spin_a")
+    check(functions["hidden_thread"]["total_percent"] > 45, functions["hidden_thread"])
+    report = panalyze(*results()).ok().out
+    check_in("8 of 9 tasks were sampled by timers, in user space alone", " ".join(report.split()))
+    check(not re.search("is sampled by timers", report), "the session is one with events")
+    timed = next(task for task in tree["tasks"] if task["source"] == "timer")
+    info = panalyze("info", f"out.{timed['pid']}.{timed['tid']}").ok().out
+    check_in("the kernel refuses its events, it is not dumpable (Permission denied)", " ".join(info.split()))
+    check_in("by a timer", info)
+
+
+def test_root_sees_them():
+    need_perf_events()
+    if not IS_ROOT:
+        skip("root alone does")
+    tree = (profile(target("hidden"), 5, "threads", "fork"), document())[1]
+    check_equal(set(sources(tree)), {"perf"})
+
+
+def test_programs_that_follow():
+    """An exec ends the hiding; a timer that was there goes on, whoever begins there has events."""
+    need_hiding()
+    for way, found in (("exec", ["perf", "perf", "timer"]), ("vfork", 3 * ["perf"]), ("spawn", 3 * ["perf"]),
+                       ("thread-exec", ["perf", "perf", "timer", "timer"]), ("in-place", 2 * ["perf"])):
+        result = profile(target("hidden"), MS, way, SPIN, MS, 2)
+        tree = document()
+        check_equal(sources(tree), found, way)
+        tasks = {(task["pid"], task["tid"]): task for task in tree["tasks"]}
+        for (pid, tid), ns in truth(result.out).items():
+            # Of a thread that becomes the process the first thread's file has what comes afterwards.
+            check_time(tasks[pid, tid], ns - MS * 1e6 if way == "thread-exec" and tasks[pid, tid]["source"] == "timer" else ns)
+        check_coverage(tree)
+        spun = [task for task in tree["tasks"] if [SPIN, str(MS), "2"] in [image["cmdline"] for image in task["images"]]]
+        check(spun and all(task["samples"] for task in spun), tree["tasks"])
+
+
+def test_static_programs_that_follow():
+    """No object is in them: a net is laid under them as soon as they can be seen."""
+    need_hiding()
+    for way in "exec", "vfork", "spawn", "in-place":
+        out = profile(target("hidden"), MS, way, target("family-static"), 150).out
+        tree = document()
+        tasks = {(task["pid"], task["tid"]): task for task in tree["tasks"]}
+        said = {tuple(map(int, line.split()[:2])): int(line.split()[2]) for line in out.splitlines()
+                if len(line.split()) == 3}
+        check_equal(len(said), 4, out)
+        for key, ns in said.items():
+            check(key in tasks, f"{way}: {key} is missing: {tree['tasks']}")
+            check(tasks[key]["cpu_ns"] >= ns * 0.98 - 2e6, f"{way}: {ns}: {tasks[key]}")
+        check_coverage(tree)
+
+
+def test_a_file_that_cannot_be_read():
+    need_hiding()
+    shutil.copy(SPIN, "secret")
+    os.chmod("secret", 0o111)
+    for script in "./secret 60 2; :", "exec ./secret 60 2":
+        result = profile("sh", "-c", script)
+        tree = document()
+        check_coverage(tree)
+        timed = [task for task in tree["tasks"] if task["source"] == "timer"]
+        check_equal(sorted((task["pid"], task["tid"]) for task in timed), sorted(truth(result.out)))
+        check(all(task["samples"] for task in timed), timed)
+
+
+def test_what_timers_cannot():
+    """--stat counts; events that no timer stands in for are counted as far as they can be, and nothing is made up."""
+    need_hiding()
+    result = profile(target("hidden"), 20, "threads", options=["--stat"])
+    check_in("4 tasks were counted by the object", result.err)
+    tree = document()
+    check_equal(sum(task["samples"] for task in tree["tasks"]), 0)
+    check_coverage(tree)
+    result = profile(target("hidden"), 20, "threads", options=["-e", "page-faults:u", "-c", "1"])
+    check_in("4 tasks were not sampled", result.err)
+    tree = document()
+    timed = [task for task in tree["tasks"] if task["source"] == "timer"]
+    check_equal([task["samples"] for task in timed], [0, 0, 0, 0])
+    for task in timed:
+        check_equal([count["event"] for count in task["counts"]], ["task-clock"])
+    check_coverage(tree)
+    result = pinject_run("--follow-all", "--strict", "-e", "page-faults:u", "--", target("hidden"), 5, "threads")
+    check_equal(result.status, 125, result)
+
+
+def test_strict_and_split():
+    need_hiding()
+    profile(target("hidden"), 20, "threads", "fork", options=["--strict"])
+    profile(target("hidden"), 20, "exec", SPIN, 40, options=["--exec-split-results"])
+    check_equal(sorted(name.split(".")[3] for name in files()), ["hidden", "hidden", "spin"])
+    check_coverage(document())
+
+
+def test_nothing_is_seen():
+    need_perf_events()
+    for command in ([target("hidden-signals")], [target("hidden"), 1, "quiet", "exec", target("signal-views"), 5],
+                    [target("hidden"), 5, "quiet", "fork", "masked", "threads", "killed"]):
+        bare = run(command).ok()
+        ours = pinject_run("-q", "--follow-all", "--", *command)
+        check_equal(ours.out_bytes.splitlines(), bare.out_bytes.splitlines(), "output")
+        check_equal((ours.err_bytes, ours.status), (bare.err_bytes, bare.status), "stderr, status")
+        if not IS_ROOT:
+            check_in("timer", sources(document()))
+
+
+def test_little_room_for_rings():
+    """Where files may not be large there are fewer rings; they are not made before they are needed."""
+    need_hiding()
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (6 << 20, 6 << 20))
+    profile(target("hidden"), 20, "threads", "fork", preexec_fn=limit)
+    tree = document()
+    check_equal(sources(tree), ["perf"] + 6 * ["timer"])
+    check_coverage(tree)
+
+
+def test_nothing_stays():
+    need_hiding()
+    def leavings():
+        return {name for place in ("/dev/shm", "tmp") if os.path.isdir(place)
+                for name in os.listdir(place) if name.endswith(".rings")}
+    before = leavings()
+    profile(target("hidden"), 5, "threads", "fork", "killed")
+    check_equal(leavings() - before, set())
+
+
+if __name__ == "__main__":
+    main()
