@@ -104,6 +104,7 @@ static void continue_process(struct process *process, const struct process *befo
     process->clock_ns = before->clock_ns;
     process->children_ns = before->children_ns;
     process->guessed_ns = before->guessed_ns;
+    process->unwaited_ns = before->unwaited_ns;
     process->ended_tasks = before->ended_tasks;
     uint64_t *startup = &arrival->startup_ns;
     *startup = *startup > before->clock_ns ? *startup - before->clock_ns : 0;

@@ -116,6 +116,24 @@ static void test_limit_of_files(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 }
 
+static void test_fewer(void **state)
+{
+    (void)state;
+    struct stat status;
+    assert_int_equal(rings_open(&rings, path, 32), 0);
+    assert_int_equal(stat(file, &status), 0);
+    assert_int_equal(status.st_size, 32 * PINJECT_RING_STRIDE);
+    for (int i = 0; i < 32; i++)
+        assert_int_equal(rings_take(&rings, 1000, 0), i);
+    assert_int_equal(rings_take(&rings, 1000, 0), -ENOSPC);
+    struct rings other;
+    assert_int_equal(rings_open(&other, path, 32), -EEXIST);
+    rings_release(&other);
+    assert_int_equal(access(file, F_OK), 0);
+    rings_release(&rings);
+    assert_int_equal(rings_open(&other, "/nowhere/segment", 32), -ENOENT);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -123,6 +141,7 @@ int main(void)
         cmocka_unit_test(test_as_many_as_there_are),
         cmocka_unit_test(test_somebody_elses_file),
         cmocka_unit_test(test_limit_of_files),
+        cmocka_unit_test(test_fewer),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -5,6 +5,7 @@
 #include "test_result_kit.h"
 
 #include <cmocka.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,24 @@ static void test_unseen(void **state)
                            "pinject-run: not seen: 7 x refused\n"
                            "pinject-run: not seen: 3 x static program: busybox; and 1 more reason: panalyze tree\n"
                            "pinject-run: 5 tasks were counted but not sampled: "));
+    free(text);
+    kit_free(&scene.kit);
+}
+
+static void test_stand_ins(void **state)
+{
+    (void)state;
+    struct scene scene;
+    set_up(&scene, KIT_SAMPLING, "out");
+    scene.outcome.stood_in = 3;
+    scene.outcome.stood_in_counted = scene.outcome.counted_only = 1;
+    scene.outcome.refusal = -EACCES;
+    char *text = kit_stderr(print, &scene);
+    assert_non_null(strstr(text, "pinject-run: 2 tasks were sampled by timers: the kernel refused their events (Permission "
+                                 "denied; not dumpable, root may see them)\n"
+                                 "pinject-run: 1 task was not sampled: the kernel refused its events (Permission denied), "
+                                 "and no timer could stand in\n"));
+    assert_null(strstr(text, "memory"));
     free(text);
     kit_free(&scene.kit);
 }
@@ -226,7 +245,8 @@ static void test_strict(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),     cmocka_unit_test(test_unseen),     cmocka_unit_test(test_counting),
+        cmocka_unit_test(test_run),     cmocka_unit_test(test_unseen),
+     cmocka_unit_test(test_stand_ins),     cmocka_unit_test(test_counting),
         cmocka_unit_test(test_quoting), cmocka_unit_test(test_incomplete), cmocka_unit_test(test_strict),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pinject/format.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 
 #include "test_tasks_kit.h"
 
@@ -49,6 +50,8 @@ static struct pinject_timer_head *head_of(const struct task *task)
     return rings_head(&stage.kit.session.rings, task->events->number);
 }
 
+static int refusal;
+
 static void give_ring(struct arrival *arrival, bool ring)
 {
     struct attached *events = calloc(1, sizeof(*events));
@@ -58,6 +61,7 @@ static void give_ring(struct arrival *arrival, bool ring)
     events->count = stage.kit.plan.count;
     events->end_fd = events->number = -1;
     events->timer = true;
+    events->refusal = refusal;
     for (unsigned i = 0; i < PLAN_EVENTS; i++)
         events->fds[i] = -1;
     for (unsigned i = 0; i < events->count; i++)
@@ -283,6 +287,84 @@ static void test_child_that_did_not_ask(void **state)
     kit_file_free(&file);
 }
 
+/* A session with events, of which the kernel refused this task's. */
+static void test_one_among_others(void **state)
+{
+    (void)state;
+    stage.kit.plan.source = PINJECT_SOURCE_PERF;
+    refusal = -EACCES;
+    struct task *task = process(100, true);
+    refusal = 0;
+    assert_int_equal(stage.tasks->timed_live, 1);
+    put_sample(task, T + 10, 1000000, 0, WORDS);
+    tasks_drain(stage.tasks, task);
+    struct kit_file file = end(task);
+    const struct pinject_item_task *item = kit_item(&file, PINJECT_ITEM_TASK, 0);
+    assert_int_equal(item->source, PINJECT_SOURCE_TIMER);
+    assert_int_equal(item->samples, 1);
+    assert_false(item->flags & PINJECT_TASK_COUNTED_ONLY);
+    const char *note = (const char *)kit_item(&file, PINJECT_ITEM_NOTE, 0) + sizeof(struct pinject_item_note);
+    assert_string_equal(note, "sampled by a timer: the kernel refuses its events, it is not dumpable (Permission denied)");
+    assert_int_equal(stage.tasks->stood_in, 1);
+    assert_int_equal(stage.tasks->stood_in_counted, 0);
+    assert_int_equal(stage.tasks->timed_live, 0);
+    kit_file_free(&file);
+}
+
+/* Its child is announced by nobody either, and a child of vfork has events only after its exec. */
+static void test_child_of_one_among_others(void **state)
+{
+    (void)state;
+    stage.kit.plan.source = PINJECT_SOURCE_PERF;
+    struct task *task = process(100, true);
+    struct arrival *arrival = stage_arrival(PINJECT_ARM, 101, 101, 100, T + 10);
+    arrival->result = -EACCES;
+    stage_arrive(&stage, arrival);
+    assert_non_null(unseen_find(&stage.tasks->unseen, 101));
+    assert_int_equal(stage.tasks->unseen.count, 0);
+    arrival = stage_arrival(PINJECT_PROCESS, 101, 101, 100, T + 20);
+    stage_events(&stage, arrival, 5000);
+    stage_arrive(&stage, arrival);
+    assert_null(unseen_find(&stage.tasks->unseen, 101));
+    tasks_task_ended(stage.tasks, tasks_find(stage.tasks, 101), true);
+    stage_reaped(&stage, 100, 101, 0, 5000, T + 40);
+    struct kit_file file = end(task);
+    assert_int_equal(stage.tasks->unseen.count, 0);
+    kit_file_free(&file);
+}
+
+/* An image that lost its events in the exec asks anew: one process, whose time is in the totals once. */
+static void test_one_that_goes_on(void **state)
+{
+    (void)state;
+    stage.kit.plan.source = PINJECT_SOURCE_PERF;
+    struct arrival *arrival = stage_arrival(PINJECT_PROCESS, 100, 100, 1, T);
+    stage_events(&stage, arrival, 7000000);
+    arrival->pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    stage_arrive(&stage, arrival);
+    struct task *before = tasks_find(stage.tasks, 100);
+    before->process->secure = true;
+    program_put(before->process->program); /* as its exec's record does */
+    before->process->program = NULL;
+    tasks_task_ended(stage.tasks, before, true);
+    assert_true(before->revoked);
+    arrival = stage_arrival(PINJECT_PROCESS, 100, 100, 1, T + 20);
+    give_ring(arrival, true);
+    arrival->events->base_ns = 7500000;
+    arrival->startup_ns = 7500000;
+    stage_arrive(&stage, arrival);
+    struct task *task = tasks_find(stage.tasks, 100);
+    assert_true(task != before && task->timed);
+    assert_int_equal(task->startup_ns, 500000);
+    head_of(task)->started = 1;
+    head_of(task)->cpu_ns = 9500000;
+    stage_reaped(&stage, 1, 100, 0, 10000000, T + 50);
+    tasks_task_ended(stage.tasks, task, true);
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->attributed_ns, 10000000);
+    assert_int_equal(stage.tasks->unseen.count, 0);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -294,6 +376,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_images, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_without_a_ring, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_child_that_did_not_ask, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_one_among_others, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_child_of_one_among_others, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_one_that_goes_on, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,6 +75,29 @@ static void test_matched(void **state)
     assert_int_equal(unseen.children, 0);
 }
 
+/* Told before its exec; the kernel's record, and its own request after the exec, come in any order. */
+static void test_expected(void **state)
+{
+    (void)state;
+    unseen_expected(&unseen, 1, 10, 5);
+    unseen_announced(&unseen, 1, 10, 10, 4, true);
+    unseen_arrived(&unseen, 10);
+    unseen_announced(&unseen, 1, 11, 11, 4, true);
+    unseen_expected(&unseen, 1, 11, 5);
+    unseen_arrived(&unseen, 11);
+    unseen_expected(&unseen, 1, 12, 5);
+    unseen_arrived(&unseen, 12);
+    unseen_announced(&unseen, 1, 12, 12, 4, true);
+    assert_int_equal(unseen.children, 0);
+    assert_int_equal(unseen.count, 0);
+    unseen_expected(&unseen, 1, -1, 5);
+    unseen_expected(&unseen, 1, 13, 5); /* never comes */
+    unseen_expected(&unseen, 1, 13, 6);
+    unseen_settle(&unseen, UINT64_MAX);
+    assert_int_equal(unseen.count, 1);
+    assert_int_equal(unseen.lines[0].count, 1);
+}
+
 static void test_never_came(void **state)
 {
     (void)state;
@@ -134,7 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_lines),      TEST(test_many_lines),          TEST(test_matched),
         TEST(test_never_came), TEST(test_names_of_the_living), TEST(test_numbers_that_cannot_be),
-        TEST(test_strangers),
+        TEST(test_strangers),  TEST(test_expected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
