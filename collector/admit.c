@@ -216,7 +216,8 @@ static void cover(struct tasks *tasks, struct process *process, const struct arr
         return;
     if (task && task->timed) /* accounting tells of it */
         process->uncounted = true;
-    if (tasks->plan->source == PINJECT_SOURCE_TIMER) /* there are no nets */
+    bool leaves = task && task->timed && !(tasks->session->settings->follow & PINJECT_SESSION_EXEC);
+    if (tasks->plan->source == PINJECT_SOURCE_TIMER || leaves) /* there are no nets */
         return;
     if (!arrival->found && !(task && task->timed)) {
         program_put(process->announced);

@@ -220,6 +220,9 @@ static int begin_net(struct session *session, struct arrival *arrival)
         if (status < 0)
             return status;
     }
+    /* A timer's task tells also of what is not followed. */
+    if (!(session->settings->follow & PINJECT_SESSION_EXEC) && attach_is_timed(session, arrival->tid))
+        return 0;
     if (arrival->flags & PINJECT_REQUEST_SECURE)
         /* Its events may end in that exec: then what comes has to ask. */
         attach_cover(session, arrival->tid, false);
