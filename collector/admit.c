@@ -269,9 +269,8 @@ static void admit(struct tasks *tasks, struct arrival *arrival)
     if (first) {
         process->leader = process->main = task;
         task->root = process->root;
-    }
-    if (first)
         cover(tasks, process, arrival);
+    }
     if (task->armed)
         return;
     tasks_count(tasks, task);

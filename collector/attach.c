@@ -136,7 +136,8 @@ static struct attached *find_renamed(struct session *session, pid_t pid)
 {
     for (struct attached *at = *thread_bucket(session, pid); at; at = at->next_thread) {
         /* Whom timers sample keeps the first thread's ring: it is not told by numbers. */
-        if (at->pid != pid || !is_marked(at) || has_ended(at) || syscall(SYS_tgkill, pid, at->key, 0) == 0 || errno != ESRCH)
+        if (at->pid != pid || !is_marked(at) || has_ended(at) || syscall(SYS_tgkill, pid, at->key, 0) == 0 ||
+            errno != ESRCH)
             continue;
         /* Asked again: it may have ended between the two questions. */
         if (has_ended(at))

@@ -68,9 +68,9 @@ int attach_task(struct session *session, pid_t tid, enum attach_how how, struct 
 int attach_open(struct session *session, pid_t pid, pid_t tid, enum attach_how how, struct attached **ret);
 void attach_complete(struct attached *attached);
 /*
- * The same for a task whose events the kernel refuses us (REFUSAL: -errno) though others have theirs: it is not dumpable.
- * A timer of the object may stand in; only for who runs already, and has asked. Its covered bit stays clear: a timer does
- * not survive exec, so that its next image has to ask.
+ * The same for a task whose events the kernel refuses us (REFUSAL: -errno) though others have theirs: it is not
+ * dumpable. A timer of the object may stand in; only for who runs already, and has asked. Its covered bit stays clear: a
+ * timer does not survive exec, so that its next image has to ask.
  */
 int attach_open_timed(struct session *session, pid_t pid, pid_t tid, int refusal, struct attached **ret);
 /*
@@ -104,8 +104,8 @@ void attach_unmap(struct session *session);
 size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted);
 
 /*
- * attach_timer.c. Index of the event that timers sample, -1: none of the plan's is a clock that they know. Event INDEX: do
- * they count it as perf would?
+ * attach_timer.c. Index of the event that timers sample, -1: none of the plan's is a clock that they know. Event INDEX:
+ * do they count it as perf would?
  */
 int attach_timer_event(const struct plan *plan);
 bool attach_timer_counts(const struct plan *plan, unsigned index);

@@ -66,7 +66,8 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
     if (task->timed && !task->timer_started)
         note_no_timer(notes, task);
     else if (task->silent && !task->left)
-        notes_add(notes, "went on, by exec, to a program without a timer (static?): of that its CPU time alone is known");
+        notes_add(notes, "went on, by exec, to a program without a timer (static?): of that its CPU time alone is "
+                         "known");
     else if (task->counted_only && !task->timed && tasks->plan->sampling) {
         snprintf(text, sizeof(text), "counted, but not sampled: no memory for its ring (%s)",
                  strerror(-task->ring_error));
@@ -78,11 +79,11 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
         notes_add(notes, "it did not ask for events and was found from outside: its first moments are counted, not "
                          "sampled");
     if (task->goes_on)
-        notes_add(notes, "its events were ended by the kernel when it executed a program that its user may not read: it goes "
-                         "on in another file, by timers");
+        notes_add(notes, "its events were ended by the kernel when it executed a program that its user may not read: "
+                         "it goes on in another file, by timers");
     else if (task->revoked)
-        notes_add(notes, "its events were ended by the kernel when it executed a setuid or unreadable program: what came "
-                         "after is known by the kernel's accounting alone");
+        notes_add(notes, "its events were ended by the kernel when it executed a setuid or unreadable program: what "
+                         "came after is known by the kernel's accounting alone");
     if (task->left)
         notes_add(notes, "went on, by exec, to a program that is not followed (--follow-exec follows it)");
     if (task->images_more) {

@@ -36,7 +36,7 @@ struct process {
     struct program *program;     /* of the current image; NULL: unknown */
     struct program *announced;   /* of the next one, where it will not speak for itself; NULL: unknown */
     bool net;                    /* a net is under it */
-    unsigned net_owed;           /* it was refused before the exec, when the process was not dumpable: tries that are left */
+    unsigned net_owed;           /* refused before the exec, when the process was not dumpable: tries that are left */
     int pidfd;                   /* -1: none */
     uint64_t start_ns;
     uint64_t maps_ns;            /* timers: when its mappings were read; 0: at its start */

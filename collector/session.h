@@ -71,7 +71,7 @@ void session_restore_limits(const struct session *session);
 int session_open_doors(struct session *session);
 void session_close_doors(struct session *session);
 /*
- * Thread-safe. Rings in a session with events: made by the first call, for a few hundred tasks. 0 or -errno, the same each
+ * Thread-safe. Rings in a session with events: made by the first call, for a thousand tasks. 0 or -errno, the same each
  * time: then who would have a ring is known by accounting.
  */
 int session_need_rings(struct session *session);

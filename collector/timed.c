@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks that timers of the object sample, all of a session or some: what the kernel writes for others, and may be trusted in, is checked and made
- * here. No record tells of mappings and programs: /proc does, when somebody arrives and when a sample lies nowhere.
+ * Tasks that timers of the object sample, all of a session or some: what the kernel writes for others, and may be
+ * trusted in, is checked and made here. No record tells of mappings and programs: /proc does, when somebody arrives and
+ * when a sample lies nowhere.
  */
 #include <errno.h>
 #include <stdio.h>

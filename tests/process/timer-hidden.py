@@ -55,7 +55,8 @@ def sources(tree):
 def test_threads_and_children():
     need_hiding()
     result = profile(target("hidden"), MS, "threads", "fork", "killed", "masked")
-    check_in("8 tasks were sampled by timers: the kernel refused their events (Permission denied; not dumpable", result.err)
+    check_in("8 tasks were sampled by timers: the kernel refused their events (Permission denied; not dumpable",
+             result.err)
     said, tree = truth(result.out), document()
     tasks = {(task["pid"], task["tid"]): task for task in tree["tasks"]}
     check_equal(set(said), set(tasks), "tasks")
@@ -100,9 +101,11 @@ def test_programs_that_follow():
         tasks = {(task["pid"], task["tid"]): task for task in tree["tasks"]}
         for (pid, tid), ns in truth(result.out).items():
             # Of a thread that becomes the process the first thread's file has what comes afterwards.
-            check_time(tasks[pid, tid], ns - MS * 1e6 if way == "thread-exec" and tasks[pid, tid]["source"] == "timer" else ns)
+            other = way == "thread-exec" and tasks[pid, tid]["source"] == "timer"
+            check_time(tasks[pid, tid], ns - MS * 1e6 if other else ns)
         check_coverage(tree)
-        spun = [task for task in tree["tasks"] if [SPIN, str(MS), "2"] in [image["cmdline"] for image in task["images"]]]
+        spun = [task for task in tree["tasks"]
+                if [SPIN, str(MS), "2"] in [image["cmdline"] for image in task["images"]]]
         check(spun and all(task["samples"] for task in spun), tree["tasks"])
 
 

@@ -50,7 +50,8 @@ static void print_action(const char *what, int number)
 {
     struct sigaction now;
     sigaction(number, NULL, &now);
-    printf("%s: %s flags %x\n", what, now.sa_handler == SIG_DFL ? "default" : "handler", (unsigned)now.sa_flags & ~0x04000000u);
+    printf("%s: %s flags %x\n", what, now.sa_handler == SIG_DFL ? "default" : "handler",
+           (unsigned)now.sa_flags & ~0x04000000u);
     print_mask(what, &now.sa_mask);
 }
 

@@ -7,8 +7,8 @@
  *   fork      a child, which makes a thread
  *   killed    a child that ends itself by SIGKILL
  *   masked    a thread that has blocked every signal
- *   exec vfork spawn thread-exec   a child by fork (vfork, posix_spawn, a thread of a forked one) runs PROGRAM; the last
- *   in-place  becomes PROGRAM; the last
+ *   exec vfork spawn thread-exec   a child by fork (vfork, posix_spawn, a thread of a forked one) runs PROGRAM; last
+ *   in-place  becomes PROGRAM; last
  *   quiet     says nothing from here on
  *
  * Each task says "task PID TID NS" at its end, NS its CPU time in nanoseconds.

@@ -160,8 +160,9 @@ static void which_events_timers_know(void **state)
 {
     (void)state;
     struct plan plan = {.count = 4, .sampling = 2};
-    plan.events[0] = (struct plan_event){.samples = true, .attr = plan_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES)};
-    plan.events[1] = (struct plan_event){.samples = true, .attr = plan_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK)};
+    plan.events[0].samples = plan.events[1].samples = true;
+    plan.events[0].attr = plan_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
+    plan.events[1].attr = plan_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
     plan.events[2].attr = plan_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
     plan.events[3].attr = plan_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS);
     assert_int_equal(attach_timer_event(&plan), 1);
