@@ -90,7 +90,8 @@ static uint64_t elapsed_ns(const struct session *session)
 
 static uint64_t read_clock(const struct attached *attached, const struct pinject_timer_head *head, uint64_t most)
 {
-    int64_t used = (int64_t)__atomic_load_n(&head->cpu_ns, __ATOMIC_RELAXED) - attached->base_ns;
+    /* Whatever stands there. */
+    int64_t used = (int64_t)(__atomic_load_n(&head->cpu_ns, __ATOMIC_RELAXED) - (uint64_t)attached->base_ns);
     return used < 0 ? 0 : (uint64_t)used < most ? (uint64_t)used : most;
 }
 

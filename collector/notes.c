@@ -39,7 +39,7 @@ static void note_refusal(struct notes *notes, const struct tasks *tasks, const s
                       : attach_timer_event(tasks->plan) >= 0 ? "sampled by a timer"
                       : tasks->plan->sampling                ? "counted, not sampled (a timer knows task-clock alone)"
                                                              : "counted by itself";
-    snprintf(text, sizeof(text), "%s: the kernel refuses its events, it is not dumpable (%s)", how,
+    snprintf(text, sizeof(text), "%s: the kernel refuses its events (%s): not dumpable, or of another user", how,
              strerror(-task->refusal));
     notes_add(notes, text);
 }

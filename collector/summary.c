@@ -185,7 +185,8 @@ static void print_stand_ins(const struct collect_outcome *outcome, bool stat, st
     uint64_t less = outcome->stood_in_counted, more = outcome->stood_in - less;
     if (more) {
         append_count(line, more, "task was", "tasks were");
-        buffer_printf(line, " %s: the kernel refused %s events (%s; not dumpable, root may see %s)",
+        buffer_printf(line, " %s: the kernel refused %s events (%s: not dumpable, or of another "
+                      "user; root may see %s)",
                       stat ? "counted by the object" : "sampled by timers", more == 1 ? "its" : "their", reason,
                       more == 1 ? "it" : "them");
         say(line);
