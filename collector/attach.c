@@ -380,7 +380,7 @@ int attach_answer(struct session *session, pid_t tid, uint64_t startup_ns)
     if (attached && attached->timer && !attached->armed && tid == attached->pid)
         follow_exec(session, attached);
     if (attached && attached->armed) {
-        attached->base_ns = (int64_t)startup_ns;
+        __atomic_store_n(&attached->base_ns, (int64_t)startup_ns, __ATOMIC_RELAXED);
         attached->armed = false;
         attach_timer_open(attached);
     }

@@ -30,7 +30,7 @@ struct attached {
     bool timer;                 /* has no events: a timer of the object samples, if it has a ring */
     int refusal;                /* of such a one in a session with events: -errno why it has none */
     bool armed;                 /* the same before the first image that can start one */
-    int64_t base_ns;            /* CPU time before the timer: not in the counts. Set before the task is answered */
+    int64_t base_ns;            /* CPU time before the timer: not in the counts. Atomic: set by doors */
     int end_fd;                 /* only without a ring of the kernel, whose fd tells the end by EPOLLHUP: pidfd, EPOLLIN
                                    at its end; -1: none */
 

@@ -90,8 +90,9 @@ static uint64_t elapsed_ns(const struct session *session)
 
 static uint64_t read_clock(const struct attached *attached, const struct pinject_timer_head *head, uint64_t most)
 {
+    uint64_t base = (uint64_t)__atomic_load_n(&attached->base_ns, __ATOMIC_RELAXED);
     /* Whatever stands there. */
-    int64_t used = (int64_t)(__atomic_load_n(&head->cpu_ns, __ATOMIC_RELAXED) - (uint64_t)attached->base_ns);
+    int64_t used = (int64_t)(__atomic_load_n(&head->cpu_ns, __ATOMIC_RELAXED) - base);
     return used < 0 ? 0 : (uint64_t)used < most ? (uint64_t)used : most;
 }
 
@@ -112,7 +113,7 @@ void attach_timer_rebase(struct attached *attached)
     uint64_t counted = read_clock(attached, head, elapsed_ns(attached->session));
     /* The object waits for our answer: nobody else writes. */
     __atomic_store_n(&head->cpu_ns, attached->exec_clock_ns, __ATOMIC_RELAXED);
-    attached->base_ns = (int64_t)(attached->exec_clock_ns - counted);
+    __atomic_store_n(&attached->base_ns, (int64_t)(attached->exec_clock_ns - counted), __ATOMIC_RELAXED);
     attached->exec_told = false;
 }
 
