@@ -111,6 +111,17 @@ static void take_reading(struct tasks *tasks, struct task *task, const struct ne
         tasks_task_ended(tasks, task, true);
 }
 
+/* A timer's task that went on to where no timer is: what lies under the net samples it too. Its counts are accounting's. */
+static void take_of_root(struct tasks *tasks, const struct net_record *kept, const struct perf_event_header *record)
+{
+    struct task *task = tasks_find(tasks, kept->tid);
+    if (!task || !task->refusal || !task->silent || record->type != PERF_RECORD_SAMPLE ||
+        (int)kept->event != attach_timer_event(tasks->plan))
+        return;
+    memcpy(tasks->scratch, record, record->size); /* where those of timers are checked and set right */
+    tasks_take_record(tasks, task, (const struct perf_event_header *)(const void *)tasks->scratch);
+}
+
 static void take(struct tasks *tasks, const struct net_record *kept)
 {
     const struct perf_event_header *record = (const struct perf_event_header *)(const void *)kept->bytes;
@@ -118,8 +129,10 @@ static void take(struct tasks *tasks, const struct net_record *kept)
         take_fork(tasks, kept, record);
         return;
     }
-    if (kept->root)
+    if (kept->root) {
+        take_of_root(tasks, kept, record);
         return;
+    }
     struct task *task = tasks_find(tasks, kept->tid);
     if (!task)
         task = find_renamed(tasks, kept, record);

@@ -61,10 +61,14 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
 {
     char text[NOTES_SIZE];
     const struct image *image = task->image_count ? &task->images[task->image_count - 1] : NULL;
+    const bool net = task->covers || (task->process && task->process->net);
     if (task->refusal)
         note_refusal(notes, tasks, task);
     if (task->timed && !task->timer_started)
         note_no_timer(notes, task);
+    else if (task->silent && !task->left && net)
+        notes_add(notes, "went on, by exec, to a program without a timer (static?): sampled from outside, counted by the "
+                         "kernel's accounting");
     else if (task->silent && !task->left)
         notes_add(notes, "went on, by exec, to a program without a timer (static?): of that its CPU time alone is "
                          "known");
@@ -90,7 +94,7 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
         snprintf(text, sizeof(text), "%u more programs were executed than are listed", task->images_more);
         notes_add(notes, text);
     }
-    bool covered = task->netted || (task->process && task->process->net) || task->covers || task->revoked;
+    const bool covered = net || task->netted || task->revoked;
     if (image && !image->named && !covered && image->start_ns > task->start_ns && task->kind != PINJECT_THREAD &&
         !task->left)
         notes_add(notes, "its program did not load the object (static, setuid?): its children and threads are not "

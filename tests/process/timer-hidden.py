@@ -122,6 +122,7 @@ def test_static_programs_that_follow():
         for key, ns in said.items():
             check(key in tasks, f"{way}: {key} is missing: {tree['tasks']}")
             check(tasks[key]["cpu_ns"] >= ns * 0.98 - 2e6, f"{way}: {ns}: {tasks[key]}")
+            check(tasks[key]["weight"] > 25e6, f"{way}: {ns}: {tasks[key]}")
         check_coverage(tree)
 
 
