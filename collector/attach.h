@@ -69,8 +69,8 @@ int attach_open(struct session *session, pid_t pid, pid_t tid, enum attach_how h
 void attach_complete(struct attached *attached);
 /*
  * The same for a task whose events the kernel refuses us (REFUSAL: -errno) though others have theirs: it is not
- * dumpable. A timer of the object may stand in; only for who runs already, and has asked. Its covered bit stays clear: a
- * timer does not survive exec, so that its next image has to ask.
+ * dumpable. A timer of the object may stand in; only for who runs already, and has asked. Its covered bit stays clear:
+ * a timer does not survive exec, so that its next image has to ask.
  */
 int attach_open_timed(struct session *session, pid_t pid, pid_t tid, int refusal, struct attached **ret);
 /*

@@ -111,11 +111,15 @@ static void take_reading(struct tasks *tasks, struct task *task, const struct ne
         tasks_task_ended(tasks, task, true);
 }
 
-/* A timer's task that went on to where no timer is: what lies under the net samples it too. Its counts are accounting's. */
+/*
+ * A timer's task that went on to where no timer is: the net samples it too, as a timer would, in user space. Its counts
+ * are accounting's.
+ */
 static void take_of_root(struct tasks *tasks, const struct net_record *kept, const struct perf_event_header *record)
 {
     struct task *task = tasks_find(tasks, kept->tid);
     if (!task || !task->refusal || !task->silent || record->type != PERF_RECORD_SAMPLE ||
+        (record->misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER ||
         (int)kept->event != attach_timer_event(tasks->plan))
         return;
     memcpy(tasks->scratch, record, record->size); /* where those of timers are checked and set right */

@@ -67,8 +67,8 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
     if (task->timed && !task->timer_started)
         note_no_timer(notes, task);
     else if (task->silent && !task->left && net)
-        notes_add(notes, "went on, by exec, to a program without a timer (static?): sampled from outside, counted by the "
-                         "kernel's accounting");
+        notes_add(notes, "went on, by exec, to a program without a timer (static?): sampled from outside, counted by "
+                         "the kernel's accounting");
     else if (task->silent && !task->left)
         notes_add(notes, "went on, by exec, to a program without a timer (static?): of that its CPU time alone is "
                          "known");

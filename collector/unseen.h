@@ -50,7 +50,7 @@ struct result_unseen *unseen_take(struct unseen *unseen, unsigned *ret_count);
 
 /* A FORK record: process PARENT made TID of process PID. */
 void unseen_announced(struct unseen *unseen, pid_t parent, pid_t pid, pid_t tid, uint64_t time_ns, bool followed);
-/* A child of vfork that will ask, or be found, after its exec; a FORK record may tell of it too, before or after this. */
+/* A child of vfork that will ask, or be found, after its exec; a FORK record may tell of it too, before or after. */
 void unseen_expected(struct unseen *unseen, pid_t parent, pid_t pid, uint64_t time_ns);
 /* A request came for TID. */
 void unseen_arrived(struct unseen *unseen, pid_t tid);

@@ -204,7 +204,7 @@ void pinject_object_net(bool covered, uint32_t flags, const char *path, char *co
 
 static void announce_image(void)
 {
-    /* A timer does not survive exec as events do: each image asks. In a session with events who has none is not marked. */
+    /* A timer does not survive exec as events do; each image asks. One among others with events has no bit. */
     bool covered = !(pinject_object.flags & PINJECT_SESSION_TIMER) &&
                    pinject_request_covered(&pinject_object.channel, sys_gettid());
     struct pinject_claim mine =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sampler of threads without perf events: of all (PINJECT_SESSION_TIMER), or of those that the kernel hides from the
- * collector. One POSIX timer for each thread, whose signal is taken by a handler that writes perf's records into the
- * thread's ring. wire.h has the ring.
+ * The sampler of threads without perf events: of all (PINJECT_SESSION_TIMER), or of those that the kernel hides from
+ * the collector. One POSIX timer for each thread, whose signal is taken by a handler that writes perf's records into
+ * the thread's ring. wire.h has the ring.
  *
  * The timers run on the thread's user time as the kernel's tick counts it: they expire in the interrupt that found the
  * thread in user space, and nowhere else, so that no system call of the program is ever interrupted by them.

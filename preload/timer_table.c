@@ -10,7 +10,7 @@
 
 enum { SAMPLERS = 4096, NEAR = 64 };
 
-/* Made by the first timer's thread; others may be looking. Keys by themselves: a child of fork has to look through all. */
+/* Made by the first timer's thread; others may be looking. Keys by themselves: a child of fork looks through all. */
 static uint64_t keys[SAMPLERS];
 static struct pinject_sampler *samplers;
 

@@ -25,11 +25,11 @@
  *
  * Where perf_event_open is refused (PINJECT_SESSION_TIMER), or the kernel hides a task from the collector (it is not
  * dumpable), the object samples its own threads with timers. Then there is a second file beside the segment, its path
- * and PINJECT_RINGS_SUFFIX: PINJECT_RINGS_MAX rings at most, PINJECT_RING_STRIDE bytes each. The answer to PROCESS, FORK
- * and THREAD is the number of the task's ring + 1 (0: no room for a ring, or events), which the object maps alone. A ring
- * begins with a struct perf_event_mmap_page, its protocol is that of the kernel's (pinject/ring.h); at
- * PINJECT_TIMER_HEAD stands a struct pinject_timer_head. A task keeps its ring across exec: each image asks again, and is
- * given the same. In a session with events such a task has no bit in `covered`.
+ * and PINJECT_RINGS_SUFFIX: PINJECT_RINGS_MAX rings at most, PINJECT_RING_STRIDE bytes each. The answer to PROCESS,
+ * FORK and THREAD is the number of the task's ring + 1 (0: no room for a ring, or events), which the object maps alone.
+ * A ring begins with a struct perf_event_mmap_page, its protocol is that of the kernel's (pinject/ring.h); at
+ * PINJECT_TIMER_HEAD stands a struct pinject_timer_head. A task keeps its ring across exec: each image asks again, and
+ * is given the same. In a session with events such a task has no bit in `covered`.
  */
 #ifndef PINJECT_WIRE_H
 #define PINJECT_WIRE_H

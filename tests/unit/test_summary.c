@@ -127,10 +127,10 @@ static void test_stand_ins(void **state)
     scene.outcome.stood_in_counted = scene.outcome.counted_only = 1;
     scene.outcome.refusal = -EACCES;
     char *text = kit_stderr(print, &scene);
-    assert_non_null(strstr(text, "pinject-run: 2 tasks were sampled by timers: the kernel refused their events (Permission "
-                                 "denied: not dumpable, or of another user; root may see them)\n"
-                                 "pinject-run: 1 task was not sampled: the kernel refused its events (Permission denied), "
-                                 "and no timer could stand in\n"));
+    assert_non_null(strstr(text, "pinject-run: 2 tasks were sampled by timers: the kernel refused their events "
+                                 "(Permission denied: not dumpable, or of another user; root may see them)\n"
+                                 "pinject-run: 1 task was not sampled: the kernel refused its events (Permission "
+                                 "denied), and no timer could stand in\n"));
     assert_null(strstr(text, "memory"));
     free(text);
     kit_free(&scene.kit);
