@@ -461,6 +461,11 @@ static void finish(struct collect *collect, struct collect_outcome *outcome)
     tasks_finish_root(tasks, &coverage);
     outcome->samples = tasks->samples;
     outcome->lost = tasks->lost;
+    if (tasks->stacks) {
+        outcome->stacks = tasks->stacks->counts;
+        outcome->dump_lowered = tasks->stacks->lowered;
+        outcome->dump_raised = tasks->stacks->raised;
+    }
     outcome->counted_only = tasks->counted_only;
     outcome->without_sample = tasks->without_sample;
     outcome->wall_ns = tasks_now_ns() - collect->args->session->start_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes of an ELF file: read from a descriptor, or in memory. No file is mapped: one that is cut meanwhile would kill. */
+/* Bytes of an ELF file: from a descriptor, or in memory. No file is mapped: one that is cut meanwhile would kill. */
 #ifndef UNWIND_IMAGE_H
 #define UNWIND_IMAGE_H
 
