@@ -207,12 +207,24 @@ static void on_user(int number)
     look();
 }
 
-/* The first frame is look() itself, at two calls of it. */
+/*
+ * COUNT frames of the chain against the witness: how many are behind them there. The first frame is look() itself, at two
+ * calls of it; a sanitizer has put a function of its own before the witness.
+ */
+static int check_frames(unsigned count)
+{
+    int at = 0;
+    while (at < signal_count && (uint64_t)signal_frames[at] != signalled.ips[1])
+        at++;
+    assert_in_range(count, 2, signal_count - at + 1);
+    for (unsigned i = 1; i < count; i++)
+        assert_int_equal(signalled.ips[i], (uint64_t)signal_frames[at + (int)i - 1]);
+    return signal_count - at + 1 - (int)count;
+}
+
 static void check_signalled(void)
 {
-    assert_int_equal(signalled.count, signal_count);
-    for (int i = 1; i < signal_count; i++)
-        assert_int_equal(signalled.ips[i], (uint64_t)signal_frames[i]);
+    assert_int_equal(check_frames(signalled.count), 0);
 }
 
 static void test_signal_frame(void **state)
@@ -268,9 +280,8 @@ static void test_other_stack(void **state)
     kit.stack_end = end;
     assert_int_equal(sigaltstack(&before, NULL), 0);
     assert_int_equal(signalled.end, UNWIND_BAD_MEMORY);
-    assert_true(signalled.count > 2 && (int)signalled.count < signal_count);
-    for (unsigned i = 1; i < signalled.count; i++)
-        assert_int_equal(signalled.ips[i], (uint64_t)signal_frames[i]);
+    assert_true(signalled.count > 2);
+    assert_true(check_frames(signalled.count) > 3);
     munmap(stack.ss_sp, stack.ss_size);
 }
 
