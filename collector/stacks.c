@@ -71,10 +71,12 @@ static bool parse_chain(struct cursor *cursor, struct raw *raw)
     if (count > CHAIN_MAX)
         return false;
     raw->chain = cursor_bytes(cursor, (size_t)count * sizeof(uint64_t));
+    if (!raw->chain)
+        return false;
     raw->chain_count = (size_t)count;
     while (raw->kernel_count < raw->chain_count && raw->chain[raw->kernel_count] != PERF_CONTEXT_USER)
         raw->kernel_count++;
-    return raw->chain;
+    return true;
 }
 
 static bool parse_regs(struct cursor *cursor, struct raw *raw)
@@ -109,7 +111,8 @@ static bool parse(const struct records_layout *layout, unsigned event, const str
     *raw = (struct raw){0};
     raw->prefix = sizeof(*record) + 8 * (size_t)__builtin_popcountll(layout->sample_type[event] & before);
     cursor_skip(&cursor, raw->prefix);
-    return parse_chain(&cursor, raw) && parse_regs(&cursor, raw) && parse_dump(&cursor, raw) && !cursor.failed;
+    return parse_chain(&cursor, raw) && parse_regs(&cursor, raw) && parse_dump(&cursor, raw) && !cursor.failed &&
+           !cursor_left(&cursor);
 }
 
 /* ---- What goes ---- */

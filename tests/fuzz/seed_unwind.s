@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The seeds for fuzz_unwind.c are made of this by seeds.sh: every kind of instruction and expression that the unwinder knows.
+# The seeds for fuzz_unwind.c are made of this by seeds.sh: each kind of instruction and expression that is known.
     .cfi_sections .eh_frame, .debug_frame
     .text
     .globl _start

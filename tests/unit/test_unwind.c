@@ -208,8 +208,8 @@ static void on_user(int number)
 }
 
 /*
- * COUNT frames of the chain against the witness: how many are behind them there. The first frame is look() itself, at two
- * calls of it; a sanitizer has put a function of its own before the witness.
+ * COUNT frames of the chain against the witness: how many are behind them there. The first frame is look() itself, at
+ * two calls of it; a sanitizer has put a function of its own before the witness.
  */
 static int check_frames(unsigned count)
 {
