@@ -207,6 +207,15 @@ static void print_rung(const struct plan *plan, const struct settings *settings,
     say(line);
 }
 
+/* The same of what was asked for explicitly. */
+static void print_no_dumps(const struct plan *plan, const struct settings *settings, struct buffer *line)
+{
+    if (!plan->dump_note || settings->verbose)
+        return;
+    buffer_printf(line, "%s", plan->notes[plan->dump_note - 1]);
+    say(line);
+}
+
 static void print_limits(const struct plan *plan, const struct collect_outcome *outcome, bool stat, struct buffer *line)
 {
     if (outcome->counted_only && plan->source == PINJECT_SOURCE_TIMER) {
@@ -263,6 +272,7 @@ void summary_print(const struct session *session, const struct results *results,
     if (speaks) {
         print_tasks(session, outcome, settings->stat, &line);
         print_rung(session->plan, settings, &line);
+        print_no_dumps(session->plan, settings, &line);
         print_stacks(session, outcome, &line);
         if (outcome->attributed_ns || outcome->cpu_ns)
             print_time(outcome, &line);

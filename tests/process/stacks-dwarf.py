@@ -219,6 +219,64 @@ def test_build_reaches_the_bottom():
     check(share and float(share.group(1)) >= 95, "the summary says the same")
 
 
+def perf_shapes(text):
+    """(leaf, depth) of the samples whose leaf is in user space, by perf."""
+    shapes = {}
+    for sample in text.split("\n\n"):
+        lines = [line.split() for line in sample.splitlines() if line.strip()]
+        if lines and len(lines[0][0]) < 16:
+            shape = lines[0][1], len(lines)
+            shapes[shape] = shapes.get(shape, 0) + 1
+    return shapes
+
+
+def script(path):
+    return perf_shapes(run(["perf", "script", "--no-inline", "-F", "ip,sym", "-i", path]).ok().out)
+
+
+def test_shapes_are_perfs():
+    """Leaf and depth are distributed as in perf's own unwinding of the same program."""
+    need_dumps()
+    need("perf")
+    kinds = ("recursion", "callback", "loaded")
+    profile(*kinds, ms="300")
+    (path,) = results()
+    ours = script(path)
+    env = {"PLUGIN": str(TARGETS / "stacks-plugin.so")}
+    record = ["perf", "record", "-q", "-F", "999", "-e", "task-clock:u", "--call-graph", "dwarf,16384", "-o", "perf.data"]
+    run([*record, "--", target("stacks"), "300", *kinds], env=env).ok()
+    theirs = script("perf.data")
+    our_sum, their_sum = sum(ours.values()), sum(theirs.values())
+    same = sum(min(ours.get(shape, 0) / our_sum, theirs.get(shape, 0) / their_sum) for shape in ours | theirs)
+    print(f"{our_sum} and {their_sum} samples, {same:.4f} alike")
+    check(same >= 0.98, f"only {same:.4f} are alike: {ours} and {theirs}")
+    main = {shape for shape in theirs if theirs[shape] > 0.1 * their_sum}
+    check_equal({shape for shape in ours if ours[shape] > 0.1 * our_sum}, main, "shapes that have over a tenth")
+
+
+def test_static_program():
+    """Its samples come from outside, by the net: they are unwound all the same."""
+    need_dumps()
+    result = pinject_run("--follow-all", "-g", "dwarf", "--", target("spin-static"), "300").ok()
+    share = re.search(r"unwound, ([\d.]+) % to their bottom", result.err)
+    check(share and float(share.group(1)) >= 95, result.err)
+
+
+def test_bare_preload():
+    need_dumps()
+    env = {"LD_PRELOAD": PRELOAD, "PINJECT_CALL_GRAPH": "dwarf", "PLUGIN": ""}
+    run([target("stacks"), BURN_MS, "recursion"], env=env).ok()
+    run([PINJECT_RUN, "--wait"]).ok()
+    depths = [len(chain) for chain in user_chains(results())]
+    check(max(depths) > 10, f"{max(depths)} frames at most")
+
+
+def test_timers_have_frame_pointers():
+    deny = [target("seccomp-deny"), "--syscall", "perf_event_open", "--"]
+    result = run([*deny, PINJECT_RUN, "-g", "dwarf", "--", target("spin"), "50"]).ok()
+    check_equal(result.err.count("call stacks by frame pointers: timers"), 1, "how often it is said")
+
+
 def test_wrong_sizes_are_refused():
     for how, said in (("dwarf,100", "512 to 61432"), ("dwarf,8k", "512 to 61432"), ("dwarf,", "no size"),
                       ("dwarf,-8", "no size"), ("dwarf,99999999999999999999", "no size"),
