@@ -436,6 +436,8 @@ static void fill_outcome(struct collect *collect, struct collect_outcome *outcom
     }
     outcome->unseen = unseen_take(&collect->tasks.unseen, &outcome->unseen_count);
     outcome->uncounted = tasks->unseen.uncounted;
+    outcome->stacks_behind = tasks->stacks ? tasks->stacks->counts.behind : 0;
+    stacks_describe(tasks, outcome->stacks);
 }
 
 static void finish(struct collect *collect, struct collect_outcome *outcome)
@@ -456,16 +458,12 @@ static void finish(struct collect *collect, struct collect_outcome *outcome)
                                        .files = results_written(collect->args->results) + (leader && !leader->on_disk),
                                        .collector_ns = outcome->collector_ns,
                                        .complete = true,
+                                       .stacks = outcome->stacks,
                                        .unseen = outcome->unseen,
                                        .unseen_count = outcome->unseen_count};
     tasks_finish_root(tasks, &coverage);
     outcome->samples = tasks->samples;
     outcome->lost = tasks->lost;
-    if (tasks->stacks) {
-        outcome->stacks = tasks->stacks->counts;
-        outcome->dump_lowered = tasks->stacks->lowered;
-        outcome->dump_raised = tasks->stacks->raised;
-    }
     outcome->counted_only = tasks->counted_only;
     outcome->without_sample = tasks->without_sample;
     outcome->wall_ns = tasks_now_ns() - collect->args->session->start_ns;

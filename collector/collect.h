@@ -23,9 +23,8 @@ struct collect_outcome {
     uint64_t alive;               /* still running when the session ended */
     uint64_t samples, lost;
     uint64_t counted_only;        /* tasks without a ring */
-    struct stack_counts stacks;   /* of samples that came with registers and stack */
-    uint64_t dump_lowered;        /* how often less of the stack was asked for, since the collector fell behind */
-    uint64_t dump_raised;         /* how often more, since stacks were deeper */
+    char stacks[STACKS_TEXT];     /* how call stacks came about, where they are unwound; else "" */
+    uint64_t stacks_behind;       /* of them, by frame pointers since the collector had fallen behind */
     uint64_t without_sample;
     uint64_t cpu_ns;              /* of the tree by the kernel's accounting; 0: unknown */
     uint64_t attributed_ns;

@@ -194,6 +194,8 @@ void items_append(const struct session *session, const struct buffer *arguments,
         append_note(task->notes[i], to);
     if (note)
         append_note(note, to);
+    if (coverage && coverage->stacks && coverage->stacks[0])
+        append_note(coverage->stacks, to);
     if (coverage)
         append_coverage(coverage, to);
 }

@@ -4,6 +4,8 @@
 #include "collector/stacks.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +63,37 @@ uint64_t stacks_sum(const struct stack_counts *counts)
     for (unsigned i = 0; i < UNWIND_ENDS; i++)
         sum += counts->ends[i];
     return sum;
+}
+
+/* ---- What is said of it ---- */
+
+static size_t describe_part(char *text, size_t used, uint64_t count, const char *what)
+{
+    int more = count ? snprintf(text + used, STACKS_TEXT - used, ", %" PRIu64 " %s", count, what) : 0;
+    return used + (size_t)more < STACKS_TEXT ? used + (size_t)more : STACKS_TEXT - 1;
+}
+
+void stacks_describe(const struct tasks *tasks, char ret[STACKS_TEXT])
+{
+    const struct stacks *stacks = tasks->stacks;
+    ret[0] = '\0';
+    if (!stacks || !stacks_sum(&stacks->counts))
+        return;
+    const struct stack_counts *counts = &stacks->counts;
+    uint64_t unwound = stacks_sum(counts) - counts->chosen - counts->behind - counts->foreign;
+    size_t used = (size_t)snprintf(ret, STACKS_TEXT, "%" PRIu64 " call stack%s unwound", unwound,
+                                   unwound == 1 ? "" : "s");
+    if (unwound)
+        used += (size_t)snprintf(ret + used, STACKS_TEXT - used, ", %.1f %% to the bottom",
+                                 100.0 * (double)counts->ends[UNWIND_BOTTOM] / (double)unwound);
+    for (unsigned end = UNWIND_BOTTOM + 1; end < UNWIND_ENDS; end++)
+        used = describe_part(ret, used, counts->ends[end], unwind_end_name(end));
+    used = describe_part(ret, used, counts->chosen, "by frame pointers, which their processes have");
+    used = describe_part(ret, used, counts->behind, "by frame pointers, since pinject had fallen behind");
+    used = describe_part(ret, used, counts->foreign, "by frame pointers, of 32-bit code");
+    if (stacks->lowered || stacks->raised)
+        snprintf(ret + used, STACKS_TEXT - used, "; the dump was %s to %" PRIu32 " bytes",
+                 stacks->lowered ? "lowered" : "raised", __atomic_load_n(&tasks->session->dump, __ATOMIC_RELAXED));
 }
 
 /* ---- What came ---- */

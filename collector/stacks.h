@@ -27,6 +27,7 @@ enum {
     STACKS_TAIL = 2,          /* frames below main() or a thread's start routine that frame pointers do not find */
     STACKS_PAGES = 4096,
     STACKS_OBJECTS = 1024,
+    STACKS_TEXT = 512,
 };
 
 /*
@@ -106,6 +107,9 @@ const struct perf_event_header *stacks_take(struct tasks *tasks, struct task *ta
                                             const struct perf_event_header *record);
 /* A round of TASK's ring begins or ends, FILLED bytes of SIZE wait: is the collector behind? */
 void stacks_round(struct tasks *tasks, struct task *task, uint64_t filled, uint64_t size);
+
+/* How the session's stacks came about, for the summary and the first file; "": none were unwound. */
+void stacks_describe(const struct tasks *tasks, char ret[STACKS_TEXT]);
 
 /* Samples with a user's part in COUNTS. */
 uint64_t stacks_sum(const struct stack_counts *counts);

@@ -169,35 +169,6 @@ static void print_unseen(const struct collect_outcome *outcome, bool all, struct
     free(sorted);
 }
 
-static void append_part(struct buffer *line, uint64_t count, const char *what)
-{
-    if (count)
-        buffer_printf(line, ", %" PRIu64 " %s", count, what);
-}
-
-/* How call stacks came about, where they were unwound. */
-static void print_stacks(const struct session *session, const struct collect_outcome *outcome, struct buffer *line)
-{
-    const struct stack_counts *counts = &outcome->stacks;
-    uint64_t sum = stacks_sum(counts), unwound = sum - counts->chosen - counts->behind - counts->foreign;
-    if (!sum)
-        return;
-    append_count(line, unwound, "stack", "stacks");
-    buffer_printf(line, " unwound");
-    if (unwound)
-        buffer_printf(line, ", %.1f %% to their bottom",
-                      100.0 * (double)(counts->ends[UNWIND_BOTTOM]) / (double)unwound);
-    for (unsigned end = UNWIND_BOTTOM + 1; end < UNWIND_ENDS; end++)
-        append_part(line, counts->ends[end], unwind_end_name(end));
-    append_part(line, counts->chosen, "by frame pointers, which their processes have");
-    append_part(line, counts->behind, "by frame pointers, since pinject had fallen behind");
-    append_part(line, counts->foreign, "by frame pointers, of 32-bit code");
-    if (outcome->dump_lowered || outcome->dump_raised)
-        buffer_printf(line, ", dump %s to %" PRIu32 " bytes in the end", outcome->dump_lowered ? "lowered" : "raised",
-                      session->dump);
-    say(line);
-}
-
 /* Which rung of the ladder it is, where that is not the first one. */
 static void print_rung(const struct plan *plan, const struct settings *settings, struct buffer *line)
 {
@@ -273,7 +244,10 @@ void summary_print(const struct session *session, const struct results *results,
         print_tasks(session, outcome, settings->stat, &line);
         print_rung(session->plan, settings, &line);
         print_no_dumps(session->plan, settings, &line);
-        print_stacks(session, outcome, &line);
+        if (outcome->stacks[0]) {
+            buffer_printf(&line, "%s", outcome->stacks);
+            say(&line);
+        }
         if (outcome->attributed_ns || outcome->cpu_ns)
             print_time(outcome, &line);
         print_unseen(outcome, settings->verbose > 0, &line);
@@ -308,7 +282,7 @@ unsigned summary_incomplete(const struct session *session, const struct results 
     reasons += say_count(outcome->lost, "sample was lost", "samples were lost");
     reasons += say_count(sampling ? outcome->counted_only : 0, "task was counted but not sampled",
                          "tasks were counted but not sampled");
-    reasons += say_count(outcome->stacks.behind,
+    reasons += say_count(outcome->stacks_behind,
                          "call stack was taken by frame pointers, since pinject had fallen behind",
                          "call stacks were taken by frame pointers, since pinject had fallen behind");
     reasons += say_count(outcome->alive, "task still runs: what it does from now on is missing",

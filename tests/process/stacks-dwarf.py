@@ -10,6 +10,63 @@ from harness import *
 SAMPLE, MMAP2, USER, KERNEL = 9, 10, 2**64 - 512, 2**64 - 128
 CONTEXTS = 2**64 - 4096
 BURN_MS = "80"
+CXX = r"""
+#include <cstdio>
+#include <ctime>
+#include <stdexcept>
+#include <execinfo.h>
+extern "C" char __start_burn_text[], __stop_burn_text[];
+static volatile unsigned long sink;
+static long used()
+{
+    timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+__attribute__((noinline, noclone, section("burn_text"))) static void burn(const char *name)
+{
+    void *frames[200];
+    int count = backtrace(frames, 200);
+    printf("chain %s", name);
+    for (int i = 1; i < count; i++)
+        printf(" %p", frames[i]);
+    printf("\n");
+    for (long end = used() + 80; used() < end;)
+        for (unsigned long i = 0; i < 200000; i++)
+            sink += i * i;
+}
+struct Guard {
+    const char *name;
+    ~Guard() { if (name) burn(name); sink++; }
+};
+__attribute__((noinline)) static int descend(int depth, const char *name)
+{
+    Guard guard = {depth == 3 ? name : nullptr};
+    if (depth == 0)
+        throw std::runtime_error("bottom");
+    return descend(depth - 1, name) + depth;
+}
+__attribute__((noinline)) static void attempt(const char *in_destructor, const char *in_catch)
+{
+    try {
+        sink += descend(6, in_destructor);
+    } catch (const std::exception &error) {
+        if (in_catch)
+            burn(in_catch);
+        sink++;
+    }
+}
+int main()
+{
+    printf("burn %p %p\n", (void *)__start_burn_text, (void *)__stop_burn_text);
+    attempt("destructor", nullptr);
+    attempt(nullptr, "catch");
+    burn("plain");
+    for (int i = 0; i < 2000; i++)
+        attempt(nullptr, nullptr);
+    return 0;
+}
+"""
 
 
 def need_dumps():
@@ -44,16 +101,22 @@ def user_chains(paths):
                 yield part
 
 
-def profile(*kinds, how="dwarf", options=(), ms=BURN_MS):
-    env = {"PLUGIN": str(TARGETS / "stacks-plugin.so")}
-    result = pinject_run("-g", how, *options, "--", target("stacks"), ms, *kinds, env=env).ok()
+def parse_truth(text):
+    """What a program recorded: {name: return addresses above burn()}, and where burn() lies."""
     truth, burn = {}, None
-    for line in result.out.splitlines():
+    for line in text.splitlines():
         words = line.split()
         if words[0] == "burn":
             burn = [int(word, 16) for word in words[1:]]
         else:
             truth[words[1]] = tuple(int(word, 16) for word in words[2:])
+    return truth, burn
+
+
+def profile(*kinds, how="dwarf", options=(), ms=BURN_MS):
+    env = {"PLUGIN": str(TARGETS / "stacks-plugin.so")}
+    result = pinject_run("-g", how, *options, "--", target("stacks"), ms, *kinds, env=env).ok()
+    truth, burn = parse_truth(result.out)
     check_equal(sorted(truth), sorted(kinds), "kinds that were run")
     return result, truth, burn
 
@@ -118,6 +181,24 @@ def test_generated_code():
     check_kind("generated")
 
 
+def test_exceptions_of_cxx():
+    """In a catch block, in a destructor while the stack is unwound, and in functions that may be thrown through."""
+    need_dumps()
+    need("g++")
+    pathlib.Path("throw.cpp").write_text(CXX)
+    run(["g++", "-O2", "-fomit-frame-pointer", "-o", "throw", "throw.cpp"]).ok()
+    result = pinject_run("-g", "dwarf", "--", "./throw").ok()
+    truth, burn = parse_truth(result.out)
+    check_equal(sorted(truth), ["catch", "destructor", "plain"], "kinds that were run")
+    seen = {name: 0 for name in truth}
+    for chain in chains_above(burn, results()):
+        names = [name for name in truth if truth[name] == chain]
+        check(names, f"nobody recorded {[hex(ip) for ip in chain]}; known are {truth}")
+        seen[names[0]] += 1
+    print(seen)
+    check(min(seen.values()) >= 20, f"samples of each: {seen}")
+
+
 def test_deeper_than_the_dump():
     """The chain is the true one as far as it goes, and the summary says how many end early."""
     need_dumps()
@@ -132,6 +213,7 @@ def test_deeper_than_the_dump():
     check_match(r"(\d+) deeper than the dump of the stack", result.err)
     told = int(re.search(r"(\d+) deeper than the dump of the stack", result.err).group(1))
     check(told >= seen, f"{told} are told, {seen} were seen")
+    check_in(f"{told} deeper than the dump of the stack", panalyze(*results()).out, "what panalyze says")
 
 
 def test_files_are_small():
@@ -215,7 +297,7 @@ def test_build_reaches_the_bottom():
     print(f"{reached} of {seen} chains reach an entry point")
     check(seen > 100, f"{seen} samples")
     check(reached >= 0.95 * seen, f"{reached} of {seen} chains reach an entry point")
-    share = re.search(r"unwound, ([\d.]+) % to their bottom", result.err)
+    share = re.search(r"unwound, ([\d.]+) % to the bottom", result.err)
     check(share and float(share.group(1)) >= 95, "the summary says the same")
 
 
@@ -243,7 +325,7 @@ def test_shapes_are_perfs():
     (path,) = results()
     ours = script(path)
     env = {"PLUGIN": str(TARGETS / "stacks-plugin.so")}
-    record = ["perf", "record", "-q", "-F", "999", "-e", "task-clock:u", "--call-graph", "dwarf,16384", "-o", "perf.data"]
+    record = ["perf", "record", "-q", "-F999", "-e", "task-clock:u", "--call-graph", "dwarf,16384", "-o", "perf.data"]
     run([*record, "--", target("stacks"), "300", *kinds], env=env).ok()
     theirs = script("perf.data")
     our_sum, their_sum = sum(ours.values()), sum(theirs.values())
@@ -258,7 +340,7 @@ def test_static_program():
     """Its samples come from outside, by the net: they are unwound all the same."""
     need_dumps()
     result = pinject_run("--follow-all", "-g", "dwarf", "--", target("spin-static"), "300").ok()
-    share = re.search(r"unwound, ([\d.]+) % to their bottom", result.err)
+    share = re.search(r"unwound, ([\d.]+) % to the bottom", result.err)
     check(share and float(share.group(1)) >= 95, result.err)
 
 
@@ -292,7 +374,7 @@ def test_lost_files_cost_stacks_only():
     shutil.copy(target("stacks"), "gone")
     script = "./gone 80 recursion & sleep 0.02; rm gone; wait"
     result = pinject_run("--follow-all", "-g", "dwarf", "--", "sh", "-c", script).ok()
-    check_match(r"\d+ stacks? unwound", result.err)
+    check_match(r"\d+ call stacks? unwound", result.err)
 
 
 if __name__ == "__main__":
