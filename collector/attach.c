@@ -13,6 +13,7 @@
 
 #include "collector/net.h"
 #include "collector/session.h"
+#include "collector/stacks.h"
 
 #ifndef PIDFD_THREAD
 #define PIDFD_THREAD O_EXCL
@@ -22,7 +23,7 @@
 enum { SPARE_FDS = 64 };
 
 /* A ring takes this part of the memory that is left: of 9 MiB, 130 rings of 8 pages, then 380 smaller ones. */
-enum { RING_SHARE = 128 };
+enum { RING_SHARE = 128, DUMP_SHARE = 16 };
 
 /* ---- The table of live tasks: all under session->table_lock. ---- */
 
@@ -176,9 +177,12 @@ static int keep_event(const struct session *session, int fd)
     return -EMFILE;
 }
 
-static int open_event(const struct plan_event *event, pid_t tid, enum attach_how how, size_t pages)
+static int open_event(const struct attached *attached, unsigned index, enum attach_how how, size_t pages)
 {
-    struct perf_event_attr attr = event->attr;
+    const struct plan *plan = attached->session->plan;
+    struct perf_event_attr attr = plan->events[index].attr;
+    pid_t tid = attached->tid;
+    stacks_attr(plan, &plan->events[index], attached->dump, &attr);
     attr.disabled = attr.enable_on_exec = how == ATTACH_ON_EXEC;
     if (attr.watermark)
         attr.wakeup_watermark = (uint32_t)(pages * (size_t)sysconf(_SC_PAGESIZE) / 4);
@@ -205,7 +209,15 @@ size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted)
 static size_t choose_pages(const struct session *session, enum attach_how how)
 {
     size_t pages = how == ATTACH_THREAD ? session->plan->thread_ring_pages : session->plan->ring_pages;
-    return attach_ring_pages(session->ring_budget, __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED), pages);
+    /* The plan's are for the plan's dumps. */
+    if (session->plan->dump)
+        for (uint32_t dump = session->plan->dump; dump < stacks_dump(session, SIZE_MAX); dump *= 2)
+            pages *= 2;
+    uint64_t budget = session->ring_budget, used = __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED);
+    /* Dumps of stacks need large rings: those who come first have them, up to half of what there is. */
+    if (session->plan->dump && used < budget / 2)
+        return attach_ring_pages(RING_SHARE / DUMP_SHARE * budget, 0, pages);
+    return attach_ring_pages(budget, used, pages);
 }
 
 static void map_ring(struct attached *attached, size_t pages)
@@ -234,7 +246,7 @@ static void open_others(struct attached *attached, enum attach_how how)
     bool scarce = (uint64_t)attached->fds[0] >= attached->session->fd_limit / 4 * 3;
     for (unsigned i = 1; i < plan->count; i++) {
         bool samples = plan->events[i].samples;
-        int fd = scarce && !samples ? -EMFILE : open_event(&plan->events[i], attached->tid, how, 0);
+        int fd = scarce && !samples ? -EMFILE : open_event(attached, i, how, 0);
         fd = keep_event(attached->session, fd);
         if (fd < 0) {
             attached->error = attached->error ? attached->error : fd;
@@ -275,7 +287,8 @@ static int open_all(struct attached *attached, enum attach_how how)
         return 0;
     }
     size_t pages = choose_pages(attached->session, how);
-    int fd = open_event(&attached->session->plan->events[0], attached->tid, how, pages);
+    attached->dump = stacks_dump(attached->session, pages * (size_t)sysconf(_SC_PAGESIZE));
+    int fd = open_event(attached, 0, how, pages);
     fd = keep_event(attached->session, fd);
     if (fd < 0)
         return fd;

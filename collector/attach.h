@@ -24,6 +24,7 @@ struct attached {
     void *ring;                 /* struct perf_event_mmap_page; NULL: counted only */
     size_t ring_size;           /* bytes of data, without the metadata page */
     int ring_error;             /* -errno why there is no ring */
+    uint32_t dump;              /* bytes of stack with each sample; 0: none */
     int error;                  /* -errno of the first counter that was refused or dropped (EMFILE); 0: all are open */
     unsigned descriptors;       /* how many of them are open, end_fd too */
     int number;                 /* of the timer's ring (rings.h), which RING is then; -1: it is the kernel's, or NULL */

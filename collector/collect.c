@@ -441,6 +441,8 @@ static void fill_outcome(struct collect *collect, struct collect_outcome *outcom
     }
     outcome->unseen = unseen_take(&collect->tasks.unseen, &outcome->unseen_count);
     outcome->uncounted = tasks->unseen.uncounted;
+    outcome->stacks_behind = tasks->stacks ? tasks->stacks->counts.behind : 0;
+    stacks_describe(tasks, outcome->stacks);
 }
 
 static void finish(struct collect *collect, struct collect_outcome *outcome)
@@ -461,6 +463,7 @@ static void finish(struct collect *collect, struct collect_outcome *outcome)
                                        .files = results_written(collect->args->results) + (leader && !leader->on_disk),
                                        .collector_ns = outcome->collector_ns,
                                        .complete = true,
+                                       .stacks = outcome->stacks,
                                        .unseen = outcome->unseen,
                                        .unseen_count = outcome->unseen_count};
     tasks_finish_root(tasks, &coverage);

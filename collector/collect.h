@@ -23,6 +23,8 @@ struct collect_outcome {
     uint64_t alive;               /* still running when the session ended */
     uint64_t samples, lost;
     uint64_t counted_only;        /* tasks without a ring */
+    char stacks[STACKS_TEXT];     /* how call stacks came about, where they are unwound; else "" */
+    uint64_t stacks_behind;       /* of them, by frame pointers since the collector had fallen behind */
     uint64_t without_sample;
     uint64_t stood_in;            /* tasks whose events were refused, and in which the object was to start a timer */
     uint64_t stood_in_counted;    /* of them, those that were not sampled; in counted_only too */

@@ -150,6 +150,16 @@ static bool take_comm(struct tasks *tasks, struct task *task, const struct perf_
     return true;
 }
 
+/* A sample with its stack, as one with a chain. */
+static const struct perf_event_header *unwound(struct tasks *tasks, struct task *task,
+                                               const struct perf_event_header *record)
+{
+    unsigned event = records_event(&tasks->layout, task->ids, record);
+    const struct perf_event_header *sample = stacks_take(tasks, task, event, record);
+    tasks->broken_rings += !sample;
+    return sample;
+}
+
 bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
 {
     if (!records_check(&tasks->layout, record) || (task->timed && !tasks_check_timed(tasks, task, tasks->scratch))) {
@@ -157,6 +167,11 @@ bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf
         return true;
     }
     uint64_t time_ns = records_time(&tasks->layout, 0, record);
+    if (record->type == PERF_RECORD_SAMPLE) {
+        record = unwound(tasks, task, record);
+        if (!record)
+            return true;
+    }
     switch (record->type) {
     case PERF_RECORD_SAMPLE:
         if (task->timed)
@@ -195,6 +210,7 @@ void tasks_drain(struct tasks *tasks, struct task *task)
         return;
     if (pinject_ring_begin(ring)) {
         const struct perf_event_header *record;
+        stacks_round(tasks, task, ring->head - ring->tail, ring->size);
         while (!task->left && (record = pinject_ring_next(ring, tasks->scratch)))
             if (!tasks_take_record(tasks, task, record))
                 task->left = true;

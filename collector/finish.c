@@ -139,7 +139,8 @@ static void view_init(const struct tasks *tasks, const struct task *task, unsign
                  .end_ns = last && task->end_ns ? task->end_ns : tasks->now_ns,
                  .startup_ns = task->image_first ? 0 : task->startup_ns,
                  .first_sample_ns = task->first_sample_ns,
-                 .last_sample_ns = task->last_sample_ns}};
+                 .last_sample_ns = task->last_sample_ns,
+                 .stacks = task->stacks}};
     memcpy(view->task.ids, task->ids, sizeof(task->ids));
     if (!last)
         view->task.end_ns = task->images[end].start_ns;
@@ -192,6 +193,7 @@ void tasks_split_file(struct tasks *tasks, struct task *task, uint64_t end_ns)
     task->result = NULL;
     task->end_ns = 0;
     task->first_sample_ns = task->last_sample_ns = 0;
+    task->stacks = (struct stack_counts){0};
     task->modules_mapped = false;
     for (size_t i = 0; i < task->module_count; i++)
         mapping_put(task->modules[i]);

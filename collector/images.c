@@ -120,6 +120,8 @@ bool tasks_exec(struct tasks *tasks, struct task *task, uint64_t time_ns, const 
         return false;
     }
     space_release(&process->space);
+    free(process->trust);
+    process->trust = NULL;
     program_put(process->program);
     process->program = NULL;
     process->exec_ns = time_ns;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "collector/plan.h"
+#include "collector/stacks.h"
 #include "common/buffer.h"
 #include "common/events.h"
 #include "common/report.h"
@@ -166,6 +167,16 @@ static void print_events(FILE *to)
         print_event(to, &events_names[i]);
 }
 
+static void print_call_graphs(FILE *to, const struct plan *plan)
+{
+    int status = plan->source == PINJECT_SOURCE_PERF ? stacks_try(plan) : -EACCES;
+    if (status == 0)
+        row(to, "call graphs", "fp (without options), dwarf, auto, none");
+    else
+        row(to, "call graphs", "fp (without options), none; dwarf: %s",
+            status == -EACCES ? "not without perf_event_open" : strerror(-status));
+}
+
 static void print_defaults(FILE *to)
 {
     static struct plan plan; /* large, and used once */
@@ -180,6 +191,7 @@ static void print_defaults(FILE *to)
         row(to, i == 1 ? "counts" : "", "%s", plan.events[i].name);
     for (unsigned i = 0; i < plan.note_count; i++)
         row(to, i == 0 ? "notes" : "", "%s", plan.notes[i]);
+    print_call_graphs(to, &plan);
     plan_release(&plan);
 }
 

@@ -76,6 +76,26 @@ static void append_task(const struct result_task *task, struct buffer *to)
     end(to, begin(to, &fixed, sizeof(fixed)), PINJECT_ITEM_TASK);
 }
 
+static void append_stacks(const struct plan *plan, const struct stack_counts *counts, struct buffer *to)
+{
+    if (!stacks_sum(counts))
+        return;
+    struct pinject_item_stacks fixed = {
+        .bottom = counts->ends[UNWIND_BOTTOM],
+        .truncated = counts->ends[UNWIND_TRUNCATED],
+        .too_deep = counts->ends[UNWIND_TOO_DEEP],
+        .no_table = counts->ends[UNWIND_NO_TABLE],
+        .bad_memory = counts->ends[UNWIND_BAD_MEMORY],
+        .extended = counts->extended,
+        .chosen = counts->chosen,
+        .behind = counts->behind,
+        .foreign = counts->foreign,
+        .dump = plan->dump,
+        .automatic = plan->dump_auto,
+    };
+    end(to, begin(to, &fixed, sizeof(fixed)), PINJECT_ITEM_STACKS);
+}
+
 static void append_image(const struct result_image *image, unsigned number, struct buffer *to)
 {
     struct pinject_item_image fixed = {.start_ns = image->start_ns, .number = number};
@@ -158,6 +178,7 @@ void items_append(const struct session *session, const struct buffer *arguments,
     const bool split = task->flags & PINJECT_TASK_SPLIT;
     append_session(session, arguments, count, to);
     append_task(task, to);
+    append_stacks(plan, &task->stacks, to);
     for (unsigned i = 0; i < task->image_count; i++)
         append_image(&task->images[i], i, to);
     if (!split)
@@ -173,6 +194,8 @@ void items_append(const struct session *session, const struct buffer *arguments,
         append_note(task->notes[i], to);
     if (note)
         append_note(note, to);
+    if (coverage && coverage->stacks && coverage->stacks[0])
+        append_note(coverage->stacks, to);
     if (coverage)
         append_coverage(coverage, to);
 }

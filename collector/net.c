@@ -17,11 +17,13 @@
 #include "collector/attach.h"
 #include "collector/records.h"
 #include "collector/session.h"
+#include "collector/stacks.h"
 #include "common/report.h"
 
 enum {
     SPARE_FDS = 256,   /* left for everything else of the collector */
     RING_FACTOR = 16,  /* all tasks of a CPU share the ring that else one has */
+    DUMP_FACTOR = 4,   /* the same where rings are large, for dumps of stacks */
     RING_SHARE = 16,   /* of the memory that is left */
 };
 
@@ -90,6 +92,7 @@ static int open_event(const struct nets *nets, unsigned index, pid_t tid, int cp
     attr.disabled = attr.enable_on_exec = on_exec;
     attr.inherit = attr.inherit_stat = 1;
     attr.inherit_thread = (nets->session->settings->follow & children) != children;
+    stacks_attr(plan, &plan->events[index], stacks_dump(nets->session, SIZE_MAX), &attr);
     if (attr.watermark)
         attr.wakeup_watermark = (uint32_t)(plan->ring_pages * (size_t)sysconf(_SC_PAGESIZE) / 4);
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -105,7 +108,7 @@ static int open_event(const struct nets *nets, unsigned index, pid_t tid, int cp
 static size_t choose_pages(const struct nets *nets, size_t page)
 {
     const struct session *session = nets->session;
-    size_t pages = session->plan->ring_pages * RING_FACTOR;
+    size_t pages = session->plan->ring_pages * (session->plan->dump ? DUMP_FACTOR : RING_FACTOR);
     if (session->ring_budget == UINT64_MAX)
         return pages;
     uint64_t used = __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "collector/attach.h"
+#include "collector/stacks.h"
 #include "common/buffer.h"
 #include "common/report.h"
 
@@ -20,7 +21,8 @@ enum { CLOCK_PERIOD_MIN = 10000 };
 
 /* What a ring has to hold: samples of this many nanoseconds, since it is drained when a quarter is full. */
 #define RING_SPAN_NS UINT64_C(20000000)
-enum { RING_MIN = 64 << 10, RING_MAX = 512 << 10, STAT_RING = 16 << 10, SAMPLE_SIZE = 64, CHAIN_SIZE = 32 * 8 };
+enum { RING_MIN = 64 << 10, RING_MAX = 512 << 10, DUMP_RING_MAX = 4 << 20, STAT_RING = 16 << 10 };
+enum { SAMPLE_SIZE = 64, CHAIN_SIZE = 32 * 8 };
 
 static const struct {
     uint32_t type;
@@ -56,7 +58,7 @@ static void add_name(struct names *names, const char *name)
     snprintf(names->text + used, sizeof(names->text) - used, "%s%s", used ? ", " : "", name);
 }
 
-__attribute__((format(printf, 2, 3))) static void add_note(struct plan *plan, const char *format, ...)
+void plan_note(struct plan *plan, const char *format, ...)
 {
     if (plan->note_count == PLAN_NOTES)
         return;
@@ -155,8 +157,8 @@ static void plan_timers(struct planning *planning, int status)
     plan->source = PINJECT_SOURCE_TIMER;
     plan->exclude_kernel = true;
     snprintf(plan->refusal, sizeof(plan->refusal), "%s", strerror(-status));
-    add_note(plan, "%s: perf_event_open is refused (%s); 'pinject-run --doctor' says what to change",
-             planning->settings->stat ? "counted without events" : "sampled by timers", plan->refusal);
+    plan_note(plan, "%s: perf_event_open is refused (%s); 'pinject-run --doctor' says what to change",
+              planning->settings->stat ? "counted without events" : "sampled by timers", plan->refusal);
 }
 
 static bool is_refused_for_all(int status)
@@ -192,8 +194,8 @@ static int find_rights(struct planning *planning)
     }
     close(fd);
     if (planning->plan->exclude_kernel)
-        add_note(planning->plan, "only user space is sampled: kernel.perf_event_paranoid is %" PRId64
-                 "; with 1, or as root, the kernel is seen too", plan_read_sysctl("perf_event_paranoid", 2));
+        plan_note(planning->plan, "only user space is sampled: kernel.perf_event_paranoid is %" PRId64
+                  "; with 1, or as root, the kernel is seen too", plan_read_sysctl("perf_event_paranoid", 2));
     return 0;
 }
 
@@ -265,7 +267,7 @@ static int add_event(struct planning *planning, const char *name, struct perf_ev
     attr.read_format = planning->read_format;
     if (samples) {
         set_rate(&attr, planning->settings);
-        if (planning->settings->call_graph == SETTINGS_CALL_GRAPH_FP)
+        if (planning->settings->call_graph != SETTINGS_CALL_GRAPH_NONE)
             attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
         attr.exclude_callchain_kernel = attr.exclude_kernel;
         attr.exclude_callchain_user = attr.exclude_user;
@@ -416,7 +418,7 @@ static void add_default_counter(struct planning *planning, uint32_t type, uint64
     if (is_missing(status))
         add_name(&planning->missing, name);
     else if (status < 0)
-        add_note(plan, "not counted: %s (%s)", name, strerror(-status));
+        plan_note(plan, "not counted: %s (%s)", name, strerror(-status));
 }
 
 static void add_default_counters(struct planning *planning)
@@ -428,9 +430,9 @@ static void add_default_counters(struct planning *planning)
     for (size_t i = 0; i < count; i++)
         add_default_counter(planning, default_counters[i].type, default_counters[i].config);
     if (planning->missing.text[0])
-        add_note(planning->plan, "not on this machine: %s", planning->missing.text);
+        plan_note(planning->plan, "not on this machine: %s", planning->missing.text);
     if (planning->blind.text[0])
-        add_note(planning->plan, "not counted without the right to see the kernel: %s", planning->blind.text);
+        plan_note(planning->plan, "not counted without the right to see the kernel: %s", planning->blind.text);
 }
 
 /* ---- Limits ---- */
@@ -466,15 +468,15 @@ static void note_short_period(struct plan *plan, const struct settings *settings
     for (unsigned i = 0; i < plan->sampling; i++) {
         const struct perf_event_attr *attr = &plan->events[i].attr;
         if (is_clock(attr->type, attr->config) && settings->period && settings->period < attr->sample_period)
-            add_note(plan, "%s is sampled every %d ns: the kernel has no shorter period", plan->events[i].name,
-                     CLOCK_PERIOD_MIN);
+            plan_note(plan, "%s is sampled every %d ns: the kernel has no shorter period", plan->events[i].name,
+                      CLOCK_PERIOD_MIN);
     }
 }
 
 static uint64_t bytes_per_second(const struct plan *plan, unsigned event)
 {
     const struct perf_event_attr *attr = &plan->events[event].attr;
-    uint64_t size = SAMPLE_SIZE + (attr->sample_type & PERF_SAMPLE_CALLCHAIN ? CHAIN_SIZE : 0);
+    uint64_t size = SAMPLE_SIZE + plan->dump + (attr->sample_type & PERF_SAMPLE_CALLCHAIN ? CHAIN_SIZE : 0);
     /* How often an event with a period comes is not known beforehand, but for the clocks. */
     uint64_t rate = attr->freq ? attr->sample_freq : 10000;
     if (is_clock(attr->type, attr->config))
@@ -487,7 +489,7 @@ static void choose_rings(struct plan *plan)
     uint64_t wanted = 0, size = plan->sampling ? RING_MIN : STAT_RING;
     for (unsigned i = 0; i < plan->sampling; i++)
         wanted += bytes_per_second(plan, i) / (UINT64_C(1000000000) / RING_SPAN_NS);
-    while (size < wanted && size < RING_MAX)
+    while (size < wanted && size < (plan->dump ? DUMP_RING_MAX : RING_MAX))
         size *= 2;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     plan->ring_pages = size < page ? 1 : size / page;
@@ -510,6 +512,8 @@ int plan_init(struct plan *plan, const struct settings *settings)
         status = add_choices(&planning);
     else if (status == 0 && !settings->stat)
         status = add_default_sampler(&planning);
+    if (status == 0)
+        status = stacks_plan(plan, settings);
     if (status < 0) {
         plan_release(plan);
         return status;

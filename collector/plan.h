@@ -30,6 +30,10 @@ struct plan {
     enum pinject_task_source source; /* PERF; TIMER where perf_event_open is refused: nothing is opened then */
     char refusal[64];            /* why, in the words of strerror() */
     bool exclude_kernel;         /* the kernel may not be sampled */
+    uint32_t dump;               /* bytes of stack with each sample, to be unwound (stacks.h); 0: none come */
+    bool dump_auto;              /* where frame pointers prove right they are taken */
+    bool dump_fixed;             /* the user chose its size */
+    unsigned dump_note;          /* number of the note that says why there is none though asked for, from 1; 0: none */
     size_t ring_pages;           /* data pages of the ring of a process' first thread, a power of two */
     size_t thread_ring_pages;    /* of further threads */
     char reason[128];            /* why the default event is not cycles; "" when it is, or when the user chose */
@@ -49,6 +53,9 @@ struct plan {
  */
 int plan_init(struct plan *plan, const struct settings *settings);
 void plan_release(struct plan *plan);
+
+/* A sentence for the user, in the notes. */
+__attribute__((format(printf, 2, 3))) void plan_note(struct plan *plan, const char *format, ...);
 
 /* Index of task-clock; -1: none. */
 int plan_find_clock(const struct plan *plan);

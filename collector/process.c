@@ -92,6 +92,7 @@ void process_free(struct process *process)
     if (!process)
         return;
     space_release(&process->space);
+    free(process->trust);
     program_put(process->program);
     program_put(process->announced);
     if (process->pidfd >= 0)

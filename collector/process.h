@@ -9,6 +9,7 @@
 
 #include "collector/space.h"
 
+struct stack_trust;
 struct task;
 
 /* What was executed. Shared by the tasks and images that run it; immutable but for filling in what was not known. */
@@ -39,7 +40,7 @@ struct process {
     unsigned net_owed;           /* refused before the exec, when the process was not dumpable: tries that are left */
     int pidfd;                   /* -1: none */
     uint64_t start_ns;
-    uint64_t maps_ns;            /* timers: when its mappings were read; 0: at its start */
+    uint64_t maps_ns;            /* when its mappings were read because an address lay in none; 0: at its start */
     uint64_t exec_ns;            /* of the last exec */
     uint64_t ended_ns;           /* the last task's end was seen; 0: it lives */
     uint64_t deadline_ns;        /* while held: write then */
@@ -63,6 +64,7 @@ struct process {
     uint64_t guessed_ns;         /* the same of ended children whose wait was not seen (inside libc: system, popen) */
     uint64_t unwaited_ns;        /* of these, and of theirs, what stands in the tasks' unwaited_ns */
     unsigned children;           /* that are in the table */
+    struct stack_trust *trust;   /* --call-graph auto; NULL: nothing was compared yet */
     uint64_t rusage_ns;          /* CPU time as wait(2) told, with its children's; 0: unknown */
     uint64_t exit_ns;            /* with exit_known: the cost of its end */
     uint64_t own_ns;             /* CPU time without children, from elsewhere; 0: unknown */

@@ -18,6 +18,7 @@
 
 #include "collector/attach.h"
 #include "collector/session.h"
+#include "collector/stacks.h"
 
 /* What all files of a session share: names taken, machine description, cache of build ids. */
 struct results;
@@ -49,6 +50,7 @@ struct result_task {
     int status;
     uint64_t start_ns, end_ns, startup_ns, exit_ns, lost, samples;
     uint64_t first_sample_ns, last_sample_ns; /* 0: none */
+    struct stack_counts stacks;
     uint64_t ids[PLAN_EVENTS];
     struct attach_value values[PLAN_EVENTS]; /* of the whole task */
     const struct result_image *images;
@@ -72,6 +74,7 @@ struct result_coverage {
     bool complete;
     const struct result_unseen *unseen;
     unsigned unseen_count;
+    const char *stacks; /* a note: how call stacks came about; "" or NULL: none */
 };
 
 /* Checks that files can be created at BASE before the command starts: 0 or -errno after report_error(). Older files are

@@ -27,6 +27,9 @@ enum { TABLE_OF_FDS = 16384 };
 /* Addresses, not memory; few have them all the time. */
 enum { LATE_RINGS = 1024 };
 
+/* Rings with room for dumps of stacks: even who may lock all memory has to leave some. */
+#define DUMP_BUDGET (UINT64_C(1) << 30)
+
 static uint64_t now_ns(clockid_t clock)
 {
     struct timespec now;
@@ -72,6 +75,9 @@ static void raise_limits(struct session *session)
     raise_limit(RLIMIT_NOFILE, &session->old_nofile, &session->fd_limit);
     raise_limit(RLIMIT_MEMLOCK, &session->old_memlock, &memlock);
     session->ring_budget = session_ring_budget(memlock);
+    session->dump = session->plan->dump;
+    if (session->dump && session->ring_budget > DUMP_BUDGET)
+        session->ring_budget = DUMP_BUDGET;
 }
 
 static void grow_table_of_fds(const struct session *session)

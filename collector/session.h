@@ -45,6 +45,7 @@ struct session {
     int rings_error;
     uint64_t ring_budget;        /* bytes of rings that the kernel lets us lock; UINT64_MAX: no limit */
     uint64_t ring_bytes;         /* atomic: of them in use */
+    uint32_t dump;               /* atomic: bytes of stack with each sample of those who come now (stacks.h) */
     uint64_t fd_limit;           /* RLIMIT_NOFILE as raised */
     struct pressure pressure;
     struct rlimit old_nofile, old_memlock;

@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "collector/stacks.h"
 #include "common/nearest.h"
 #include "common/options.h"
 #include "common/report.h"
@@ -53,18 +54,36 @@ static int take_period(void *state, const struct option_row *row, const char *va
     return options_take_count(&settings->period, &(struct option_row){.name = row->name, .value = row->value}, value);
 }
 
+static int take_dump(struct settings *settings, const char *value)
+{
+    char *end;
+    errno = 0;
+    unsigned long long size = strtoull(value, &end, 10);
+    if (errno || *end || !isdigit((unsigned char)*value) || size < STACKS_DUMP_MIN || size > STACKS_DUMP_MAX) {
+        report_error("'%s' is no size of a dump of the stack: %d to %d bytes", value, STACKS_DUMP_MIN, STACKS_DUMP_MAX);
+        return -EINVAL;
+    }
+    settings->dump = (uint32_t)((size + 7) / 8 * 8);
+    return 0;
+}
+
 static int take_call_graph(void *state, const struct option_row *row, const char *value)
 {
-    static const char *const names[] = {"fp", "none"};
+    static const char *const names[] = {"fp", "none", "dwarf", "auto"};
     struct settings *settings = state;
+    size_t size = strcspn(value, ",");
+    int how = 0;
     (void)row;
-    for (int i = 0; i < 2; i++)
-        if (!strcmp(value, names[i])) {
-            settings->call_graph = i;
-            return 0;
-        }
-    report_error("unknown call graph '%s': fp (frame pointers) or none", value);
-    return -EINVAL;
+    while (how < 4 && (strlen(names[how]) != size || memcmp(value, names[how], size) != 0))
+        how++;
+    bool dumps = how == SETTINGS_CALL_GRAPH_DWARF || how == SETTINGS_CALL_GRAPH_AUTO;
+    if (how == 4 || (value[size] && !dumps)) {
+        report_error("unknown call graph '%s': fp (frame pointers), dwarf (unwind tables), auto or none", value);
+        return -EINVAL;
+    }
+    settings->call_graph = how;
+    settings->dump = 0;
+    return value[size] ? take_dump(settings, value + size + 1) : 0;
 }
 
 static int take_follow(void *state, const struct option_row *row, const char *value)
@@ -152,7 +171,9 @@ static const struct option_row rows[] = {
      "else task-clock)"},
     {'F', "freq", "HZ", 0, take_frequency, 0, 0, GROUP_BOTH, "samples per second of each thread (default: 999)"},
     {'c', "period", "N", 0, take_period, 0, 0, GROUP_BOTH, "one sample per N events instead; nanoseconds for clocks"},
-    {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH, "call chains: fp (frame pointers, the default) or none"},
+    {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH, 
+     "call chains: fp (frame pointers, the default), dwarf[,DUMP] (the programs' unwind tables, from DUMP bytes of stack, "
+     "16384), auto[,DUMP] (frame pointers in processes that prove to have them, else dwarf) or none"},
     {0, "stat", NULL, 0, options_take_flag, FIELD(stat), 0, GROUP_BOTH, "count only, take no samples"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Which tasks (default: the threads of the first process)"},
     {0, "follow-fork", NULL, 0, take_follow, 0, PINJECT_SESSION_FORK, GROUP_BOTH, "processes made by fork"},

@@ -10,7 +10,12 @@
 
 enum { SETTINGS_EVENTS = 16 };
 
-enum settings_call_graph { SETTINGS_CALL_GRAPH_FP, SETTINGS_CALL_GRAPH_NONE };
+enum settings_call_graph {
+    SETTINGS_CALL_GRAPH_FP,
+    SETTINGS_CALL_GRAPH_NONE,
+    SETTINGS_CALL_GRAPH_DWARF,
+    SETTINGS_CALL_GRAPH_AUTO,
+};
 
 struct settings {
     const char *outfile;        /* BASE of the result files, "out" */
@@ -19,6 +24,7 @@ struct settings {
     uint64_t frequency;         /* Hz, 999; 0 when a period is given */
     uint64_t period;            /* -c; 0: frequency */
     int call_graph;             /* enum settings_call_graph */
+    uint32_t dump;              /* dwarf, auto: bytes of stack; 0: as many as is usual */
     bool stat;                  /* counting only */
     unsigned follow;            /* enum pinject_session_flags: FORK, VFORK, PTHREAD, EXEC; PTHREAD is always on for the first process */
     bool split;                 /* --exec-split-results */

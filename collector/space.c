@@ -8,6 +8,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* Static, since numbers are compared between all spaces. Context: the event loop's thread. */
+static uint64_t next_version(void)
+{
+    static uint64_t last;
+    return ++last;
+}
+
 struct mapping *mapping_new(const struct mapping *values, const char *path)
 {
     size_t size = strlen(path) + 1;
@@ -71,12 +78,13 @@ static struct mapping_list *list_copy(const struct mapping_list *list, uint64_t 
 void space_init(struct space *space)
 {
     space->list = NULL;
+    space->version = 0;
 }
 
 void space_release(struct space *space)
 {
     list_put(space->list);
-    space->list = NULL;
+    space_init(space);
 }
 
 /* Makes the list ours alone, with room for one more. */
@@ -122,6 +130,7 @@ int space_add(struct space *space, struct mapping *mapping)
     }
     list->items[kept++] = mapping_get(mapping);
     list->count = kept;
+    space->version = next_version();
     return 0;
 }
 
@@ -136,6 +145,7 @@ int space_fork(const struct space *space, uint64_t time_ns, struct space *copy)
     copy->list = shared ? space->list : list_copy(space->list, time_ns);
     if (!copy->list)
         return -ENOMEM;
+    copy->version = shared ? space->version : next_version();
     if (shared)
         copy->list->references++;
     return 0;

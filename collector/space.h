@@ -33,6 +33,7 @@ struct mapping_list {
 
 struct space {
     struct mapping_list *list;   /* NULL: nothing is mapped */
+    uint64_t version;            /* changes with what is mapped; equal ones of any two spaces mean the same mappings */
 };
 
 /* A copy of the values of VALUES with PATH; NULL when out of memory. One reference is the caller's. */

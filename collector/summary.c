@@ -199,6 +199,15 @@ static void print_stand_ins(const struct collect_outcome *outcome, bool stat, st
     }
 }
 
+/* The same of what was asked for explicitly. */
+static void print_no_dumps(const struct plan *plan, const struct settings *settings, struct buffer *line)
+{
+    if (!plan->dump_note || settings->verbose)
+        return;
+    buffer_printf(line, "%s", plan->notes[plan->dump_note - 1]);
+    say(line);
+}
+
 static void print_limits(const struct plan *plan, const struct collect_outcome *outcome, bool stat, struct buffer *line)
 {
     uint64_t short_of_memory = outcome->counted_only > outcome->stood_in_counted
@@ -258,6 +267,11 @@ void summary_print(const struct session *session, const struct results *results,
     if (speaks) {
         print_tasks(session, outcome, settings->stat, &line);
         print_rung(session->plan, settings, &line);
+        print_no_dumps(session->plan, settings, &line);
+        if (outcome->stacks[0]) {
+            buffer_printf(&line, "%s", outcome->stacks);
+            say(&line);
+        }
         if (outcome->attributed_ns || outcome->cpu_ns)
             print_time(outcome, &line);
         print_unseen(outcome, settings->verbose > 0, &line);
@@ -292,6 +306,9 @@ unsigned summary_incomplete(const struct session *session, const struct results 
     reasons += say_count(outcome->lost, "sample was lost", "samples were lost");
     reasons += say_count(sampling ? outcome->counted_only : 0, "task was counted but not sampled",
                          "tasks were counted but not sampled");
+    reasons += say_count(outcome->stacks_behind,
+                         "call stack was taken by frame pointers, since pinject had fallen behind",
+                         "call stacks were taken by frame pointers, since pinject had fallen behind");
     reasons += say_count(outcome->alive, "task still runs: what it does from now on is missing",
                          "tasks still run: what they do from now on is missing");
     reasons += say_count(outcome->uncounted, "task or record is missing: out of memory",

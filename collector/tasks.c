@@ -29,6 +29,8 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
     records_layout_init(&tasks->layout, session->plan);
     kernelmap_init(&tasks->kernel);
     int error = unseen_init(&tasks->unseen);
+    if (error == 0)
+        error = stacks_new(session->plan, &tasks->stacks);
     tasks->unseen.dropped = session->segment ? &session->segment->dropped : NULL;
     return error;
 }
@@ -90,6 +92,7 @@ void tasks_release(struct tasks *tasks)
     tasks->done = NULL;
     tasks->done_end = &tasks->done;
     tasks_bury(tasks);
+    stacks_free(tasks->stacks);
     kernelmap_release(&tasks->kernel);
     unseen_release(&tasks->unseen);
 }

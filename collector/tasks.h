@@ -21,6 +21,7 @@
 #include "collector/result.h"
 #include "collector/session.h"
 #include "collector/space.h"
+#include "collector/stacks.h"
 #include "collector/unseen.h"
 #include "common/buffer.h"
 
@@ -79,6 +80,9 @@ struct task {
     uint64_t start_ns, end_ns, startup_ns;
     uint64_t samples, first_sample_ns, last_sample_ns;
     uint64_t lost_records;         /* as LOST records tell */
+    uint64_t lost_seen;            /* of them, at the last round */
+    bool was_full, behind;         /* its ring, at the last round; at two running */
+    struct stack_counts stacks;
     uint64_t flushed_ns;
     uint64_t ids[PLAN_EVENTS];
     int ring_error;
@@ -117,6 +121,7 @@ struct tasks {
     struct records_layout layout;
     struct kernelmap kernel;
     struct unseen unseen;
+    struct stacks *stacks;         /* NULL: samples bring none */
     int clock;                     /* index of task-clock in the plan; -1: none */
     struct task *by_tid[TASKS_TABLE];
     struct process *by_pid[TASKS_TABLE];
@@ -219,6 +224,11 @@ void tasks_adopt_family(struct tasks *tasks, pid_t pid, uint64_t time_ns);
 bool tasks_check_timed(const struct tasks *tasks, const struct task *task, void *record);
 /* A sample that is about to be written: the mappings are brought up to date where it lies in none. */
 void tasks_meet_timed(struct tasks *tasks, const struct task *task, const struct perf_event_header *record);
+/*
+ * Reads the mappings of PROCESS once more, unless that was a moment ago or it has ended: true when it did. What is new
+ * goes to the files of its tasks.
+ */
+bool tasks_look_at_maps(struct tasks *tasks, struct process *process);
 /* It has a ring since its first image that can start a timer. */
 void tasks_ring_timed(struct task *task);
 /* Where timers sample: ARRIVAL may tell of an exec to where none runs. */

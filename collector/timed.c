@@ -111,8 +111,10 @@ static void tell(struct tasks *tasks, struct process *process, struct mapping *m
 }
 
 /* What has been mapped since the last look was mapped right after it, for all we know. */
-static void look_at_maps(struct tasks *tasks, struct process *process)
+bool tasks_look_at_maps(struct tasks *tasks, struct process *process)
 {
+    if (tasks->now_ns < process->maps_ns + MAPS_AGAIN_NS)
+        return false;
     uint64_t since = process->maps_ns ? process->maps_ns : process->start_ns;
     char *text = process_is_dead(process) ? NULL : procfs_maps(process->pid);
     struct space found;
@@ -124,6 +126,7 @@ static void look_at_maps(struct tasks *tasks, struct process *process)
                 tell(tasks, process, space_at(&found, i));
     space_release(&found);
     free(text);
+    return true;
 }
 
 static bool is_mapped(const struct space *space, uint64_t address)
@@ -141,8 +144,8 @@ void tasks_meet_timed(struct tasks *tasks, const struct task *task, const struct
     struct process *process = task->process;
     uint64_t ip;
     memcpy(&ip, (const char *)record + 2 * sizeof(uint64_t), sizeof(ip));
-    if (tasks->now_ns >= process->maps_ns + MAPS_AGAIN_NS && !is_mapped(&process->space, ip))
-        look_at_maps(tasks, process);
+    if (!is_mapped(&process->space, ip))
+        tasks_look_at_maps(tasks, process);
 }
 
 /* ---- Programs ---- */

@@ -23,6 +23,7 @@ enum pinject_item_type {
     PINJECT_ITEM_COVERAGE = 5,
     PINJECT_ITEM_UNSEEN = 6,   /* one per reason and command */
     PINJECT_ITEM_NOTE = 7,     /* a sentence for the user */
+    PINJECT_ITEM_STACKS = 8,   /* how call stacks were made, where they were unwound (--call-graph dwarf, auto) */
 };
 
 struct pinject_item {
@@ -119,6 +120,22 @@ struct pinject_item_unseen {
     uint64_t cpu_ns;         /* 0: unknown */
 };
 
+/* No strings. Samples with a part in user space, by how its call chain came about; the first five by unwind tables. */
+struct pinject_item_stacks {
+    struct pinject_item item;
+    uint64_t bottom;         /* down to the outermost frame */
+    uint64_t truncated;      /* the stack was deeper than the dump */
+    uint64_t too_deep;       /* more frames than are kept */
+    uint64_t no_table;       /* code without unwind tables */
+    uint64_t bad_memory;     /* another stack than the one that was dumped, or nonsense */
+    uint64_t extended;       /* of TRUNCATED: frame pointers led on */
+    uint64_t chosen;         /* by frame pointers, since the process proved to have them (auto) */
+    uint64_t behind;         /* by frame pointers, since the collector had fallen behind */
+    uint64_t foreign;        /* by frame pointers: 32-bit code, or no registers */
+    uint32_t dump;           /* bytes of stack with each sample, at most */
+    uint32_t automatic;      /* 1: auto */
+};
+
 /* String: the sentence. */
 struct pinject_item_note {
     struct pinject_item item;
@@ -130,5 +147,6 @@ _Static_assert(sizeof(struct pinject_item_image) == 24, "format: image");
 _Static_assert(sizeof(struct pinject_item_count) == 56, "format: count");
 _Static_assert(sizeof(struct pinject_item_coverage) == 56, "format: coverage");
 _Static_assert(sizeof(struct pinject_item_unseen) == 24, "format: unseen");
+_Static_assert(sizeof(struct pinject_item_stacks) == 88, "format: stacks");
 
 #endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* Which file's tables hold at an address of a process; part of stacks.c. Context: the event loop's thread. */
+#ifndef COLLECTOR_STACK_FILES_H
+#define COLLECTOR_STACK_FILES_H
+
+#include "unwind/unwind.h"
+
+struct task;
+struct tasks;
+
+struct stack_search {
+    struct tasks *tasks;
+    struct task *task;
+};
+
+/* An unwind_find; SEARCH is a struct stack_search. */
+bool stack_files_find(void *search, uint64_t address, struct unwind_map *ret);
+
+#endif

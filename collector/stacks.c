@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples with registers and stack become samples with a call chain. */
+#define _GNU_SOURCE
+#include "collector/stacks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/stack_files.h"
+#include "collector/tasks.h"
+#include "common/cursor.h"
+
+enum {
+    CHAIN_MAX = 2048,          /* entries that the kernel may write */
+    AUTO_TRIES = 64,           /* auto: so many chains are compared before frame pointers are trusted */
+    AUTO_AGAIN = 16,           /* and then one of so many */
+    AUTO_WRONG = 50,           /* one wrong chain of so many is one too many */
+    RAISE_AFTER = 128,         /* chains between two looks at how many were cut */
+    LOWER_NS = 500 * 1000 * 1000, /* between two steps down with the dump */
+};
+
+/* The parts of a raw sample. */
+struct raw {
+    size_t prefix;             /* bytes before the chain, header included */
+    const uint64_t *chain;     /* the kernel's */
+    size_t chain_count;
+    size_t kernel_count;       /* of it, those before the user's part */
+    bool user;                 /* registers of user space came */
+    bool native;               /* a 64-bit program */
+    struct unwind_regs regs;
+    struct unwind_dump dump;
+};
+
+int stacks_new(const struct plan *plan, struct stacks **ret)
+{
+    *ret = NULL;
+    if (!plan->dump)
+        return 0;
+    struct stacks *stacks = calloc(1, sizeof(*stacks));
+    if (stacks)
+        stacks->files = unwind_files_new();
+    if (!stacks || !stacks->files) {
+        stacks_free(stacks);
+        return -ENOMEM;
+    }
+    *ret = stacks;
+    return 0;
+}
+
+void stacks_free(struct stacks *stacks)
+{
+    if (stacks)
+        unwind_files_free(stacks->files);
+    free(stacks);
+}
+
+uint64_t stacks_sum(const struct stack_counts *counts)
+{
+    uint64_t sum = counts->chosen + counts->behind + counts->foreign;
+    for (unsigned i = 0; i < UNWIND_ENDS; i++)
+        sum += counts->ends[i];
+    return sum;
+}
+
+/* ---- What is said of it ---- */
+
+static size_t describe_part(char *text, size_t used, uint64_t count, const char *what)
+{
+    int more = count ? snprintf(text + used, STACKS_TEXT - used, ", %" PRIu64 " %s", count, what) : 0;
+    return used + (size_t)more < STACKS_TEXT ? used + (size_t)more : STACKS_TEXT - 1;
+}
+
+void stacks_describe(const struct tasks *tasks, char ret[STACKS_TEXT])
+{
+    const struct stacks *stacks = tasks->stacks;
+    ret[0] = '\0';
+    if (!stacks || !stacks_sum(&stacks->counts))
+        return;
+    const struct stack_counts *counts = &stacks->counts;
+    uint64_t unwound = stacks_sum(counts) - counts->chosen - counts->behind - counts->foreign;
+    size_t used = (size_t)snprintf(ret, STACKS_TEXT, "%" PRIu64 " call stack%s unwound", unwound,
+                                   unwound == 1 ? "" : "s");
+    if (unwound)
+        used += (size_t)snprintf(ret + used, STACKS_TEXT - used, ", %.1f %% to the bottom",
+                                 100.0 * (double)counts->ends[UNWIND_BOTTOM] / (double)unwound);
+    for (unsigned end = UNWIND_BOTTOM + 1; end < UNWIND_ENDS; end++)
+        used = describe_part(ret, used, counts->ends[end], unwind_end_name(end));
+    used = describe_part(ret, used, counts->chosen, "by frame pointers, which their processes have");
+    used = describe_part(ret, used, counts->behind, "by frame pointers, since pinject had fallen behind");
+    used = describe_part(ret, used, counts->foreign, "by frame pointers, of 32-bit code");
+    if (stacks->lowered || stacks->raised)
+        snprintf(ret + used, STACKS_TEXT - used, "; the dump was %s to %" PRIu32 " bytes",
+                 stacks->lowered ? "lowered" : "raised", __atomic_load_n(&tasks->session->dump, __ATOMIC_RELAXED));
+}
+
+/* ---- What came ---- */
+
+static bool parse_chain(struct cursor *cursor, struct raw *raw)
+{
+    uint64_t count = cursor_u64(cursor);
+    if (count > CHAIN_MAX)
+        return false;
+    raw->chain = cursor_bytes(cursor, (size_t)count * sizeof(uint64_t));
+    if (!raw->chain)
+        return false;
+    raw->chain_count = (size_t)count;
+    while (raw->kernel_count < raw->chain_count && raw->chain[raw->kernel_count] != PERF_CONTEXT_USER)
+        raw->kernel_count++;
+    return true;
+}
+
+static bool parse_regs(struct cursor *cursor, struct raw *raw)
+{
+    uint64_t abi = cursor_u64(cursor);
+    raw->user = abi != PERF_SAMPLE_REGS_ABI_NONE;
+    raw->native = abi == PERF_SAMPLE_REGS_ABI_64;
+    const uint64_t *words = raw->user ? cursor_bytes(cursor, UNWIND_REGS * sizeof(uint64_t)) : NULL;
+    return !raw->user || (words && unwind_regs_of_perf(UNWIND_PERF_REGS, words, UNWIND_REGS, &raw->regs));
+}
+
+static bool parse_dump(struct cursor *cursor, struct raw *raw)
+{
+    uint64_t size = cursor_u64(cursor);
+    if (size == 0)
+        return !cursor->failed;
+    const void *bytes = cursor_bytes(cursor, (size_t)size);
+    uint64_t used = cursor_u64(cursor);
+    if (cursor->failed || used > size)
+        return false;
+    raw->dump = (struct unwind_dump){
+        .bytes = bytes, .start = raw->regs.value[UNWIND_RSP], .size = (size_t)used, .full = used == size};
+    return true;
+}
+
+static bool parse(const struct records_layout *layout, unsigned event, const struct perf_event_header *record,
+                  struct raw *raw)
+{
+    const uint64_t before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                            PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+    struct cursor cursor = cursor_of(record, record->size);
+    *raw = (struct raw){0};
+    raw->prefix = sizeof(*record) + 8 * (size_t)__builtin_popcountll(layout->sample_type[event] & before);
+    cursor_skip(&cursor, raw->prefix);
+    return parse_chain(&cursor, raw) && parse_regs(&cursor, raw) && parse_dump(&cursor, raw) && !cursor.failed &&
+           !cursor_left(&cursor);
+}
+
+/* ---- What goes ---- */
+
+/* The user's part by frame pointers, as the kernel followed them. */
+static size_t count_frames(const struct raw *raw)
+{
+    return raw->chain_count > raw->kernel_count ? raw->chain_count - raw->kernel_count - 1 : 0;
+}
+
+static const uint64_t *frames_of(const struct raw *raw)
+{
+    return raw->chain + raw->kernel_count + 1;
+}
+
+/* The dump ended: where the kernel's chain knows the last frame too, it knows those behind it. */
+static unsigned extend(const struct raw *raw, uint64_t *ips, unsigned count)
+{
+    const uint64_t *frames = frames_of(raw);
+    size_t frame_count = count_frames(raw), at = frame_count;
+    while (at > 0 && frames[at - 1] != ips[count - 1])
+        at--;
+    unsigned more = 0;
+    for (; at > 0 && at < frame_count && count + more < STACKS_FRAMES; at++)
+        ips[count + more++] = frames[at];
+    return more;
+}
+
+/* auto: is this sample to be unwound? Else the process has shown that it has frame pointers. */
+static bool is_wanted(const struct plan *plan, struct stack_trust *trust)
+{
+    if (!plan->dump_auto || !trust || trust->compared < AUTO_TRIES || trust->wrong * AUTO_WRONG > trust->compared)
+        return true;
+    return ++trust->taken % AUTO_AGAIN == 0;
+}
+
+/* How many of the COUNT frames are behind those that frame pointers found: STACKS_TAIL at most, or they are wrong. */
+static bool agrees(const struct raw *raw, const uint64_t *ips, unsigned count, unsigned *ret_missing)
+{
+    size_t found = count_frames(raw);
+    if (!found || found > count || count - found > STACKS_TAIL)
+        return false;
+    *ret_missing = count - (unsigned)found;
+    return memcmp(frames_of(raw), ips, found * sizeof(*ips)) == 0;
+}
+
+static struct stack_tail *find_tail(struct stack_trust *trust, uint64_t after)
+{
+    for (unsigned i = 0; i < 2; i++)
+        if (trust->tails[i].after == after)
+            return &trust->tails[i];
+    return NULL;
+}
+
+static void remember_tail(struct stack_trust *trust, const uint64_t *ips, unsigned count, unsigned missing)
+{
+    uint64_t after = ips[count - missing - 1];
+    if (!missing || find_tail(trust, after))
+        return;
+    struct stack_tail *tail = &trust->tails[trust->tails[0].after != 0];
+    *tail = (struct stack_tail){.after = after, .count = missing};
+    memcpy(tail->ips, ips + count - missing, missing * sizeof(*ips));
+}
+
+static void compare(struct process *process, const struct raw *raw, const uint64_t *ips, unsigned count)
+{
+    unsigned missing = 0;
+    if (!process->trust)
+        process->trust = calloc(1, sizeof(*process->trust));
+    struct stack_trust *trust = process->trust;
+    if (!trust)
+        return;
+    trust->compared++;
+    if (agrees(raw, ips, count, &missing))
+        remember_tail(trust, ips, count, missing);
+    else
+        trust->wrong++;
+    /* What was long ago counts less: a program may load what has none. */
+    if (trust->compared >= 16 * AUTO_TRIES) {
+        trust->compared /= 2;
+        trust->wrong /= 2;
+    }
+}
+
+/* Stacks that are often too deep: more of them for those who come from now on. */
+static void raise_dump(struct tasks *tasks, bool cut)
+{
+    struct stacks *stacks = tasks->stacks;
+    struct session *session = tasks->session;
+    stacks->seen++;
+    stacks->cut += cut;
+    if (stacks->seen < RAISE_AFTER)
+        return;
+    uint32_t dump = __atomic_load_n(&session->dump, __ATOMIC_RELAXED);
+    bool wanted = stacks->cut * 100 > stacks->seen && !tasks->plan->dump_fixed && !stacks->lowered;
+    if (wanted && dump < STACKS_DUMP_RAISED) {
+        __atomic_store_n(&session->dump, 2 * dump, __ATOMIC_RELAXED);
+        stacks->raised++;
+    }
+    stacks->seen = stacks->cut = 0;
+}
+
+static unsigned unwind(struct tasks *tasks, struct task *task, const struct raw *raw)
+{
+    struct stacks *stacks = tasks->stacks;
+    struct stack_search search = {.tasks = tasks, .task = task};
+    struct unwind_target target = {stack_files_find, &search};
+    enum unwind_end end;
+    unsigned count = unwind_stack(&target, &raw->regs, &raw->dump, stacks->ips, STACKS_FRAMES, &end);
+    /* A chain that is not whole says nothing. */
+    if (tasks->plan->dump_auto && end == UNWIND_BOTTOM)
+        compare(task->process, raw, stacks->ips, count);
+    unsigned more = end == UNWIND_TRUNCATED ? extend(raw, stacks->ips, count) : 0;
+    raise_dump(tasks, end == UNWIND_TRUNCATED);
+    stacks->counts.ends[end]++;
+    task->stacks.ends[end]++;
+    stacks->counts.extended += more > 0;
+    task->stacks.extended += more > 0;
+    return count + more;
+}
+
+/* By frame pointers, and why. */
+static unsigned take_frames(struct tasks *tasks, const struct task *task, const struct raw *raw, uint64_t *ours,
+                            uint64_t *its)
+{
+    uint64_t *ips = tasks->stacks->ips;
+    size_t count = count_frames(raw);
+    if (count > STACKS_FRAMES - STACKS_TAIL)
+        count = STACKS_FRAMES - STACKS_TAIL;
+    memcpy(ips, frames_of(raw), count * sizeof(*ips));
+    const struct stack_tail *tail = NULL;
+    if (count && task->process->trust)
+        tail = find_tail(task->process->trust, ips[count - 1]);
+    for (unsigned i = 0; tail && i < tail->count; i++)
+        ips[count++] = tail->ips[i];
+    ++*ours;
+    ++*its;
+    return (unsigned)count;
+}
+
+static unsigned choose(struct tasks *tasks, struct task *task, const struct raw *raw)
+{
+    struct stack_counts *ours = &tasks->stacks->counts, *its = &task->stacks;
+    if (!raw->native)
+        return raw->user || count_frames(raw) ? take_frames(tasks, task, raw, &ours->foreign, &its->foreign) : 0;
+    if (task->behind)
+        return take_frames(tasks, task, raw, &ours->behind, &its->behind);
+    if (!is_wanted(tasks->plan, task->process->trust))
+        return take_frames(tasks, task, raw, &ours->chosen, &its->chosen);
+    return unwind(tasks, task, raw);
+}
+
+static size_t append(unsigned char *to, size_t at, const void *from, size_t size)
+{
+    memcpy(to + at, from, size);
+    return at + size;
+}
+
+/* PREFIX and the kernel's part fit: they came in one record, and STACKS_FRAMES leave room for both. */
+static const struct perf_event_header *make(struct stacks *stacks, const struct perf_event_header *record,
+                                            const struct raw *raw, unsigned count)
+{
+    const uint64_t context = PERF_CONTEXT_USER, total = raw->kernel_count + (count ? count + 1 : 0);
+    size_t size = append(stacks->record, 0, record, raw->prefix);
+    size = append(stacks->record, size, &total, sizeof(total));
+    size = append(stacks->record, size, raw->chain, raw->kernel_count * sizeof(uint64_t));
+    if (count) {
+        size = append(stacks->record, size, &context, sizeof(context));
+        size = append(stacks->record, size, stacks->ips, count * sizeof(uint64_t));
+    }
+    struct perf_event_header header = *record;
+    header.size = (uint16_t)size;
+    append(stacks->record, 0, &header, sizeof(header));
+    return (const struct perf_event_header *)(const void *)stacks->record;
+}
+
+const struct perf_event_header *stacks_take(struct tasks *tasks, struct task *task, unsigned event,
+                                            const struct perf_event_header *record)
+{
+    struct raw raw;
+    if (!tasks->stacks || !stacks_has(tasks->plan, &tasks->plan->events[event]))
+        return record;
+    if (!parse(&tasks->layout, event, record, &raw))
+        return NULL;
+    return make(tasks->stacks, record, &raw, choose(tasks, task, &raw));
+}
+
+/* ---- Falling behind ---- */
+
+/* So many bytes of stack for those who come from now on. */
+static void lower_dump(struct tasks *tasks)
+{
+    struct session *session = tasks->session;
+    uint32_t dump = __atomic_load_n(&session->dump, __ATOMIC_RELAXED);
+    if (dump <= STACKS_DUMP_MIN || tasks->now_ns - tasks->stacks->lowered_ns < LOWER_NS)
+        return;
+    dump = dump / 2 < STACKS_DUMP_MIN ? STACKS_DUMP_MIN : dump / 2 / 8 * 8;
+    __atomic_store_n(&session->dump, dump, __ATOMIC_RELAXED);
+    tasks->stacks->lowered++;
+    tasks->stacks->lowered_ns = tasks->now_ns;
+}
+
+void stacks_round(struct tasks *tasks, struct task *task, uint64_t filled, uint64_t size)
+{
+    if (!tasks->stacks)
+        return;
+    /* Once may be a busy machine; what is nearly full twice running fills faster than it is read. */
+    bool full = filled > size / 4 * 3;
+    task->behind = full && task->was_full;
+    if (task->behind && task->lost_records > task->lost_seen)
+        lower_dump(tasks);
+    task->was_full = full;
+    task->lost_seen = task->lost_records;
+}

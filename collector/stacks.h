@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --call-graph dwarf and auto: samples come from the ring with registers and a piece of stack, and go to the file with
+ * a plain call chain. Context: the event loop's thread, but for stacks_attr() and stacks_dump().
+ */
+#ifndef COLLECTOR_STACKS_H
+#define COLLECTOR_STACKS_H
+
+#include <linux/perf_event.h>
+#include <stdint.h>
+
+#include "collector/plan.h"
+#include "unwind/unwind.h"
+
+struct mapping;
+struct process;
+struct session;
+struct task;
+struct tasks;
+
+enum {
+    STACKS_DUMP = 16384,      /* bytes of stack with each sample, unless --call-graph dwarf,DUMP says otherwise */
+    STACKS_DUMP_RAISED = 32768, /* so many at most where the user did not choose, and many stacks are deeper */
+    STACKS_DUMP_MIN = 512,
+    STACKS_DUMP_MAX = 65528 - 4096, /* a record has 65535 bytes at most */
+    STACKS_FRAMES = 1024,     /* of a user's part */
+    STACKS_TAIL = 2,          /* frames below main() or a thread's start routine that frame pointers do not find */
+    STACKS_PAGES = 4096,
+    STACKS_OBJECTS = 1024,
+    STACKS_TEXT = 512,
+};
+
+/*
+ * auto: how the chains by frame pointers compared with those by tables. Frames below main() have no frame pointers in
+ * libc; TAILS remembers those behind the last address that frame pointers find.
+ */
+struct stack_trust {
+    unsigned compared, wrong, taken;
+    struct stack_tail {
+        uint64_t after;       /* 0: none */
+        uint64_t ips[STACKS_TAIL];
+        unsigned count;
+    } tails[2];
+};
+
+/* What became of the samples that had a user's part. */
+struct stack_counts {
+    uint64_t ends[UNWIND_ENDS]; /* unwound by tables, by why they ended */
+    uint64_t extended;        /* of TRUNCATED, those that frame pointers continued */
+    uint64_t chosen;          /* auto: by frame pointers, since the process has them */
+    uint64_t behind;          /* by frame pointers, since the collector had fallen behind */
+    uint64_t foreign;         /* by frame pointers: a 32-bit program, or no registers came */
+};
+
+/* What is mapped at a page of an address space. */
+struct stack_page {
+    uint64_t version, page;   /* of struct space; 0: empty */
+    uint64_t start, offset;
+    struct unwind_file *file;
+    bool mapped;
+};
+
+/* The tables of a mapped object, by what its mapping says of it. */
+struct stack_object {
+    uint64_t key;             /* 0: empty */
+    uint64_t checked_ns;      /* when the file was looked at last */
+    struct unwind_file *file; /* NULL: it has none */
+};
+
+struct stacks {
+    struct unwind_files *files;
+    struct stack_page pages[STACKS_PAGES];
+    struct stack_object objects[STACKS_OBJECTS];
+    struct stack_counts counts;
+    uint64_t lowered;         /* how often the dump was made smaller for all that come */
+    uint64_t raised;          /* and larger, since stacks were deeper */
+    uint64_t seen, cut;       /* since the last look: chains, and those deeper than their dump */
+    uint64_t lowered_ns;      /* when, last */
+    uint64_t ips[STACKS_FRAMES];
+    _Alignas(8) unsigned char record[65536]; /* the sample that was made last */
+};
+
+/* *RET is NULL where the plan has no dumps. 0 or -ENOMEM. */
+int stacks_new(const struct plan *plan, struct stacks **ret);
+/* NULL is accepted. */
+void stacks_free(struct stacks *stacks);
+
+/*
+ * Sets PLAN's dump as SETTINGS want it, by trying. Where dwarf cannot be had: -errno after report_error(); auto, and
+ * timers, go on with frame pointers and a note.
+ */
+int stacks_plan(struct plan *plan, const struct settings *settings);
+/* Could PLAN's samples come with registers and stack on this machine? 0 or -errno. */
+int stacks_try(const struct plan *plan);
+/* Are the samples of EVENT of the plan unwound? */
+bool stacks_has(const struct plan *plan, const struct plan_event *event);
+/* Adds to ATTR, with which EVENT is opened, what unwinding needs: DUMP bytes of stack. Any thread. */
+void stacks_attr(const struct plan *plan, const struct plan_event *event, uint32_t dump, struct perf_event_attr *attr);
+/* Bytes of stack for a task whose ring has SIZE bytes: such that enough samples fit. 0: none. Any thread. */
+uint32_t stacks_dump(const struct session *session, size_t size);
+
+/*
+ * RECORD, a sample of event EVENT as it came from the ring of TASK, as it goes to the file; valid until the next call.
+ * The same one where there is nothing to unwind. NULL: it makes no sense. BEHIND: by frame pointers, for want of time.
+ */
+const struct perf_event_header *stacks_take(struct tasks *tasks, struct task *task, unsigned event,
+                                            const struct perf_event_header *record);
+/* A round of TASK's ring begins or ends, FILLED bytes of SIZE wait: is the collector behind? */
+void stacks_round(struct tasks *tasks, struct task *task, uint64_t filled, uint64_t size);
+
+/* How the session's stacks came about, for the summary and the first file; "": none were unwound. */
+void stacks_describe(const struct tasks *tasks, char ret[STACKS_TEXT]);
+
+/* Samples with a user's part in COUNTS. */
+uint64_t stacks_sum(const struct stack_counts *counts);
+
+#endif

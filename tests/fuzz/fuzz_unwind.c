@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libFuzzer entry for the unwinder. The first byte chooses what the rest is: an ELF file (0), .eh_frame (1),
+ * .debug_frame (else). Its last bytes are the stack too. Walks begin at each function that was found, at the entry and nowhere.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/fuzz/fuzz.h"
+#include "unwind/file.h"
+
+#define STACK UINT64_C(0x7ffc00000000)
+enum { FRAMES = 256, WALKS = 24, DUMP = 2048 };
+
+static bool find(void *context, uint64_t address, struct unwind_map *ret)
+{
+    *ret = (struct unwind_map){0, 0, context};
+    return address < UINT64_C(1) << 40;
+}
+
+/* What any walk has to keep to. */
+static void check(const uint64_t *ips, unsigned count, uint64_t start, enum unwind_end end)
+{
+    if (count == 0 || count > FRAMES || ips[0] != start || (unsigned)end >= UNWIND_ENDS ||
+        (end == UNWIND_TOO_DEEP) != (count == FRAMES))
+        abort();
+}
+
+static void walk(struct unwind_file *file, uint64_t start, const uint8_t *data, size_t size)
+{
+    static uint64_t ips[FRAMES];
+    size_t length = size < DUMP ? size : DUMP;
+    struct unwind_dump dump = {.bytes = data + size - length, .start = STACK, .size = length, .full = start & 1};
+    struct unwind_target target = {find, file};
+    struct unwind_regs regs;
+    enum unwind_end end = UNWIND_BOTTOM;
+    for (unsigned i = 0; i < UNWIND_REGS; i++)
+        regs.value[i] = i % 3 ? STACK + i * 16 : start + i;
+    regs.value[UNWIND_RSP] = STACK;
+    regs.value[UNWIND_RIP] = start;
+    unsigned count = unwind_stack(&target, &regs, &dump, ips, FRAMES, &end);
+    check(ips, count, start, end);
+    unwind_frames(&regs, &dump, ips, FRAMES);
+}
+
+static void walk_functions(struct unwind_file *file, const struct cfi *cfi, const uint8_t *data, size_t size)
+{
+    size_t step = cfi->count / WALKS + 1;
+    for (size_t i = 0; i < cfi->count; i += step) {
+        walk(file, cfi->fdes[i].start, data, size);
+        walk(file, cfi->fdes[i].start + cfi->fdes[i].size / 2, data, size);
+        walk(file, cfi->fdes[i].start + cfi->fdes[i].size - 1, data, size);
+    }
+}
+
+static bool fill(struct unwind_file *file, uint8_t kind, const uint8_t *data, size_t size)
+{
+    if (kind == 0)
+        return file_read(file, &(struct image){.bytes = data, .fd = -1, .size = size});
+    struct cfi *cfi = kind == 1 ? &file->frames : &file->debug;
+    *cfi = (struct cfi){.bytes = malloc(size), .size = size, .address = 0x1000, .debug = kind != 1};
+    if (cfi->bytes)
+        memcpy(cfi->bytes, data, size);
+    return cfi->bytes && cfi_index(cfi) == 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 2)
+        return 0;
+    uint8_t kind = *data++ & 3;
+    struct unwind_file *file = calloc(1, sizeof(*file));
+    if (file && fill(file, kind, data, --size)) {
+        /* Addresses of the file are those of the walk. */
+        file->segments[0] = (struct file_segment){0, 0, UINT64_C(1) << 40};
+        file->segment_count = 1;
+        walk_functions(file, &file->frames, data, size);
+        walk_functions(file, &file->debug, data, size);
+        walk(file, file->entry, data, size);
+        walk(file, UINT64_C(1) << 50, data, size);
+    }
+    file_free(file);
+    return 0;
+}

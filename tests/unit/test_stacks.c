@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples as the kernel sends them, with registers and stack, made of this process itself. */
+#define _GNU_SOURCE
+#include <execinfo.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "collector/tasks.h"
+
+enum { PREFIX = 56, DUMP = 16384, MOST = 30000 };
+
+static struct tasks tasks;
+static struct session session;
+static struct settings settings;
+static struct plan plan;
+static struct process *process;
+static struct task task;
+static ucontext_t context;
+static void *witness[64];
+static int witness_count;
+static unsigned char stack[16384];
+static size_t stack_size;
+
+static struct {
+    _Alignas(8) unsigned char bytes[MOST];
+    size_t size;
+} raw;
+
+static void put(const void *from, size_t size)
+{
+    memcpy(raw.bytes + raw.size, from, size);
+    raw.size += size;
+}
+
+static void put_word(uint64_t word)
+{
+    put(&word, sizeof(word));
+}
+
+static void put_regs(uint64_t abi)
+{
+    /* By the bits of UNWIND_PERF_REGS. */
+    static const int order[] = {REG_RAX, REG_RBX, REG_RCX, REG_RDX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_RIP,
+                                REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+    put_word(abi);
+    for (size_t i = 0; abi && i < sizeof(order) / sizeof(order[0]); i++)
+        put_word((uint64_t)context.uc_mcontext.gregs[order[i]]);
+}
+
+static void put_stack(size_t size)
+{
+    size_t used = size < stack_size ? size : stack_size;
+    put_word(size);
+    put(stack, used);
+    memset(raw.bytes + raw.size, 0xee, size - used);
+    raw.size += size - used;
+    if (size)
+        put_word(used);
+}
+
+/* A sample with CHAIN of the kernel's, COUNT entries. */
+static void begin(const uint64_t *chain, size_t count)
+{
+    raw.size = 0;
+    put_word(0);
+    put_word(task.ids[0]);
+    put_word((uint64_t)context.uc_mcontext.gregs[REG_RIP]);
+    for (unsigned i = 0; i < 4; i++)
+        put_word(100 + i);
+    assert_int_equal(raw.size, PREFIX);
+    put_word(count);
+    put(chain, count * sizeof(*chain));
+}
+
+static const uint64_t *take_sized(size_t size, size_t *ret_count)
+{
+    struct perf_event_header header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, (uint16_t)size};
+    memcpy(raw.bytes, &header, sizeof(header));
+    const struct perf_event_header *made = stacks_take(&tasks, &task, 0, (const void *)raw.bytes);
+    if (!made)
+        return NULL;
+    assert_int_equal(made->misc, header.misc);
+    assert_memory_equal((const char *)made + 8, raw.bytes + 8, PREFIX - 8);
+    const uint64_t *words = (const uint64_t *)(const void *)((const char *)made + PREFIX);
+    assert_int_equal(made->size, PREFIX + 8 + 8 * words[0]);
+    *ret_count = words[0];
+    return words + 1;
+}
+
+static const uint64_t *take(size_t *ret_count)
+{
+    return take_sized(raw.size, ret_count);
+}
+
+/* As it is now: it is gone as soon as look() returns. */
+__attribute__((noinline, no_sanitize("address"))) static void look(void)
+{
+    pthread_attr_t attr;
+    void *start;
+    size_t size;
+    assert_int_equal(pthread_getattr_np(pthread_self(), &attr), 0);
+    assert_int_equal(pthread_attr_getstack(&attr, &start, &size), 0);
+    pthread_attr_destroy(&attr);
+    witness_count = backtrace(witness, 64);
+    getcontext(&context);
+    const volatile unsigned char *from = (const unsigned char *)context.uc_mcontext.gregs[REG_RSP]; /* NOLINT */
+    size_t left = (size_t)((unsigned char *)start + size - from);
+    stack_size = left < DUMP ? left : DUMP;
+    for (size_t i = 0; i < stack_size; i++)
+        stack[i] = from[i];
+}
+
+static const uint64_t kernel[] = {PERF_CONTEXT_KERNEL, UINT64_C(0xffffffff81000010), UINT64_C(0xffffffff81000020),
+                                  PERF_CONTEXT_USER,   0x1000, 0x2000, 0x3000};
+
+static void check_unwound(const uint64_t *chain, size_t count)
+{
+    /* The first is look() itself, at two calls of it; a sanitizer has a function before the witness. */
+    int at = 1;
+    while (at < witness_count && (uint64_t)witness[at] != chain[1])
+        at++;
+    assert_int_equal(count, 1 + witness_count - at);
+    assert_int_equal(chain[0], context.uc_mcontext.gregs[REG_RIP]);
+    for (size_t i = 1; i < count; i++)
+        assert_int_equal(chain[i], (uint64_t)witness[at + (int)i - 1]);
+}
+
+static void test_kernel_chain_stays(void **state)
+{
+    size_t count;
+    (void)state;
+    begin(kernel, 7);
+    put_regs(PERF_SAMPLE_REGS_ABI_64);
+    put_stack(DUMP);
+    const uint64_t *chain = take(&count);
+    assert_non_null(chain);
+    assert_memory_equal(chain, kernel, 4 * sizeof(*kernel));
+    check_unwound(chain + 4, count - 4);
+    assert_int_equal(task.stacks.ends[UNWIND_BOTTOM], 1);
+    assert_int_equal(tasks.stacks->counts.ends[UNWIND_BOTTOM], 1);
+    assert_int_equal(stacks_sum(&task.stacks), 1);
+}
+
+static void test_user_alone(void **state)
+{
+    size_t count;
+    (void)state;
+    begin(kernel + 3, 4);
+    put_regs(PERF_SAMPLE_REGS_ABI_64);
+    put_stack(DUMP);
+    const uint64_t *chain = take(&count);
+    assert_non_null(chain);
+    assert_int_equal(chain[0], PERF_CONTEXT_USER);
+    check_unwound(chain + 1, count - 1);
+}
+
+/* A dump that ends, and a kernel's chain that goes on from the last frame. */
+static void test_extended(void **state)
+{
+    size_t count, whole;
+    uint64_t frames[] = {PERF_CONTEXT_USER, 0, 0, 0x7777, 0x8888};
+    (void)state;
+    begin(frames, 5);
+    put_regs(PERF_SAMPLE_REGS_ABI_64);
+    put_stack(64);
+    const uint64_t *chain = take(&whole);
+    assert_non_null(chain);
+    assert_int_equal(task.stacks.ends[UNWIND_TRUNCATED], 1);
+    assert_int_equal(task.stacks.extended, 0);
+    frames[2] = chain[whole - 1];
+    begin(frames, 5);
+    put_regs(PERF_SAMPLE_REGS_ABI_64);
+    put_stack(64);
+    chain = take(&count);
+    assert_int_equal(count, whole + 2);
+    assert_int_equal(chain[count - 1], 0x8888);
+    assert_int_equal(chain[count - 2], 0x7777);
+    assert_int_equal(task.stacks.extended, 1);
+}
+
+static void test_frame_pointers_instead(void **state)
+{
+    size_t count;
+    (void)state;
+    begin(kernel, 7);
+    put_regs(PERF_SAMPLE_REGS_ABI_32);
+    put_stack(DUMP);
+    const uint64_t *chain = take(&count);
+    assert_int_equal(count, 7);
+    assert_memory_equal(chain, kernel, sizeof(kernel));
+    assert_int_equal(task.stacks.foreign, 1);
+    begin(kernel, 7);
+    put_regs(PERF_SAMPLE_REGS_ABI_64);
+    put_stack(DUMP);
+    task.behind = true;
+    chain = take(&count);
+    task.behind = false;
+    assert_int_equal(count, 7);
+    assert_memory_equal(chain, kernel, sizeof(kernel));
+    assert_int_equal(task.stacks.behind, 1);
+}
+
+/* A thread of the kernel, or one that is ending. */
+static void test_no_user_part(void **state)
+{
+    size_t count;
+    (void)state;
+    begin(kernel, 3);
+    put_regs(PERF_SAMPLE_REGS_ABI_NONE);
+    put_stack(0);
+    const uint64_t *chain = take(&count);
+    assert_int_equal(count, 3);
+    assert_memory_equal(chain, kernel, 3 * sizeof(*kernel));
+    assert_int_equal(stacks_sum(&task.stacks), 0);
+}
+
+static void test_nonsense(void **state)
+{
+    size_t count;
+    (void)state;
+    begin(kernel, 7);
+    put_regs(PERF_SAMPLE_REGS_ABI_64);
+    put_stack(DUMP);
+    for (size_t size = 64; size < raw.size; size += 8)
+        assert_null(take_sized(size, &count));
+    assert_non_null(take(&count));
+    uint64_t word = DUMP + 8; /* more was copied than there is room for */
+    memcpy(raw.bytes + raw.size - 8, &word, 8);
+    assert_null(take(&count));
+    for (word = 7; word < UINT64_MAX / 3; word = word * 3 + 1) {
+        begin(kernel, 7);
+        memcpy(raw.bytes + PREFIX, &word, 8);
+        put_regs(PERF_SAMPLE_REGS_ABI_64);
+        put_stack(DUMP);
+        assert_true(word == 7 || !take(&count));
+    }
+}
+
+static void test_falls_behind(void **state)
+{
+    (void)state;
+    stacks_round(&tasks, &task, 50000, 65536);
+    assert_false(task.behind);
+    stacks_round(&tasks, &task, 50000, 65536);
+    assert_true(task.behind);
+    assert_int_equal(session.dump, 16384);
+    task.lost_records = 5;
+    tasks.now_ns += UINT64_C(10000000000);
+    stacks_round(&tasks, &task, 60000, 65536);
+    assert_int_equal(session.dump, 8192);
+    stacks_round(&tasks, &task, 100, 65536);
+    assert_false(task.behind);
+    assert_int_equal(tasks.stacks->lowered, 1);
+}
+
+/* Stacks that are often cut: more of them for those who come. */
+static void test_dump_grows(void **state)
+{
+    size_t count;
+    (void)state;
+    for (unsigned i = 0; i < 1000; i++) {
+        begin(kernel, 7);
+        put_regs(PERF_SAMPLE_REGS_ABI_64);
+        put_stack(64);
+        assert_non_null(take(&count));
+    }
+    assert_int_equal(session.dump, 32768);
+    assert_int_equal(tasks.stacks->raised, 1);
+}
+
+static void test_dump_fits_ring(void **state)
+{
+    (void)state;
+    assert_int_equal(stacks_dump(&session, SIZE_MAX), 16384);
+    assert_int_equal(stacks_dump(&session, 128 << 10), 8192);
+    assert_int_equal(stacks_dump(&session, 4096), 512);
+    struct perf_event_attr attr = plan.events[0].attr;
+    stacks_attr(&plan, &plan.events[0], 0, &attr);
+    assert_int_equal(attr.sample_stack_user, 16384);
+    assert_true(attr.sample_type & PERF_SAMPLE_STACK_USER);
+    plan.events[0].attr.exclude_user = 1; /* of the kernel alone: nothing to unwind */
+    attr = plan.events[0].attr;
+    stacks_attr(&plan, &plan.events[0], 0, &attr);
+    assert_false(attr.sample_type & PERF_SAMPLE_STACK_USER);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&task, 0, sizeof(task));
+    memset(&tasks, 0, sizeof(tasks));
+    memset(&plan, 0, sizeof(plan));
+    plan.count = plan.sampling = 1;
+    plan.dump = session.dump = 16384;
+    plan.events[0].attr = plan_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+    plan.events[0].attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+    plan.events[0].samples = true;
+    session.plan = &plan;
+    session.settings = &settings;
+    tasks.session = &session;
+    tasks.plan = &plan;
+    tasks.now_ns = tasks_now_ns();
+    records_layout_init(&tasks.layout, &plan);
+    process = process_new(getpid(), getppid(), tasks.now_ns);
+    task.process = process;
+    task.pid = task.tid = getpid();
+    task.ids[0] = 7;
+    look();
+    return stacks_new(&plan, &tasks.stacks);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    stacks_free(tasks.stacks);
+    process_free(process);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_kernel_chain_stays),     TEST(test_user_alone),   TEST(test_extended),
+        TEST(test_frame_pointers_instead), TEST(test_no_user_part), TEST(test_nonsense),
+        TEST(test_falls_behind),           TEST(test_dump_grows),   TEST(test_dump_fits_ring),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

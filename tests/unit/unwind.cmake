@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+# Without frame pointers, as distributions build; the loader binds late, so that it is met too.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+  pinject_unit_test(unwind SOURCES test_unwind.c unwind_kit.c LINK pinject_unwind Threads::Threads)
+  target_compile_options(test_unwind PRIVATE -O2 -fomit-frame-pointer)
+  target_link_options(test_unwind PRIVATE -Wl,-z,lazy)
+  pinject_unit_test(stacks SOURCES test_stacks.c LINK pinject_collector pinject_common Threads::Threads)
+endif()

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "unwind_kit.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static bool find(void *context, uint64_t address, struct unwind_map *ret)
+{
+    const struct kit *kit = context;
+    for (unsigned i = 0; i < kit->count; i++) {
+        const struct kit_mapping *mapping = &kit->mappings[i];
+        if (address >= mapping->map.start && address < mapping->end) {
+            *ret = mapping->map;
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct unwind_file *open_file(struct kit *kit, const char *path)
+{
+    if (strcmp(path, "[vdso]") == 0)
+        return unwind_files_vdso(kit->files);
+    int fd = *path == '/' ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    struct unwind_file *file = fd < 0 ? NULL : unwind_files_fd(kit->files, fd);
+    if (fd >= 0)
+        close(fd);
+    return file;
+}
+
+void kit_read_maps(struct kit *kit)
+{
+    char line[4096], path[2048], access[5];
+    FILE *maps = fopen("/proc/self/maps", "re");
+    assert_non_null(maps);
+    kit->count = 0;
+    while (fgets(line, sizeof(line), maps) && kit->count < KIT_MAPPINGS) {
+        struct kit_mapping mapping = {0};
+        path[0] = '\0';
+        int fields = sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %2047[^\n]", &mapping.map.start,
+                            &mapping.end, access, &mapping.map.offset, path);
+        if (fields < 4 || access[2] != 'x')
+            continue;
+        mapping.map.file = open_file(kit, path + strspn(path, " "));
+        kit->mappings[kit->count++] = mapping;
+    }
+    fclose(maps);
+}
+
+void kit_init(struct kit *kit)
+{
+    pthread_attr_t attr;
+    void *stack;
+    size_t size;
+    memset(kit, 0, sizeof(*kit));
+    kit->files = unwind_files_new();
+    assert_non_null(kit->files);
+    kit->target = (struct unwind_target){find, kit};
+    assert_int_equal(pthread_getattr_np(pthread_self(), &attr), 0);
+    assert_int_equal(pthread_attr_getstack(&attr, &stack, &size), 0);
+    pthread_attr_destroy(&attr);
+    kit->stack_end = (unsigned char *)stack + size;
+    kit_read_maps(kit);
+}
+
+void kit_release(struct kit *kit)
+{
+    unwind_files_free(kit->files);
+}
+
+/* A sanitizer sees reads of others' frames. */
+__attribute__((no_sanitize("address"))) static void copy(unsigned char *to, const unsigned char *from, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        to[i] = ((const volatile unsigned char *)from)[i];
+}
+
+void kit_unwind(struct kit *kit, const ucontext_t *context, size_t size, struct kit_chain *ret)
+{
+    static const int order[UNWIND_REGS] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
+                                           REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15,
+                                           REG_RIP};
+    struct unwind_regs regs;
+    for (unsigned i = 0; i < UNWIND_REGS; i++)
+        regs.value[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
+    const unsigned char *start = (const unsigned char *)regs.value[UNWIND_RSP]; /* NOLINT: an address by nature */
+    size_t left = start < kit->stack_end ? (size_t)(kit->stack_end - start) : 0;
+    bool full = left > (size < KIT_DUMP ? size : KIT_DUMP);
+    if (full)
+        left = size < KIT_DUMP ? size : KIT_DUMP;
+    copy(kit->dump, start, left);
+    struct unwind_dump dump = {.bytes = kit->dump, .start = regs.value[UNWIND_RSP], .size = left, .full = full};
+    ret->count = unwind_stack(&kit->target, &regs, &dump, ret->ips, KIT_FRAMES, &ret->end);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* This process as something to unwind: its mappings, and its stack as a sample would have it. */
+#ifndef UNWIND_KIT_H
+#define UNWIND_KIT_H
+
+#include <ucontext.h>
+
+#include "unwind/unwind.h"
+
+enum { KIT_MAPPINGS = 256, KIT_DUMP = 64 << 10, KIT_FRAMES = 512 };
+
+struct kit_mapping {
+    uint64_t end;
+    struct unwind_map map;
+};
+
+struct kit {
+    struct unwind_files *files;
+    struct unwind_target target;
+    struct kit_mapping mappings[KIT_MAPPINGS];
+    unsigned count;
+    unsigned char *stack_end;            /* of the thread that called kit_init() */
+    unsigned char dump[KIT_DUMP];
+};
+
+struct kit_chain {
+    uint64_t ips[KIT_FRAMES];
+    unsigned count;
+    enum unwind_end end;
+};
+
+void kit_init(struct kit *kit);
+void kit_release(struct kit *kit);
+/* What was mapped since. */
+void kit_read_maps(struct kit *kit);
+/* The chain of CONTEXT over at most DUMP bytes. Calls nothing that is stepped through by a test. */
+void kit_unwind(struct kit *kit, const ucontext_t *context, size_t dump, struct kit_chain *ret);
+
+#endif

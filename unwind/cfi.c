@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#include "unwind/cfi.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "unwind/cfi_parse.h"
+#include "unwind/leb.h"
+
+/* Of one entry: where it is, and what it is. */
+struct entry {
+    struct cursor body;  /* behind the id */
+    size_t id_at;        /* offset of the id in the section */
+    uint64_t id;
+    bool wide;           /* 64-bit DWARF */
+    size_t next;
+};
+
+static bool read_entry(const struct cfi *cfi, size_t at, struct entry *ret)
+{
+    if (at >= cfi->size)
+        return false;
+    struct cursor cursor = cursor_of(cfi->bytes + at, cfi->size - at);
+    uint64_t size = cursor_u32(&cursor);
+    ret->wide = size == UINT32_MAX;
+    if (ret->wide)
+        size = cursor_u64(&cursor);
+    if (cursor.failed || size == 0 || size > cursor_left(&cursor))
+        return false;
+    ret->id_at = (size_t)(cursor.at - cfi->bytes);
+    ret->next = ret->id_at + (size_t)size;
+    ret->body = cursor_part(&cursor, (size_t)size);
+    ret->id = ret->wide ? cursor_u64(&ret->body) : cursor_u32(&ret->body);
+    return !ret->body.failed;
+}
+
+static bool is_cie(const struct cfi *cfi, const struct entry *entry)
+{
+    if (!cfi->debug)
+        return entry->id == 0;
+    return entry->id == (entry->wide ? UINT64_MAX : UINT32_MAX);
+}
+
+static bool read_augmentation(const char *text, struct cursor *cursor, struct cfi_cie *ret)
+{
+    ret->augmented = *text == 'z';
+    if (!ret->augmented)
+        return *text == '\0';
+    struct cursor data = cursor_part(cursor, (size_t)leb_unsigned(cursor));
+    for (text++; *text && !data.failed; text++) {
+        uint8_t encoding;
+        switch (*text) {
+        case 'R':
+            ret->encoding = cursor_u8(&data);
+            break;
+        case 'P':
+            encoding = cursor_u8(&data);
+            leb_pointer(&data, encoding & 0x0f, 0);
+            break;
+        case 'L':
+            cursor_u8(&data);
+            break;
+        case 'S':
+            ret->signal = true;
+            break;
+        case 'B':
+            break;
+        default: /* unknown, and its size too: what was read so far holds */
+            return true;
+        }
+    }
+    return !data.failed;
+}
+
+static bool read_cie(const struct cfi *cfi, size_t at, struct cfi_cie *ret)
+{
+    struct entry entry;
+    if (!read_entry(cfi, at, &entry) || !is_cie(cfi, &entry))
+        return false;
+    struct cursor *cursor = &entry.body;
+    *ret = (struct cfi_cie){0};
+    uint8_t version = cursor_u8(cursor);
+    const char *augmentation = cursor_string(cursor);
+    if (!augmentation || (version != 1 && version != 3 && version != 4))
+        return false;
+    if (version == 4 && (cursor_u8(cursor) != 8 || cursor_u8(cursor) != 0)) /* size of addresses, of selectors */
+        return false;
+    ret->code_align = leb_unsigned(cursor);
+    ret->data_align = leb_signed(cursor);
+    ret->return_reg = version == 1 ? cursor_u8(cursor) : leb_unsigned(cursor);
+    if (!read_augmentation(augmentation, cursor, ret))
+        return false;
+    ret->program = *cursor;
+    return !cursor->failed && ret->return_reg < UNWIND_REGS;
+}
+
+static uint64_t address_of(const struct cfi *cfi, const struct cursor *cursor)
+{
+    return cfi->address + (uint64_t)(cursor->at - cfi->bytes);
+}
+
+/* Offset of the CIE of the FDE. */
+static bool find_cie(const struct cfi *cfi, const struct entry *entry, size_t *ret)
+{
+    if (is_cie(cfi, entry) || (!cfi->debug && entry->id > entry->id_at))
+        return false;
+    *ret = (size_t)(cfi->debug ? entry->id : entry->id_at - entry->id);
+    return true;
+}
+
+static bool read_range(const struct cfi *cfi, const struct cfi_cie *cie, struct cursor *body, uint64_t *ret_start,
+                       uint64_t *ret_size)
+{
+    *ret_start = leb_pointer(body, cie->encoding, address_of(cfi, body));
+    *ret_size = leb_pointer(body, cie->encoding & 0x0f, 0);
+    return !body->failed && *ret_size && *ret_size <= UINT64_MAX - *ret_start;
+}
+
+bool cfi_parse_function(const struct cfi *cfi, size_t at, struct cfi_function *ret)
+{
+    struct entry entry;
+    size_t cie;
+    if (!read_entry(cfi, at, &entry) || !find_cie(cfi, &entry, &cie) || !read_cie(cfi, cie, &ret->cie))
+        return false;
+    if (!read_range(cfi, &ret->cie, &entry.body, &ret->start, &ret->size))
+        return false;
+    if (ret->cie.augmented) {
+        uint64_t size = leb_unsigned(&entry.body);
+        cursor_skip(&entry.body, size > SIZE_MAX ? SIZE_MAX : (size_t)size);
+    }
+    ret->program = entry.body;
+    return !entry.body.failed;
+}
+
+static int by_start(const void *one, const void *other)
+{
+    const struct cfi_fde *a = one, *b = other;
+    return (a->start > b->start) - (a->start < b->start);
+}
+
+static int add_fde(struct cfi *cfi, size_t *capacity, uint64_t start, uint64_t size, size_t at)
+{
+    if (cfi->count == *capacity) {
+        size_t more = *capacity ? 2 * *capacity : 256;
+        struct cfi_fde *fdes = realloc(cfi->fdes, more * sizeof(*fdes));
+        if (!fdes)
+            return -ENOMEM;
+        cfi->fdes = fdes;
+        *capacity = more;
+    }
+    uint32_t small = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
+    cfi->fdes[cfi->count++] = (struct cfi_fde){start, small, (uint32_t)at};
+    return 0;
+}
+
+int cfi_index(struct cfi *cfi)
+{
+    struct cfi_cie cie = {0};
+    size_t cie_at = SIZE_MAX, capacity = 0, at = 0, own;
+    struct entry entry;
+    bool valid = false;
+    if (cfi->size > UINT32_MAX)
+        return 0;
+    for (; at < cfi->size; at = entry.next) {
+        if (!read_entry(cfi, at, &entry)) {
+            /* A zero ends .eh_frame for who walks it; linkers leave some in the middle. */
+            if (cfi->size - at < 4 || memcmp(cfi->bytes + at, "\0\0\0\0", 4) != 0)
+                break;
+            entry.next = at + 4;
+            continue;
+        }
+        if (!find_cie(cfi, &entry, &own))
+            continue;
+        if (own != cie_at) {
+            valid = read_cie(cfi, own, &cie);
+            cie_at = own;
+        }
+        uint64_t start, size;
+        if (!valid || !read_range(cfi, &cie, &entry.body, &start, &size) || start == 0)
+            continue; /* 0: of a function that the linker dropped */
+        if (add_fde(cfi, &capacity, start, size, at) < 0)
+            return -ENOMEM;
+    }
+    if (cfi->count)
+        qsort(cfi->fdes, cfi->count, sizeof(*cfi->fdes), by_start);
+    return 0;
+}
+
+void cfi_release(struct cfi *cfi)
+{
+    free(cfi->bytes);
+    free(cfi->fdes);
+    *cfi = (struct cfi){0};
+}
+
+bool cfi_find_row(const struct cfi *cfi, uint64_t address, struct cfi_row *ret)
+{
+    size_t low = 0, high = cfi->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (cfi->fdes[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || address - cfi->fdes[low - 1].start >= cfi->fdes[low - 1].size)
+        return false;
+    struct cfi_function function;
+    return cfi_parse_function(cfi, cfi->fdes[low - 1].at, &function) && cfi_run(cfi, &function, address, ret);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* One section of call frame information, and the row of it that holds at an address. */
+#ifndef UNWIND_CFI_H
+#define UNWIND_CFI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "unwind/unwind.h"
+
+enum cfi_how {
+    CFI_SAME,            /* the caller's value is the callee's */
+    CFI_UNDEFINED,       /* of the return address: there is no caller */
+    CFI_AT_CFA,          /* in memory at CFA + number */
+    CFI_IS_CFA,          /* it is CFA + number */
+    CFI_REGISTER,        /* it is in register REG; as rule of the CFA: REG + number */
+    CFI_AT_EXPRESSION,   /* in memory at the value of the expression */
+    CFI_IS_EXPRESSION,
+};
+
+/* An expression lies in the section's bytes at NUMBER, its length in front of it. */
+struct cfi_rule {
+    uint8_t how;         /* enum cfi_how */
+    uint8_t reg;
+    int32_t number;
+};
+
+struct cfi_row {
+    struct cfi_rule cfa, rules[UNWIND_REGS];
+    uint8_t return_reg;
+    bool signal;         /* the frame was entered by a signal: what it returns to is not behind a call */
+    bool debug;          /* it is of .debug_frame: expressions lie there */
+};
+
+struct cfi_fde {
+    uint64_t start;
+    uint32_t size;
+    uint32_t at;         /* in the section */
+};
+
+struct cfi {
+    unsigned char *bytes; /* owned; NULL: there is none */
+    size_t size;
+    uint64_t address;    /* where the section is loaded, for pointers relative to themselves */
+    bool debug;          /* .debug_frame; else .eh_frame */
+    struct cfi_fde *fdes; /* by start */
+    size_t count;
+};
+
+/* Finds the functions in BYTES. 0 or -ENOMEM; bytes without sense end the list. */
+int cfi_index(struct cfi *cfi);
+void cfi_release(struct cfi *cfi);
+/* False: no function is there, or what the table says makes no sense. */
+bool cfi_find_row(const struct cfi *cfi, uint64_t address, struct cfi_row *ret);
+
+#endif

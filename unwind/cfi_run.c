@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/* The programs of call frame information. Each instruction takes a byte at least: a run is bounded by its size. */
+#include "unwind/cfi_parse.h"
+#include "unwind/leb.h"
+
+enum { STATES = 16 };
+
+struct run {
+    const struct cfi *cfi;
+    const struct cfi_function *function;
+    struct cursor cursor;
+    struct cfi_row row, initial, states[STATES];
+    unsigned depth;
+    uint64_t at, address;  /* the row that is being made holds from AT; wanted is that of ADDRESS */
+    bool failed;
+};
+
+/* True: the row that was made so far is the one. */
+static bool advance(struct run *run, uint64_t delta)
+{
+    delta *= run->function->cie.code_align;
+    if (delta > run->address - run->at)
+        return true;
+    run->at += delta;
+    return false;
+}
+
+static bool move_to(struct run *run, uint64_t address)
+{
+    if (address > run->address)
+        return true;
+    run->failed |= address < run->at;
+    run->at = address;
+    return false;
+}
+
+static int32_t narrow(struct run *run, int64_t number)
+{
+    run->failed |= number < INT32_MIN || number > INT32_MAX;
+    return (int32_t)number;
+}
+
+static int64_t factored(const struct run *run, int64_t number)
+{
+    return (int64_t)((uint64_t)number * (uint64_t)run->function->cie.data_align);
+}
+
+/* Registers that are not followed (vectors, flags) have rules too. */
+static void set(struct run *run, uint64_t reg, enum cfi_how how, int64_t number)
+{
+    if (reg < UNWIND_REGS)
+        run->row.rules[reg] = (struct cfi_rule){.how = (uint8_t)how, .number = narrow(run, number)};
+}
+
+static void set_register(struct run *run, uint64_t reg, uint64_t other)
+{
+    set(run, reg, CFI_REGISTER, 0);
+    if (reg < UNWIND_REGS)
+        run->row.rules[reg].reg = (uint8_t)other;
+    run->failed |= reg < UNWIND_REGS && other >= UNWIND_REGS;
+}
+
+static void restore(struct run *run, uint64_t reg)
+{
+    if (reg < UNWIND_REGS)
+        run->row.rules[reg] = run->initial.rules[reg];
+}
+
+static void set_cfa(struct run *run, uint64_t reg, int64_t number)
+{
+    run->failed |= reg >= UNWIND_REGS;
+    run->row.cfa = (struct cfi_rule){.how = CFI_REGISTER, .reg = (uint8_t)reg, .number = narrow(run, number)};
+}
+
+/* Where the block at the cursor lies; the cursor stands behind it. */
+static int64_t take_block(struct run *run)
+{
+    int64_t at = run->cursor.at - run->cfi->bytes;
+    uint64_t size = leb_unsigned(&run->cursor);
+    cursor_skip(&run->cursor, size);
+    return at;
+}
+
+static void remember(struct run *run)
+{
+    run->failed |= run->depth == STATES;
+    if (!run->failed)
+        run->states[run->depth++] = run->row;
+}
+
+static void recall(struct run *run)
+{
+    run->failed |= run->depth == 0;
+    if (!run->failed)
+        run->row = run->states[--run->depth];
+}
+
+/* Instructions that name a register first. */
+static void do_register(struct run *run, uint8_t code)
+{
+    struct cursor *cursor = &run->cursor;
+    uint64_t reg = leb_unsigned(cursor);
+    switch (code) {
+    case 0x05: /* offset_extended */
+        set(run, reg, CFI_AT_CFA, factored(run, (int64_t)leb_unsigned(cursor)));
+        break;
+    case 0x06: /* restore_extended */
+        restore(run, reg);
+        break;
+    case 0x07: /* undefined */
+        set(run, reg, CFI_UNDEFINED, 0);
+        break;
+    case 0x08: /* same_value */
+        set(run, reg, CFI_SAME, 0);
+        break;
+    case 0x09: /* register */
+        set_register(run, reg, leb_unsigned(cursor));
+        break;
+    case 0x0c: /* def_cfa */
+        set_cfa(run, reg, (int64_t)leb_unsigned(cursor));
+        break;
+    case 0x0d: /* def_cfa_register */
+        run->failed |= run->row.cfa.how != CFI_REGISTER;
+        set_cfa(run, reg, run->row.cfa.number);
+        break;
+    case 0x10: /* expression */
+        set(run, reg, CFI_AT_EXPRESSION, take_block(run));
+        break;
+    case 0x11: /* offset_extended_sf */
+        set(run, reg, CFI_AT_CFA, factored(run, leb_signed(cursor)));
+        break;
+    case 0x12: /* def_cfa_sf */
+        set_cfa(run, reg, factored(run, leb_signed(cursor)));
+        break;
+    case 0x14: /* val_offset */
+        set(run, reg, CFI_IS_CFA, factored(run, (int64_t)leb_unsigned(cursor)));
+        break;
+    case 0x15: /* val_offset_sf */
+        set(run, reg, CFI_IS_CFA, factored(run, leb_signed(cursor)));
+        break;
+    case 0x16: /* val_expression */
+        set(run, reg, CFI_IS_EXPRESSION, take_block(run));
+        break;
+    case 0x2f: /* GNU_negative_offset_extended */
+        set(run, reg, CFI_AT_CFA, (int64_t)(0 - (uint64_t)factored(run, (int64_t)leb_unsigned(cursor))));
+        break;
+    default: /* not known, and neither is its size */
+        run->failed = true;
+        break;
+    }
+}
+
+static void set_cfa_offset(struct run *run, int64_t number)
+{
+    run->failed |= run->row.cfa.how != CFI_REGISTER;
+    run->row.cfa.number = narrow(run, number);
+}
+
+/* True: the row is complete. */
+static bool do_other(struct run *run, uint8_t code)
+{
+    struct cursor *cursor = &run->cursor;
+    switch (code) {
+    case 0x00: /* nop */
+        return false;
+    case 0x01: /* set_loc */
+        return move_to(run, leb_pointer(cursor, run->function->cie.encoding,
+                                        run->cfi->address + (uint64_t)(cursor->at - run->cfi->bytes)));
+    case 0x02:
+        return advance(run, cursor_u8(cursor));
+    case 0x03:
+        return advance(run, cursor_u16(cursor));
+    case 0x04:
+        return advance(run, cursor_u32(cursor));
+    case 0x0a:
+        remember(run);
+        return false;
+    case 0x0b:
+        recall(run);
+        return false;
+    case 0x0e: /* def_cfa_offset */
+        set_cfa_offset(run, (int64_t)leb_unsigned(cursor));
+        return false;
+    case 0x0f: /* def_cfa_expression */
+        run->row.cfa = (struct cfi_rule){.how = CFI_IS_EXPRESSION, .number = narrow(run, take_block(run))};
+        return false;
+    case 0x13: /* def_cfa_offset_sf */
+        set_cfa_offset(run, factored(run, leb_signed(cursor)));
+        return false;
+    case 0x2e: /* GNU_args_size */
+        leb_unsigned(cursor);
+        return false;
+    default:
+        do_register(run, code);
+        return false;
+    }
+}
+
+static void execute(struct run *run, struct cursor program)
+{
+    run->cursor = program;
+    bool complete = false;
+    while (!complete && !run->failed && !run->cursor.failed && cursor_left(&run->cursor)) {
+        uint8_t code = cursor_u8(&run->cursor), low = code & 0x3f;
+        switch (code >> 6) {
+        case 1:
+            complete = advance(run, low);
+            break;
+        case 2:
+            set(run, low, CFI_AT_CFA, factored(run, (int64_t)leb_unsigned(&run->cursor)));
+            break;
+        case 3:
+            restore(run, low);
+            break;
+        default:
+            complete = do_other(run, code);
+            break;
+        }
+    }
+    run->failed |= run->cursor.failed;
+}
+
+bool cfi_run(const struct cfi *cfi, const struct cfi_function *function, uint64_t address, struct cfi_row *ret)
+{
+    struct run run;
+    run.cfi = cfi;
+    run.function = function;
+    run.depth = 0;
+    run.at = function->start;
+    run.address = address;
+    run.failed = false;
+    run.row = (struct cfi_row){
+        .return_reg = (uint8_t)function->cie.return_reg, .signal = function->cie.signal, .debug = cfi->debug};
+    run.row.cfa.how = CFI_UNDEFINED;
+    run.row.rules[UNWIND_RSP] = (struct cfi_rule){.how = CFI_IS_CFA};
+    run.initial = run.row;
+    execute(&run, function->cie.program);
+    run.at = function->start;
+    run.initial = run.row;
+    if (!run.failed)
+        execute(&run, function->program);
+    if (run.failed || run.row.cfa.how == CFI_UNDEFINED)
+        return false;
+    *ret = run.row;
+    return true;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+#include "unwind/file.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cursor.h"
+#include "unwind/leb.h"
+
+/* More is not a table but nonsense: that of a large browser has 30 MB. */
+#define TABLE_MAX (UINT64_C(256) << 20)
+enum { SECTIONS_MAX = 65536, NAMES_MAX = 1 << 22 };
+
+struct reading {
+    struct unwind_file *file;
+    const struct image *image;
+    Elf64_Ehdr header;
+    Elf64_Phdr *programs;
+    Elf64_Shdr *sections;
+    char *names;
+    size_t name_size;
+};
+
+static bool read_header(struct reading *reading)
+{
+    Elf64_Ehdr *header = &reading->header;
+    if (!image_read(reading->image, 0, header, sizeof(*header)) || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+        return false;
+    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
+        header->e_machine != EM_X86_64 || header->e_phentsize != sizeof(Elf64_Phdr))
+        return false;
+    reading->file->entry = header->e_entry;
+    reading->programs = image_load(reading->image, header->e_phoff, (uint64_t)header->e_phnum * sizeof(Elf64_Phdr),
+                                   UINT16_MAX * sizeof(Elf64_Phdr));
+    return reading->programs;
+}
+
+static void read_segments(struct reading *reading)
+{
+    struct unwind_file *file = reading->file;
+    for (unsigned i = 0; i < reading->header.e_phnum; i++) {
+        const Elf64_Phdr *program = &reading->programs[i];
+        if (program->p_type == PT_LOAD && program->p_flags & PF_X && file->segment_count < FILE_SEGMENTS)
+            file->segments[file->segment_count++] =
+                (struct file_segment){program->p_offset, program->p_vaddr, program->p_filesz};
+    }
+}
+
+static void read_sections(struct reading *reading)
+{
+    const Elf64_Ehdr *header = &reading->header;
+    if (header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shstrndx >= header->e_shnum)
+        return;
+    reading->sections = image_load(reading->image, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr),
+                                   SECTIONS_MAX * sizeof(Elf64_Shdr));
+    if (!reading->sections)
+        return;
+    const Elf64_Shdr *names = &reading->sections[header->e_shstrndx];
+    reading->names = image_load(reading->image, names->sh_offset, names->sh_size, NAMES_MAX);
+    reading->name_size = reading->names ? (size_t)names->sh_size : 0;
+}
+
+static const Elf64_Shdr *find_section(const struct reading *reading, const char *name)
+{
+    size_t size = strlen(name) + 1;
+    for (unsigned i = 0; reading->names && i < reading->header.e_shnum; i++) {
+        const Elf64_Shdr *section = &reading->sections[i];
+        if (section->sh_name < reading->name_size && reading->name_size - section->sh_name >= size &&
+            memcmp(reading->names + section->sh_name, name, size) == 0)
+            return section;
+    }
+    return NULL;
+}
+
+static void load_table(const struct reading *reading, uint64_t offset, uint64_t size, uint64_t address, bool debug,
+                       struct cfi *cfi)
+{
+    cfi->bytes = image_load(reading->image, offset, size, TABLE_MAX);
+    cfi->size = cfi->bytes ? (size_t)size : 0;
+    cfi->address = address;
+    cfi->debug = debug;
+    if (cfi->bytes && cfi_index(cfi) < 0)
+        cfi_release(cfi);
+}
+
+static void load_section(const struct reading *reading, const char *name, bool debug, struct cfi *cfi)
+{
+    const Elf64_Shdr *section = find_section(reading, name);
+    if (section && section->sh_type != SHT_NOBITS && !(section->sh_flags & SHF_COMPRESSED))
+        load_table(reading, section->sh_offset, section->sh_size, section->sh_addr, debug, cfi);
+}
+
+/* Without section headers: .eh_frame_hdr knows where .eh_frame begins; it ends at latest with its segment. */
+static void load_by_header(const struct reading *reading, struct cfi *cfi)
+{
+    unsigned char bytes[16];
+    const Elf64_Phdr *found = NULL;
+    for (unsigned i = 0; i < reading->header.e_phnum && !found; i++)
+        if (reading->programs[i].p_type == PT_GNU_EH_FRAME)
+            found = &reading->programs[i];
+    if (!found || !image_read(reading->image, found->p_offset, bytes, sizeof(bytes)) || bytes[0] != 1)
+        return;
+    struct cursor cursor = cursor_of(bytes + 4, sizeof(bytes) - 4);
+    uint64_t address = leb_pointer(&cursor, bytes[1], found->p_vaddr + 4);
+    for (unsigned i = 0; i < reading->header.e_phnum && !cursor.failed; i++) {
+        const Elf64_Phdr *program = &reading->programs[i];
+        uint64_t at = address - program->p_vaddr;
+        if (program->p_type == PT_LOAD && address >= program->p_vaddr && at < program->p_filesz &&
+            program->p_offset <= UINT64_MAX - at) {
+            load_table(reading, program->p_offset + at, program->p_filesz - at, address, false, cfi);
+            return;
+        }
+    }
+}
+
+bool file_read(struct unwind_file *file, const struct image *image)
+{
+    struct reading reading = {.file = file, .image = image};
+    bool valid = read_header(&reading);
+    if (valid) {
+        read_segments(&reading);
+        read_sections(&reading);
+        load_section(&reading, ".eh_frame", false, &file->frames);
+        if (!file->frames.count) {
+            cfi_release(&file->frames);
+            load_by_header(&reading, &file->frames);
+        }
+        load_section(&reading, ".debug_frame", true, &file->debug);
+    }
+    free(reading.programs);
+    free(reading.sections);
+    free(reading.names);
+    file->valid = valid;
+    return valid;
+}
+
+bool file_address(const struct unwind_file *file, uint64_t offset, uint64_t *ret_address)
+{
+    /* A mapping begins at a page: somewhat before its segment. */
+    for (unsigned i = 0; i < file->segment_count; i++) {
+        const struct file_segment *segment = &file->segments[i];
+        if (offset >= segment->offset && offset - segment->offset < segment->size) {
+            *ret_address = segment->address + (offset - segment->offset);
+            return true;
+        }
+    }
+    return false;
+}
+
+const struct cfi_row *file_row(struct unwind_file *file, uint64_t address)
+{
+    struct cfi_row row;
+    if (!file->rows)
+        file->rows = calloc(FILE_ROWS, sizeof(*file->rows));
+    if (!file->rows)
+        return NULL;
+    /* Address 0 marks what is empty: no code lies there. */
+    struct file_row *slot = &file->rows[(address ^ address >> 10) % FILE_ROWS];
+    if (slot->address == address && address)
+        return &slot->row;
+    if (!cfi_find_row(&file->frames, address, &row) && !cfi_find_row(&file->debug, address, &row))
+        return NULL;
+    *slot = (struct file_row){address, row};
+    return &slot->row;
+}
+
+size_t file_size(const struct unwind_file *file)
+{
+    return sizeof(*file) + file->frames.size + file->debug.size +
+           (file->frames.count + file->debug.count) * sizeof(struct cfi_fde) +
+           (file->rows ? FILE_ROWS * sizeof(*file->rows) : 0);
+}
+
+void file_free(struct unwind_file *file)
+{
+    if (!file)
+        return;
+    cfi_release(&file->frames);
+    cfi_release(&file->debug);
+    free(file->rows);
+    free(file->name);
+    free(file);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* What unwinding needs of one ELF file; private to the library. */
+#ifndef UNWIND_FILE_H
+#define UNWIND_FILE_H
+
+#include <sys/stat.h>
+
+#include "unwind/cfi.h"
+#include "unwind/image.h"
+
+enum { FILE_SEGMENTS = 16, FILE_ROWS = 1024 };
+
+struct file_segment {
+    uint64_t offset, address, size;
+};
+
+/* The row of one address, as far as it was asked for. A direct-mapped table: a newer one displaces an older one. */
+struct file_row {
+    uint64_t address;
+    struct cfi_row row;
+};
+
+struct file_key {
+    uint64_t dev, ino, size;
+    int64_t mtime_ns, ctime_ns;
+};
+
+struct unwind_file {
+    struct unwind_file *next;
+    struct file_key key;
+    char *name;                /* of an image in memory; NULL: it is a file */
+    bool valid;                /* ELF of x86-64 */
+    struct file_segment segments[FILE_SEGMENTS]; /* executable ones */
+    unsigned segment_count;
+    uint64_t entry;
+    struct cfi frames, debug;  /* .eh_frame, .debug_frame */
+    struct file_row *rows;     /* FILE_ROWS; NULL: none was asked for yet */
+};
+
+/*
+ * Reads the tables of IMAGE into FILE (zeroed). False: it is no ELF file of x86-64. What there is no memory for is left
+ * out.
+ */
+bool file_read(struct unwind_file *file, const struct image *image);
+/* False: OFFSET of the file is not mapped executable by its own program headers. */
+bool file_address(const struct unwind_file *file, uint64_t offset, uint64_t *ret_address);
+/* NULL: no table has it. Good until the next call. */
+const struct cfi_row *file_row(struct unwind_file *file, uint64_t address);
+size_t file_size(const struct unwind_file *file);
+/* NULL is accepted. */
+void file_free(struct unwind_file *file);
+
+#endif

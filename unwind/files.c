@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* The files of a session, each read once. */
+#define _GNU_SOURCE
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "unwind/file.h"
+
+/* Tables beyond that are not held any more: their files count as without. */
+#define BYTES_MAX (UINT64_C(1) << 30)
+enum { TABLE = 1024, VDSO_MAX = 1 << 20 };
+
+struct unwind_files {
+    struct unwind_file *table[TABLE];
+    size_t bytes, count;
+};
+
+struct unwind_files *unwind_files_new(void)
+{
+    return calloc(1, sizeof(struct unwind_files));
+}
+
+void unwind_files_free(struct unwind_files *files)
+{
+    for (size_t i = 0; files && i < TABLE; i++) {
+        for (struct unwind_file *file = files->table[i], *next; file; file = next) {
+            next = file->next;
+            file_free(file);
+        }
+    }
+    free(files);
+}
+
+static int64_t nanoseconds(const struct timespec *time)
+{
+    return (int64_t)((uint64_t)time->tv_sec * UINT64_C(1000000000) + (uint64_t)time->tv_nsec);
+}
+
+static bool is_same(const struct file_key *one, const struct file_key *other)
+{
+    return one->dev == other->dev && one->ino == other->ino && one->size == other->size &&
+           one->mtime_ns == other->mtime_ns && one->ctime_ns == other->ctime_ns;
+}
+
+/* What is no ELF file is remembered too. */
+static struct unwind_file *add(struct unwind_files *files, struct unwind_file **bucket, const struct file_key *key,
+                               const char *name, const struct image *image)
+{
+    struct unwind_file *file = calloc(1, sizeof(*file));
+    if (!file)
+        return NULL;
+    file->key = *key;
+    file->name = name ? strdup(name) : NULL;
+    if ((name && !file->name) || files->bytes >= BYTES_MAX) {
+        file_free(file);
+        return NULL;
+    }
+    file_read(file, image);
+    file->next = *bucket;
+    *bucket = file;
+    files->bytes += file_size(file);
+    files->count++;
+    return file->valid ? file : NULL;
+}
+
+struct unwind_file *unwind_files_fd(struct unwind_files *files, int fd)
+{
+    struct stat stat;
+    if (fstat(fd, &stat) < 0 || !S_ISREG(stat.st_mode))
+        return NULL;
+    struct file_key key = {stat.st_dev, stat.st_ino, (uint64_t)stat.st_size, nanoseconds(&stat.st_mtim),
+                           nanoseconds(&stat.st_ctim)};
+    struct unwind_file **bucket = &files->table[(key.ino ^ key.dev << 4) % TABLE];
+    for (struct unwind_file *file = *bucket; file; file = file->next)
+        if (!file->name && is_same(&file->key, &key))
+            return file->valid ? file : NULL;
+    return add(files, bucket, &key, NULL, &(struct image){.fd = fd, .size = key.size});
+}
+
+struct unwind_file *unwind_files_image(struct unwind_files *files, const char *name, const void *bytes, size_t size)
+{
+    struct unwind_file **bucket = &files->table[0];
+    for (struct unwind_file *file = *bucket; file; file = file->next)
+        if (file->name && strcmp(file->name, name) == 0)
+            return file->valid ? file : NULL;
+    return add(files, bucket, &(struct file_key){0}, name, &(struct image){.bytes = bytes, .fd = -1, .size = size});
+}
+
+struct unwind_file *unwind_files_vdso(struct unwind_files *files)
+{
+    const Elf64_Ehdr *header = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR); /* NOLINT: an address by nature */
+    if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+        return NULL;
+    uint64_t size = header->e_shoff + (uint64_t)header->e_shnum * header->e_shentsize;
+    return size > VDSO_MAX ? NULL : unwind_files_image(files, "[vdso]", header, (size_t)size);
+}
+
+size_t unwind_files_size(const struct unwind_files *files, size_t *ret_count)
+{
+    if (ret_count)
+        *ret_count = files->count;
+    return files->bytes;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "unwind/expression.h"
+#include "unwind/file.h"
+
+/* A wrong step must not look like a long stack. */
+enum { FRAMES_BY_POINTER = 4096, ENTRY_SIZE = 64 };
+
+enum step { STEP_ON, STEP_BOTTOM, STEP_MEMORY, STEP_NO_TABLE };
+
+struct walk {
+    const struct unwind_target *target;
+    const struct unwind_dump *dump;
+    struct unwind_regs regs;
+    uint64_t missed;     /* the address that could not be read */
+    bool exact;          /* rip is where it was interrupted, not behind a call */
+    bool leaf;
+};
+
+static bool read_stack(struct walk *walk, uint64_t address, uint64_t *ret)
+{
+    if (dump_read(walk->dump, address, ret))
+        return true;
+    walk->missed = address;
+    return false;
+}
+
+/* ---- By tables ---- */
+
+static bool run_expression(struct walk *walk, const struct cfi *cfi, int32_t at, const uint64_t *initial, uint64_t *ret)
+{
+    struct cursor code = cursor_of(cfi->bytes, cfi->size);
+    cursor_skip(&code, (size_t)at);
+    /* What it cannot read lies as far away as can be. */
+    walk->missed = UINT64_MAX;
+    return expression_run(code, &walk->regs, walk->dump, initial, ret);
+}
+
+static bool find_cfa(struct walk *walk, const struct cfi *cfi, const struct cfi_row *row, uint64_t *ret)
+{
+    if (row->cfa.how == CFI_IS_EXPRESSION)
+        return run_expression(walk, cfi, row->cfa.number, NULL, ret);
+    *ret = walk->regs.value[row->cfa.reg] + (uint64_t)(int64_t)row->cfa.number;
+    return true;
+}
+
+/* The caller's value of register INDEX; false: it lies where nothing is known of. */
+static bool find_register(struct walk *walk, const struct cfi *cfi, const struct cfi_row *row, unsigned index,
+                          uint64_t cfa, uint64_t *ret)
+{
+    const struct cfi_rule *rule = &row->rules[index];
+    uint64_t address = cfa + (uint64_t)(int64_t)rule->number;
+    switch (rule->how) {
+    case CFI_AT_CFA:
+        if (walk->leaf && address < walk->regs.value[UNWIND_RSP]) {
+            /* Popped already: tables do not say so before a return. */
+            *ret = walk->regs.value[index];
+            return true;
+        }
+        return read_stack(walk, address, ret);
+    case CFI_IS_CFA:
+        *ret = address;
+        return true;
+    case CFI_REGISTER:
+        *ret = walk->regs.value[rule->reg];
+        return true;
+    case CFI_AT_EXPRESSION:
+        return run_expression(walk, cfi, rule->number, &cfa, &address) && read_stack(walk, address, ret);
+    case CFI_IS_EXPRESSION:
+        return run_expression(walk, cfi, rule->number, &cfa, ret);
+    default:
+        *ret = walk->regs.value[index];
+        return true;
+    }
+}
+
+static enum step step_by_row(struct walk *walk, const struct cfi *cfi, const struct cfi_row *row)
+{
+    uint64_t cfa = 0;
+    struct unwind_regs caller;
+    if (row->rules[row->return_reg].how == CFI_UNDEFINED)
+        return STEP_BOTTOM;
+    if (!find_cfa(walk, cfi, row, &cfa))
+        return STEP_MEMORY;
+    for (unsigned i = 0; i < UNWIND_REGS; i++) {
+        bool found = find_register(walk, cfi, row, i, cfa, &caller.value[i]);
+        if (!found && (i == row->return_reg || i == UNWIND_RSP))
+            return STEP_MEMORY;
+        if (!found)
+            caller.value[i] = 0;
+    }
+    caller.value[UNWIND_RIP] = caller.value[row->return_reg];
+    /* Each frame lies above the one that it calls; but for a signal's, whose stack may be another. */
+    if (!row->signal && caller.value[UNWIND_RSP] <= walk->regs.value[UNWIND_RSP]) {
+        walk->missed = 0;
+        return STEP_MEMORY;
+    }
+    walk->regs = caller;
+    walk->exact = row->signal;
+    walk->leaf = row->signal;
+    return STEP_ON;
+}
+
+/* ---- By frame pointers ---- */
+
+static enum step step_by_pointer(struct walk *walk)
+{
+    uint64_t frame = walk->regs.value[UNWIND_RBP], caller, address;
+    if (frame == 0)
+        return STEP_BOTTOM;
+    if (frame < walk->regs.value[UNWIND_RSP] || frame % 8)
+        return STEP_NO_TABLE;
+    if (!read_stack(walk, frame, &caller) || !read_stack(walk, frame + 8, &address))
+        return STEP_MEMORY;
+    walk->regs.value[UNWIND_RBP] = caller;
+    walk->regs.value[UNWIND_RSP] = frame + 16;
+    walk->regs.value[UNWIND_RIP] = address;
+    walk->exact = walk->leaf = false;
+    return STEP_ON;
+}
+
+/* A call to an address without code: the return address is all that is on the stack. */
+static enum step step_from_nowhere(struct walk *walk)
+{
+    uint64_t address;
+    if (!walk->leaf || !read_stack(walk, walk->regs.value[UNWIND_RSP], &address))
+        return STEP_NO_TABLE;
+    walk->regs.value[UNWIND_RSP] += 8;
+    walk->regs.value[UNWIND_RIP] = address;
+    walk->exact = walk->leaf = false;
+    return STEP_ON;
+}
+
+static bool is_entry(const struct unwind_file *file, uint64_t address)
+{
+    return file->entry && address >= file->entry && address - file->entry < ENTRY_SIZE;
+}
+
+static enum step step(struct walk *walk)
+{
+    struct unwind_map map;
+    uint64_t ip = walk->regs.value[UNWIND_RIP] - !walk->exact, address;
+    if (!walk->target->find(walk->target->context, ip, &map))
+        return step_from_nowhere(walk);
+    if (!map.file || !file_address(map.file, ip - map.start + map.offset, &address))
+        return step_by_pointer(walk);
+    const struct cfi_row *row = file_row(map.file, address);
+    if (row) {
+        struct unwind_file *file = map.file;
+        struct cfi_row copy = *row;
+        return step_by_row(walk, copy.debug ? &file->debug : &file->frames, &copy);
+    }
+    return is_entry(map.file, address) ? STEP_BOTTOM : step_by_pointer(walk);
+}
+
+static enum unwind_end end_of_memory(const struct walk *walk)
+{
+    const struct unwind_dump *dump = walk->dump;
+    bool above = walk->missed >= dump->start && walk->missed - dump->start >= dump->size - (dump->size < 8 ? 0 : 7);
+    return dump->full && above ? UNWIND_TRUNCATED : UNWIND_BAD_MEMORY;
+}
+
+unsigned unwind_stack(const struct unwind_target *target, const struct unwind_regs *regs,
+                      const struct unwind_dump *dump, uint64_t *ips, unsigned capacity, enum unwind_end *ret_end)
+{
+    struct walk walk = {.target = target, .dump = dump, .regs = *regs, .exact = true, .leaf = true};
+    unsigned count = 0;
+    ips[count++] = regs->value[UNWIND_RIP];
+    while (count < capacity) {
+        enum step taken = step(&walk);
+        bool ended = taken == STEP_ON && walk.regs.value[UNWIND_RIP] == 0;
+        if (taken == STEP_BOTTOM || ended)
+            *ret_end = UNWIND_BOTTOM;
+        else if (taken == STEP_MEMORY)
+            *ret_end = end_of_memory(&walk);
+        else if (taken == STEP_NO_TABLE)
+            *ret_end = UNWIND_NO_TABLE;
+        if (taken != STEP_ON || ended)
+            return count;
+        ips[count++] = walk.regs.value[UNWIND_RIP];
+    }
+    *ret_end = UNWIND_TOO_DEEP;
+    return count;
+}
+
+unsigned unwind_frames(const struct unwind_regs *regs, const struct unwind_dump *dump, uint64_t *ips,
+                       unsigned capacity)
+{
+    struct walk walk = {.dump = dump, .regs = *regs};
+    unsigned count = 0;
+    ips[count++] = regs->value[UNWIND_RIP];
+    while (count < capacity && count < FRAMES_BY_POINTER && step_by_pointer(&walk) == STEP_ON &&
+           walk.regs.value[UNWIND_RIP])
+        ips[count++] = walk.regs.value[UNWIND_RIP];
+    return count;
+}
+
+const char *unwind_end_name(enum unwind_end end)
+{
+    static const char *const names[UNWIND_ENDS] = {
+        [UNWIND_BOTTOM] = "complete",
+        [UNWIND_TRUNCATED] = "deeper than the dump of the stack",
+        [UNWIND_TOO_DEEP] = "more frames than are kept",
+        [UNWIND_NO_TABLE] = "code without unwind tables",
+        [UNWIND_BAD_MEMORY] = "on another stack, or without sense",
+    };
+    return (unsigned)end < UNWIND_ENDS ? names[end] : "unknown";
+}
+
+/* DWARF's number of each register of perf. */
+static const int8_t numbers[] = {0, 3, 2, 1, 4, 5, 6, 7, 16, -1, -1, -1, -1, -1, -1, -1, 8, 9, 10, 11, 12, 13, 14, 15};
+
+bool unwind_regs_of_perf(uint64_t mask, const uint64_t *words, size_t count, struct unwind_regs *ret)
+{
+    const uint64_t needed = 1u << 7 | 1u << 8;
+    size_t at = 0;
+    memset(ret, 0, sizeof(*ret));
+    for (unsigned i = 0; i < 64; i++) {
+        if (!(mask >> i & 1))
+            continue;
+        if (at == count)
+            return false;
+        if (i < sizeof(numbers) && numbers[i] >= 0)
+            ret->value[numbers[i]] = words[at];
+        at++;
+    }
+    return (mask & needed) == needed;
+}
