@@ -167,7 +167,7 @@ bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf
         return true;
     }
     uint64_t time_ns = records_time(&tasks->layout, 0, record);
-    if (record->type == PERF_RECORD_SAMPLE) {
+    if (record->type == PERF_RECORD_SAMPLE && !task->timed) { /* the object follows the stack itself */
         record = unwound(tasks, task, record);
         if (!record)
             return true;
