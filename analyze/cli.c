@@ -22,8 +22,9 @@ enum {
     HELP = 64,
     ANNOTATE = 1 << 10,
     TOP = 1 << 11,
-    PROFILE = REPORT | TREE | COUNTS | SCRIPT | SUMMARY | ANNOTATE | TOP,
-    NAMES = REPORT | TREE | COUNTS | SCRIPT | SUMMARY | ANNOTATE | TOP,
+    ARCHIVE = 1 << 12,
+    PROFILE = REPORT | TREE | COUNTS | SCRIPT | SUMMARY | ANNOTATE | TOP | ARCHIVE,
+    NAMES = REPORT | TREE | COUNTS | SCRIPT | SUMMARY | ANNOTATE | TOP | ARCHIVE,
 };
 
 static const struct cli_command commands[] = {
@@ -37,6 +38,7 @@ static const struct cli_command commands[] = {
      "one page: what ran, the heaviest commands and functions, coverage"},
     {"annotate", ANNOTATE, CLI_PROFILE, view_annotate, "instructions and source lines of functions, with their shares"},
     {"top", TOP, CLI_PROFILE | CLI_FOLLOW, view_top, "what runs now, again and again, while the files grow"},
+    {"archive", ARCHIVE, CLI_PROFILE, view_archive, "symbols and lines of what was hit, for another machine"},
     {"help", HELP, 0, NULL, "this text; 'help COMMAND' the options of one command"},
 };
 
@@ -139,7 +141,7 @@ static const struct option_row rows[] = {
     {.help = "What is added up", .groups = REPORT},
     {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, REPORT,
      "all tasks as one profile; without it a section per task, heaviest first"},
-    {0, "by", "function|object|task|process|comm|address", 0, take_choice, FIELD(by), 0, REPORT,
+    {0, "by", "function|object|task|process|comm|address|line|inline", 0, take_choice, FIELD(by), 0, REPORT,
      "what a line stands for"},
     {0, "callers", NULL, 0, options_take_flag, FIELD(callers), 0, REPORT,
      "below each function: who called it, bottom-up"},
@@ -177,7 +179,14 @@ static const struct option_row rows[] = {
      "look for separate debug files in DIR before /usr/lib/debug; may be repeated"},
     {0, "objdump", "PATH", 0, options_take_string, FIELD(objdump), 0, ANNOTATE,
      "the objdump that disassembles (the one in PATH)"},
+    {0, "lines", NULL, 0, options_take_flag, FIELD(lines), 0, SCRIPT, "below each address its source line"},
+    {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, SCRIPT,
+     "above each address the functions that were inlined there"},
+    {0, "debuginfod", NULL, 0, options_take_flag, FIELD(debuginfod), 0, NAMES,
+     "ask the servers of DEBUGINFOD_URLS for debug files that are not here"},
     {.help = "Output"},
+    {'o', "output", "TO", 0, options_take_string, FIELD(archive), 0, ARCHIVE,
+     "a folder, or a .tar or .tar.gz (the folder BASE.symbols beside the results)"},
     {'j', "json", NULL, 0, options_take_flag, FIELD(json), 0, REPORT | TREE | COUNTS | ANNOTATE, "one JSON document"},
     {0, "markdown", NULL, 0, options_take_flag, FIELD(markdown), 0, SUMMARY, "the summary as Markdown"},
     {0, "color", "auto|always|never", 0, take_choice, FIELD(color), 0, 0,

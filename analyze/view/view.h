@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "analyze/model/profile.h"
+#include "analyze/view/lines.h"
 #include "analyze/view/names.h"
 #include "analyze/view/output.h"
 #include "analyze/view/select.h"
@@ -21,6 +22,7 @@ struct view {
     struct profile *profile;
     struct names *names;
     struct selection *selection;
+    struct lines *lines; /* where the view wants them */
 };
 
 int view_report(struct view *view);
@@ -31,6 +33,7 @@ int view_info(struct view *view);
 int view_summary(struct view *view);
 int view_annotate(struct view *view);
 int view_top(struct view *view);
+int view_archive(struct view *view);
 /* The document of --json, for report, tree and counts alike. WITH_TASK_FUNCTIONS: each task has its own functions too.
  */
 int view_document(struct view *view, bool with_task_functions);
