@@ -146,7 +146,8 @@ def compare(program, truth=None, options=(), least=90):
     # No code of a function is what fills the space behind it.
     addresses = sorted({address for low, high, _ in functions for address in range(low, high)} &
                        set(range(start, start + size)))
-    addresses = dice.sample(addresses, min(ADDRESSES, len(addresses)))
+    check(len(addresses) >= ADDRESSES, f"{program} has only {len(addresses)} bytes of code")
+    addresses = dice.sample(addresses, ADDRESSES)
     words = "".join(f"{address:x}\n" for address in addresses)
     theirs = answers(run(["addr2line", "-a", "-i", "-f", "-e", truth], input=words).ok().out)
     result = run([LINES_OF, *options, program], input=words).ok()
