@@ -24,7 +24,8 @@ enum {
     DIFF = 256,
     ANNOTATE = 1 << 10,
     TOP = 1 << 11,
-    PROFILE = REPORT | TREE | COUNTS | SCRIPT | SUMMARY | FLAME | ANNOTATE | TOP,
+    ARCHIVE = 1 << 12,
+    PROFILE = REPORT | TREE | COUNTS | SCRIPT | SUMMARY | FLAME | ANNOTATE | TOP | ARCHIVE,
     NAMES = PROFILE | DIFF,
 };
 
@@ -43,6 +44,7 @@ static const struct cli_command commands[] = {
      "a flame graph: one SVG file that zooms and searches in a browser"},
     {"diff", DIFF, CLI_PROFILE | CLI_PAIR, view_diff,
      "two sets of files: which commands and functions changed, and what is noise"},
+    {"archive", ARCHIVE, CLI_PROFILE, view_archive, "symbols and lines of what was hit, for another machine"},
     {"help", HELP, 0, NULL, "this text; 'help COMMAND' the options of one command"},
 };
 
@@ -175,7 +177,7 @@ static const struct option_row rows[] = {
      "all tasks as one profile; without it a section per task, heaviest first"},
     {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, FLAME,
      "no level for the commands: the same as --by=function"},
-    {0, "by", "function|object|task|process|comm|address", 0, take_by, FIELD(by), 0, REPORT,
+    {0, "by", "function|object|task|process|comm|address|line|inline", 0, take_by, FIELD(by), 0, REPORT,
      "what a line stands for"},
     {0, "by", "function|object|task|process|comm|address", 0, take_by, FIELD(by), 0, FLAME,
      "what a box stands for, or (task, process, comm) the first level; comm"},
@@ -238,8 +240,15 @@ static const struct option_row rows[] = {
      "look for separate debug files in DIR before /usr/lib/debug; may be repeated"},
     {0, "objdump", "PATH", 0, options_take_string, FIELD(objdump), 0, ANNOTATE,
      "the objdump that disassembles (the one in PATH)"},
+    {0, "lines", NULL, 0, options_take_flag, FIELD(lines), 0, SCRIPT, "below each address its source line"},
+    {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, SCRIPT,
+     "above each address the functions that were inlined there"},
+    {0, "debuginfod", NULL, 0, options_take_flag, FIELD(debuginfod), 0, NAMES,
+     "ask the servers of DEBUGINFOD_URLS for debug files that are not here"},
     {.help = "Output"},
     {'o', "output", "FILE", 0, options_take_string, FIELD(file), 0, FLAME, "the file to write (stdout)"},
+    {'o', "output", "TO", 0, options_take_string, FIELD(archive), 0, ARCHIVE,
+     "a folder, or a .tar or .tar.gz (the folder BASE.symbols beside the results)"},
     {0, "title", "TEXT", 0, options_take_string, FIELD(title), 0, FLAME, "stands above the picture (the command line)"},
     {'j', "json", NULL, 0, options_take_flag, FIELD(json), 0, REPORT | TREE | COUNTS | DIFF | ANNOTATE, "one JSON document"},
     {0, "markdown", NULL, 0, options_take_flag, FIELD(markdown), 0, SUMMARY, "the summary as Markdown"},

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyze/view/archive.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 #include "common/report.h"
@@ -109,6 +110,9 @@ int inputs_find(struct inputs *inputs, const char *const *operands, size_t count
         return find_here(inputs);
     for (size_t i = 0; i < count; i++) {
         struct stat status;
+        /* The shell's out.* names it too. */
+        if (archive_is(operands[i]))
+            continue;
         if (stat(operands[i], &status) < 0 || !S_ISDIR(status.st_mode)) {
             add(inputs, memory_text(operands[i]));
             continue;
@@ -123,7 +127,10 @@ int inputs_find(struct inputs *inputs, const char *const *operands, size_t count
             return -ENOENT;
         }
     }
-    return 0;
+    if (inputs->count)
+        return 0;
+    report_error("'%s' is an archive of symbols; name the result files too", operands[0]);
+    return -ENOENT;
 }
 
 /* All result files of PATH's folder whose names begin with SIZE bytes of its last part. How many, or -errno. */

@@ -170,19 +170,29 @@ static int by_debuglink(struct elf_image *ret_debug, char **ret_path, const stru
     return error;
 }
 
+static int by_build_id(struct elf_image *ret_debug, char **ret_path, const struct elf_image *image, const char *suffix,
+                       const struct debug_roots *roots)
+{
+    int error = debug_file_by_build_id(ret_debug, ret_path, image->build_id, image->build_id_size, suffix, roots);
+
+    if (error)
+        return error;
+    if (same_machine(ret_debug, image) && elf_image_section_by_type(ret_debug, SHT_SYMTAB))
+        return 0;
+    elf_image_release(ret_debug);
+    free(*ret_path);
+    *ret_path = NULL;
+    return -ENOENT;
+}
+
 int debug_file_init(struct elf_image *ret_debug, char **ret_path, const struct elf_image *image, const char *path,
                     const struct debug_roots *roots)
 {
-    int error = debug_file_by_build_id(ret_debug, ret_path, image->build_id, image->build_id_size, ".debug", roots);
+    int error = by_build_id(ret_debug, ret_path, image, ".debug", roots);
 
-    if (error == 0) {
-        if (same_machine(ret_debug, image) && elf_image_section_by_type(ret_debug, SHT_SYMTAB))
-            return 0;
-        elf_image_release(ret_debug);
-        free(*ret_path);
-        *ret_path = NULL;
-        error = -ENOENT;
-    }
+    /* An archive has a program that was not stripped as one file. */
+    if (error == -ENOENT && !elf_image_section_by_type(image, SHT_SYMTAB))
+        error = by_build_id(ret_debug, ret_path, image, "", roots);
     if (error == -ENOENT)
         error = by_debuglink(ret_debug, ret_path, image, path, roots);
     return error;

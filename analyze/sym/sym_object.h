@@ -4,6 +4,8 @@
 #define ANALYZE_SYM_SYM_OBJECT_H
 
 #include "analyze/sym/debug_file.h"
+#include "analyze/sym/debuginfod.h"
+#include "analyze/sym/dwarf_info.h"
 #include "analyze/sym/elf_image.h"
 #include "analyze/sym/symbols.h"
 #include "analyze/sym/name_table.h"
@@ -11,11 +13,12 @@
 
 struct symbols {
     struct symbols_object **buckets;
-    struct name_pool pool;
     struct debug_roots roots;
     char *symfs;        /* "" for none */
     char **debug_paths; /* what roots.paths points to */
     bool no_demangle, no_kernel;
+    struct debuginfod *debuginfod; /* NULL: nobody is asked */
+    int debuginfod_error;
 };
 
 enum object_kind {
@@ -40,12 +43,21 @@ struct symbols_object {
     bool loaded;
     unsigned lacks;
     const char *why;
-    bool has_image, has_debug;
-    struct elf_image image, debug;
+    bool has_image, has_debug, has_mini;
+    struct elf_image image, debug, mini; /* mini: of .gnu_debugdata */
     char *file, *debug_file;
     struct text_names text;
+    struct name_pool pool;
     struct name_table table;
     uint64_t shift; /* recorded kernel addresses minus those of now */
+
+    /* Debug information, from the first symbols_lines() on: */
+    bool lines_loaded;
+    const char *lines_why;  /* NULL: it is there */
+    const char *lines_file; /* one of the files above, or the next */
+    char *fetched_file;     /* from a server */
+    struct dwarf_places places;
+    struct dwarf *dwarf;
 };
 
 /* Each reads the names of its kind once; what is missing is told by sym_object_lack(). */

@@ -10,6 +10,7 @@
 #include <sys/auxv.h>
 
 #include "analyze/sym/elf_names.h"
+#include "analyze/sym/mini_debug.h"
 
 static const char deleted_suffix[] = " (deleted)";
 
@@ -162,6 +163,12 @@ static void add_symtab(struct symbols_object *object, const char *path)
     symtab = elf_image_section_by_type(&object->image, SHT_SYMTAB);
     if (symtab)
         elf_names_add(&object->table, &object->image, symtab, &object->image, 0);
+    if (object->table.count)
+        return;
+    object->has_mini = mini_debug_init(&object->mini, &object->image) == 0;
+    symtab = object->has_mini ? elf_image_section_by_type(&object->mini, SHT_SYMTAB) : NULL;
+    if (symtab)
+        elf_names_add(&object->table, &object->mini, symtab, &object->image, 0);
 }
 
 static void read_names(struct symbols_object *object, const char *path)

@@ -48,6 +48,8 @@ int symbols_new(const struct symbols_options *options, struct symbols **ret_symb
     if (symbols) {
         symbols->no_demangle = options->no_demangle;
         symbols->no_kernel = options->no_kernel;
+        if (options->debuginfod_seconds)
+            symbols->debuginfod_error = debuginfod_new(options->debuginfod_seconds, &symbols->debuginfod);
         symbols->buckets = calloc(SYMBOLS_BUCKETS, sizeof(struct symbols_object *));
         symbols->symfs = strdup(options->symfs ? options->symfs : "");
     }
@@ -61,12 +63,17 @@ int symbols_new(const struct symbols_options *options, struct symbols **ret_symb
 
 static void free_object(struct symbols_object *object)
 {
+    dwarf_free(object->dwarf);
     name_table_release(&object->table);
+    name_pool_release(&object->pool);
     text_names_release(&object->text);
     if (object->has_image)
         elf_image_release(&object->image);
     if (object->has_debug)
         elf_image_release(&object->debug);
+    if (object->has_mini)
+        elf_image_release(&object->mini);
+    free(object->fetched_file);
     free(object->file);
     free(object->debug_file);
     free(object->osrelease);
@@ -90,7 +97,7 @@ void symbols_free(struct symbols *symbols)
     }
     for (char **path = symbols->debug_paths; path && *path; path++)
         free(*path);
-    name_pool_release(&symbols->pool);
+    debuginfod_free(symbols->debuginfod);
     free(symbols->debug_paths);
     free(symbols->buckets);
     free(symbols->symfs);
@@ -145,7 +152,7 @@ static struct symbols_object *get_object(struct symbols *symbols, struct key *ke
             object->key_size = key->size;
             object->owner = symbols;
             object->next = *bucket;
-            name_table_init(&object->table, &symbols->pool, symbols->no_demangle);
+            name_table_init(&object->table, &object->pool, symbols->no_demangle);
             *bucket = object;
             return object;
         }
@@ -271,6 +278,11 @@ static void load(struct symbols_object *object)
         return;
     object->loaded = true;
     loaders[object->kind](object);
+}
+
+int symbols_debuginfod(const struct symbols *symbols)
+{
+    return symbols->debuginfod_error;
 }
 
 bool symbols_address(struct symbols_object *object, uint64_t file_offset, uint64_t *ret_address)

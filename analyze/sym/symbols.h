@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Names of addresses: ELF objects, the kernel, the vdso and the maps that just-in-time compilers leave in /tmp. Usable
- * without the rest of the analyzer. Every byte of a file is distrusted; nothing here prints. One thread at a time for a
- * struct symbols and everything that came from it.
+ * without the rest of the analyzer. Every byte of a file is distrusted; nothing here prints.
+ *
+ * Threads: symbols_object() and its like take one thread at a time for a struct symbols. What takes an object takes one
+ * thread at a time for that object; different objects of the same struct symbols share nothing that changes, so that
+ * each may be looked up by a thread of its own.
  *
  * Nothing is opened before the first symbols_find(), symbols_why() or the like on an object. All strings handed out
  * live until symbols_free().
@@ -23,6 +26,7 @@ struct symbols_options {
     size_t debug_path_count;
     bool no_demangle; /* name is raw_name */
     bool no_kernel;   /* never read /proc/kallsyms */
+    unsigned debuginfod_seconds; /* ask the servers of DEBUGINFOD_URLS, for at most so long in all; 0: never */
 };
 
 struct symbol {
@@ -85,6 +89,31 @@ struct symbols_object *symbols_jit(struct symbols *symbols, uint32_t pid);
  * untouched then.
  */
 bool symbols_find(struct symbols_object *object, uint64_t file_offset, struct symbol *ret_symbol);
+
+/* One of the functions that an address belongs to. */
+struct symbol_line {
+    const char *function;     /* demangled as symbol.name is; NULL: unknown */
+    const char *raw_function; /* linkage name where there is one */
+    const char *file;         /* source file, as the compiler was given it; NULL: unknown */
+    uint32_t line, column;    /* of the innermost: of the instruction; of others: of the inlined call; 0: unknown */
+};
+
+enum { SYMBOLS_LINES_MAX = 128 };
+
+/*
+ * Source lines of FILE_OFFSET: RET[0] is the innermost inlined function, the last one the function whose code it is.
+ * How many (at most SYMBOLS_LINES_MAX); 0: no line information, see symbols_lines_why().
+ */
+size_t symbols_lines(struct symbols_object *object, uint64_t file_offset, struct symbol_line *ret);
+/* Why symbols_lines() of the object found nothing, or not all; NULL when nobody asked yet. */
+const char *symbols_lines_why(struct symbols_object *object);
+/* The file whose debug information is used; NULL: none. */
+const char *symbols_lines_file(struct symbols_object *object);
+/* Further files that were read for it (.dwo, .dwp, shared by dwz): path, and its place below a root of debug files. */
+typedef void symbols_each_file(void *context, const char *path, const char *place);
+void symbols_lines_files(struct symbols_object *object, symbols_each_file *each, void *context);
+/* Whether servers can be asked as the options wanted: 0, or -errno as debuginfod_new() has it. */
+int symbols_debuginfod(const struct symbols *symbols);
 
 /* The virtual address (what addr2line and nm call it) of FILE_OFFSET. False when no PT_LOAD of the file holds it. */
 bool symbols_address(struct symbols_object *object, uint64_t file_offset, uint64_t *ret_address);

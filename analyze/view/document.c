@@ -9,6 +9,7 @@
 #include "analyze/view/coverage.h"
 #include "analyze/view/hits.h"
 #include "analyze/view/json.h"
+#include "analyze/view/line_hits.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/rows.h"
 #include "analyze/view/text.h"
@@ -220,6 +221,8 @@ int view_document(struct view *view, bool with_task_functions)
                    settings->top ? settings->top : SETTINGS_ALL);
     if (settings->call_tree)
         call_tree_json(&json, view, selection->entries, selection->entry_count);
+    if (view->lines)
+        line_hits_json(&json, view);
     tasks_and_totals(&json, view, with_task_functions);
     coverage_json(&json, profile);
     session_object(&json, profile);

@@ -28,7 +28,7 @@ void hits_clear(struct hits *hits)
 
 bool hits_has_stacks(int by)
 {
-    return by == BY_FUNCTION || by == BY_OBJECT || by == BY_ADDRESS;
+    return by == BY_FUNCTION || by == BY_OBJECT || by == BY_ADDRESS || by == BY_LINE || by == BY_INLINE;
 }
 
 uint64_t hits_frame_key(struct hits *hits, uint32_t frame)

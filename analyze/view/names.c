@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyze/view/names.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/sym/symbols.h"
+#include "analyze/view/archive.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
+#include "common/report.h"
+
+#define DEBUGINFOD_SECONDS 20 /* for all objects together */
 
 struct function {
     uint32_t symbol, object; /* numbers of strings */
@@ -27,20 +32,66 @@ struct names {
     struct names_place **places; /* by frame; NULL: not looked up yet */
 };
 
+static void check_servers(int error)
+{
+    if (error == -EDESTADDRREQ)
+        report_note("--debuginfod: DEBUGINFOD_URLS names no server, so none is asked; set it to the URLs of servers");
+    else if (error == -ENOENT)
+        report_note("--debuginfod: libdebuginfod.so.1 is not installed (Debian: libdebuginfod1), so none is asked");
+    else if (error < 0)
+        report_note("--debuginfod: no server is asked: %s", strerror(-error));
+}
+
+/* Whether ONE and OTHER lie in the same folder. */
+static bool same_folder(const char *one, const char *other)
+{
+    const char *slash = strrchr(one, '/'), *other_slash = strrchr(other, '/');
+    size_t size = slash ? (size_t)(slash - one) : 0, other_size = other_slash ? (size_t)(other_slash - other) : 0;
+    return !slash == !other_slash && size == other_size && memcmp(one, other, size) == 0;
+}
+
+/* What the user named, then the archives that lie beside the results. */
+static int new_symbols(struct names *names, const struct settings *settings, struct symbols_options *options)
+{
+    const struct profile *profile = names->profile;
+    const struct settings_list *given = &settings->debug_paths;
+    const char *last = NULL;
+    char **archives = NULL;
+    size_t count = 0;
+    for (uint32_t i = 0; i < profile->task_count; i++) {
+        const char *file = profile->tasks[i].file;
+        if (file && (!last || !same_folder(last, file)))
+            archives = archive_find(archives, &count, file);
+        last = file ? file : last;
+    }
+    const char **paths = memory_new(given->count + count, sizeof(*paths));
+    for (size_t i = 0; i < given->count + count; i++)
+        paths[i] = i < given->count ? given->items[i] : archives[i - given->count];
+    options->debug_paths = paths;
+    options->debug_path_count = given->count + count;
+    int error = symbols_new(options, &names->symbols);
+    for (size_t i = 0; i < count; i++)
+        free(archives[i]);
+    free(archives);
+    free(paths);
+    return error;
+}
+
 struct names *names_new(const struct profile *profile, const struct settings *settings)
 {
     struct names *names = memory_new(1, sizeof(*names));
     struct symbols_options options = {
         .symfs = settings->symfs,
-        .debug_paths = settings->debug_paths.items,
-        .debug_path_count = settings->debug_paths.count,
         .no_demangle = settings->no_demangle,
+        .debuginfod_seconds = settings->debuginfod ? DEBUGINFOD_SECONDS : 0,
     };
     names->profile = profile;
     names->objects = memory_new(profile->module_count, sizeof(*names->objects));
     names->places = memory_new(profile->frame_count, sizeof(*names->places));
-    if (symbols_new(&options, &names->symbols) < 0)
+    if (new_symbols(names, settings, &options) < 0)
         names->symbols = NULL;
+    else if (settings->debuginfod)
+        check_servers(symbols_debuginfod(names->symbols));
     return names;
 }
 
@@ -150,6 +201,11 @@ struct symbols_object *names_symbols(struct names *names, uint32_t index)
 {
     const struct profile_frame *frame = &names->profile->frames[index];
     return frame->module ? object_of(names, frame->module) : NULL;
+}
+
+uint64_t names_offset(const struct names *names, uint32_t index)
+{
+    return names->profile->frames[index].offset;
 }
 
 uint32_t names_object_of(struct names *names, uint32_t index)

@@ -33,6 +33,8 @@ uint32_t names_object_of(struct names *names, uint32_t frame);
 
 /* The object of FRAME as symbols.h knows it; NULL: none. */
 struct symbols_object *names_symbols(struct names *names, uint32_t frame);
+/* What symbols.h calls the offset of FRAME. */
+uint64_t names_offset(const struct names *names, uint32_t frame);
 
 /* By the numbers of a place. Valid until the next names_frame(). */
 struct names_function {

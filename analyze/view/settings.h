@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* In the order of the words of --by. */
-enum settings_by { BY_FUNCTION, BY_OBJECT, BY_TASK, BY_PROCESS, BY_COMM, BY_ADDRESS };
+enum settings_by { BY_FUNCTION, BY_OBJECT, BY_TASK, BY_PROCESS, BY_COMM, BY_ADDRESS, BY_LINE, BY_INLINE };
 /* In the order of the words of --sort and --color. */
 enum settings_sort { SORT_SELF, SORT_TOTAL };
 enum settings_color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
@@ -30,6 +30,7 @@ struct top_look;
 struct settings {
     bool aggregate, callers, callees, call_tree, reverse, icicle, json, markdown;
     bool pager, no_pager, no_demangle, help, version;
+    bool lines, inlined, debuginfod;
     int by, sort, color;
     bool by_given, sort_given, min_given;
     bool total; /* diff: with what was called */
@@ -47,6 +48,7 @@ struct settings {
     uint64_t until;        /* top: ends when this descriptor does; 0: none */
     const struct top_look *look; /* of top; NULL: the first and only one */
     const char *objdump; /* NULL: the one in PATH */
+    const char *archive; /* where to write it; NULL: beside the results */
 };
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "analyze/model/profile.h"
+#include "analyze/view/lines.h"
 #include "analyze/view/names.h"
 #include "analyze/view/output.h"
 #include "analyze/view/select.h"
@@ -22,6 +23,7 @@ struct view {
     struct names *names;
     struct selection *selection;
     struct view *other; /* diff: the set after; NULL elsewhere */
+    struct lines *lines; /* where the view wants them */
 };
 
 int view_report(struct view *view);
@@ -34,6 +36,7 @@ int view_annotate(struct view *view);
 int view_top(struct view *view);
 int view_flame(struct view *view);
 int view_diff(struct view *view);
+int view_archive(struct view *view);
 /* The document of --json, for report, tree and counts alike. WITH_TASK_FUNCTIONS: each task has its own functions too.
  */
 int view_document(struct view *view, bool with_task_functions);

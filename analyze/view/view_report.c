@@ -7,10 +7,12 @@
 #include "analyze/view/coverage.h"
 #include "analyze/view/heading.h"
 #include "analyze/view/hits.h"
+#include "analyze/view/line_hits.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/rows.h"
 #include "analyze/view/text.h"
 #include "analyze/view/view.h"
+#include "common/report.h"
 
 /* What is shown without --top. */
 #define TOP_ALL_TASKS 50
@@ -43,6 +45,10 @@ static void print_sum(struct view *view, const uint32_t *entries, uint32_t count
     }
     struct hits hits;
     struct rows rows;
+    if (line_hits_wanted(view->settings->by)) {
+        line_hits_print(view, entries, count, limit_of(view, usual));
+        return;
+    }
     hits_init(&hits, view->profile, view->names, view->settings->by);
     for (uint32_t i = 0; i < count; i++)
         hits_add(&hits, &view->profile->entries[entries[i]]);
@@ -170,7 +176,7 @@ static void print_lacks(struct view *view)
     hits_release(&hits);
 }
 
-int view_report(struct view *view)
+static int print_report(struct view *view)
 {
     const struct settings *settings = view->settings;
     const struct selection *selection = view->selection;
@@ -189,6 +195,24 @@ int view_report(struct view *view)
     fputc('\n', to);
     if (selection->total_samples && settings->by != BY_OBJECT && hits_has_stacks(settings->by))
         print_lacks(view);
+    if (selection->total_samples && view->lines)
+        line_hits_print_lacks(view);
     coverage_print(view);
     return 0;
+}
+
+int view_report(struct view *view)
+{
+    const struct settings *settings = view->settings;
+    if (!line_hits_wanted(settings->by))
+        return print_report(view);
+    if (settings->callers || settings->callees) {
+        report_error("--callers and --callees are of functions: leave out --by, or take --by function");
+        return 2;
+    }
+    view->lines = lines_new(view->names, view->profile->frame_count);
+    int status = print_report(view);
+    lines_free(view->lines);
+    view->lines = NULL;
+    return status;
 }

@@ -28,13 +28,42 @@ static bool is_wanted(const struct script *script, const struct profile_sample *
     return select_place(settings, place->object, place->symbol);
 }
 
+static void print_line(struct output *output, const struct lines_line *line)
+{
+    if (!line->file)
+        return;
+    fputs("  ", output->to);
+    output_text(output, line->file);
+    fprintf(output->to, ":%" PRIu32 "\n", line->number);
+}
+
+/* The functions that were inlined where FRAME is, innermost first, as wanted. What is left is the frame's own line. */
+static struct lines_line print_inlined(const struct view *view, uint32_t frame, uint64_t address)
+{
+    uint32_t count;
+    const struct lines_part *parts = lines_frame(view->lines, frame, &count);
+    for (uint32_t i = 0; i + 1 < count && view->settings->inlined; i++) {
+        struct lines_line line = lines_line(view->lines, parts[i].line);
+        fprintf(view->output->to, "\t%16" PRIx64 " ", address);
+        output_text(view->output, lines_function(view->lines, parts[i].function).symbol);
+        fputs(" (inlined)\n", view->output->to);
+        if (view->settings->lines)
+            print_line(view->output, &line);
+    }
+    return lines_line(view->lines, parts[view->settings->inlined ? count - 1 : 0].line);
+}
+
 /* The address is that in the file, of callers the return address, as perf script shows it. */
 static void print_frame(const struct view *view, uint32_t index, uint64_t ip)
 {
     const struct profile_frame *frame = &view->profile->frames[index];
     const struct names_place *place = names_frame(view->names, index);
     struct output *output = view->output;
-    fprintf(output->to, "\t%16" PRIx64 " ", frame->module ? frame->offset + frame->caller : ip);
+    uint64_t address = frame->module ? frame->offset + frame->caller : ip;
+    struct lines_line line = {NULL};
+    if (view->lines)
+        line = print_inlined(view, index, address);
+    fprintf(output->to, "\t%16" PRIx64 " ", address);
     if (place->named) {
         output_text(output, place->symbol);
         fprintf(output->to, "+0x%" PRIx64, place->offset + frame->caller);
@@ -44,6 +73,8 @@ static void print_frame(const struct view *view, uint32_t index, uint64_t ip)
     fputs(" (", output->to);
     output_text(output, place->object);
     fputs(")\n", output->to);
+    if (view->settings->lines)
+        print_line(output, &line);
 }
 
 static int print_sample(void *context, const struct profile_sample *sample)
@@ -73,7 +104,11 @@ static int print_sample(void *context, const struct profile_sample *sample)
 int view_script(struct view *view)
 {
     struct script script = {.view = view};
+    if (view->settings->lines || view->settings->inlined)
+        view->lines = lines_new(view->names, view->profile->frame_count);
     int status = profile_samples(view->profile, print_sample, &script);
+    lines_free(view->lines);
+    view->lines = NULL;
     if (status >= 0)
         return 0;
     report_error("the samples could not be read again: %s", strerror(-status));

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/sym/debuginfod.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Declared here, since the header is in a package of its own that nobody needs otherwise. */
+typedef struct debuginfod_client client;
+typedef int progress(client *, long, long);
+
+struct debuginfod {
+    void *library;
+    void (*end)(client *);
+    int (*find)(client *, const unsigned char *, int, char **);
+    client *client;
+    uint64_t left_ns;
+    pthread_mutex_t lock; /* over client and left_ns */
+};
+
+/* The library calls back in the thread that asked, and older ones give the callback nothing of ours. */
+static __thread uint64_t deadline_ns;
+
+static uint64_t now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* Called several times a second while the library waits; not 0 ends that. */
+static int watch(client *of, long done, long all)
+{
+    (void)of;
+    (void)done;
+    (void)all;
+    return now() > deadline_ns;
+}
+
+/* ISO C has no conversion from dlsym()'s object pointer to one of a function. */
+static bool find_function(void *library, const char *name, void *ret_function)
+{
+    void *function = dlsym(library, name);
+
+    memcpy(ret_function, &function, sizeof(function));
+    return function != NULL;
+}
+
+static int open_library(struct debuginfod *debuginfod)
+{
+    client *(*begin)(void);
+    void (*set_progress)(client *, progress *);
+
+    debuginfod->library = dlopen("libdebuginfod.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (!debuginfod->library || !find_function(debuginfod->library, "debuginfod_begin", &begin) ||
+        !find_function(debuginfod->library, "debuginfod_end", &debuginfod->end) ||
+        !find_function(debuginfod->library, "debuginfod_find_debuginfo", &debuginfod->find) ||
+        !find_function(debuginfod->library, "debuginfod_set_progressfn", &set_progress))
+        return -ENOENT;
+    debuginfod->client = begin();
+    if (!debuginfod->client)
+        return -ENOMEM;
+    set_progress(debuginfod->client, watch);
+    return 0;
+}
+
+int debuginfod_new(unsigned seconds, struct debuginfod **ret)
+{
+    const char *urls = getenv("DEBUGINFOD_URLS");
+    struct debuginfod *debuginfod;
+    int error;
+
+    if (!urls || !urls[strspn(urls, " \t\n")])
+        return -EDESTADDRREQ;
+    debuginfod = calloc(1, sizeof(*debuginfod));
+    if (!debuginfod)
+        return -ENOMEM;
+    pthread_mutex_init(&debuginfod->lock, NULL);
+    debuginfod->left_ns = (uint64_t)seconds * 1000000000;
+    error = open_library(debuginfod);
+    if (error)
+        debuginfod_free(debuginfod);
+    else
+        *ret = debuginfod;
+    return error;
+}
+
+void debuginfod_free(struct debuginfod *debuginfod)
+{
+    if (!debuginfod)
+        return;
+    if (debuginfod->client)
+        debuginfod->end(debuginfod->client);
+    /* The library stays: libcurl and its TLS have handlers for the end of threads and of the process. */
+    pthread_mutex_destroy(&debuginfod->lock);
+    free(debuginfod);
+}
+
+int debuginfod_find(struct debuginfod *debuginfod, const unsigned char *build_id, size_t build_id_size, char **ret_path,
+                    const char **ret_why)
+{
+    uint64_t begin = now(), used;
+    int fd = -ETIME;
+
+    pthread_mutex_lock(&debuginfod->lock);
+    deadline_ns = begin + debuginfod->left_ns;
+    if (debuginfod->left_ns)
+        fd = debuginfod->find(debuginfod->client, build_id, (int)build_id_size, ret_path);
+    used = now() - begin;
+    debuginfod->left_ns = used < debuginfod->left_ns ? debuginfod->left_ns - used : 0;
+    if (fd < 0)
+        *ret_why = !debuginfod->left_ns  ? "the debuginfod servers were too slow"
+                   : fd == -ENOENT       ? "no debuginfod server has its debug information"
+                                         : "the debuginfod servers could not be asked";
+    pthread_mutex_unlock(&debuginfod->lock);
+    if (fd < 0)
+        return fd;
+    close(fd);
+    return 0;
+}

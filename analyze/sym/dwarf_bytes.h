@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Debug information (DWARF 2 to 5) as bytes: its sections, and how they are read. Every byte is distrusted: all reads
+ * go through bounded cursors, and every loop costs some of the file's work, which the size of its sections bounds.
+ */
+#ifndef ANALYZE_SYM_DWARF_BYTES_H
+#define ANALYZE_SYM_DWARF_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/sym/elf_image.h"
+#include "common/cursor.h"
+
+enum dwarf_part {
+    DWARF_INFO,
+    DWARF_ABBREV,
+    DWARF_LINE,
+    DWARF_STR,
+    DWARF_LINE_STR,
+    DWARF_RANGES,
+    DWARF_RNGLISTS,
+    DWARF_ADDR,
+    DWARF_STR_OFFSETS,
+    DWARF_CU_INDEX, /* of a .dwp */
+    DWARF_PARTS,
+};
+
+struct dwarf_slice {
+    const unsigned char *at;
+    size_t size;
+};
+
+struct dwarf_sections {
+    struct dwarf_slice part[DWARF_PARTS];
+    void *owned[DWARF_PARTS]; /* what is freed; NULL where the bytes are another's */
+    bool swap;                /* of the other byte order */
+    bool unreadable;          /* a section is there that cannot be read: too large, damaged, an unknown compression */
+};
+
+/*
+ * The sections of IMAGE, which must live on, decompressed; DWO: those of split DWARF (".debug_info.dwo"). Where there
+ * is no memory they are unreadable.
+ */
+void dwarf_sections_init(struct dwarf_sections *sections, const struct elf_image *image, bool dwo);
+void dwarf_sections_release(struct dwarf_sections *sections);
+/* Whether IMAGE has a section of debug information that tells of lines. */
+bool dwarf_sections_present(const struct elf_image *image);
+/* The name of PART in ELF files, without ".debug_". */
+const char *dwarf_sections_name(enum dwarf_part part);
+
+/* From OFFSET of PART to its end; failed when nothing is there. */
+static inline struct cursor dwarf_cursor(const struct dwarf_sections *sections, enum dwarf_part part, uint64_t offset)
+{
+    const struct dwarf_slice *slice = &sections->part[part];
+    struct cursor cursor = {.swap = sections->swap, .failed = offset >= slice->size};
+
+    if (!cursor.failed) {
+        cursor.at = slice->at + offset;
+        cursor.end = slice->at + slice->size;
+    }
+    return cursor;
+}
+
+static inline uint8_t dwarf_u8(struct cursor *cursor)
+{
+    if (cursor->at < cursor->end)
+        return *cursor->at++;
+    cursor->failed = true;
+    return 0;
+}
+
+/* Bits beyond 64 are dropped. */
+static inline uint64_t dwarf_uleb(struct cursor *cursor)
+{
+    uint64_t value = 0;
+    unsigned shift = 0;
+    uint8_t byte;
+
+    do {
+        byte = dwarf_u8(cursor);
+        if (shift < 64)
+            value |= (uint64_t)(byte & 0x7f) << shift;
+        shift += 7;
+    } while (byte & 0x80);
+    return value;
+}
+
+static inline int64_t dwarf_sleb(struct cursor *cursor)
+{
+    uint64_t value = 0;
+    unsigned shift = 0;
+    uint8_t byte;
+
+    do {
+        byte = dwarf_u8(cursor);
+        if (shift < 64)
+            value |= (uint64_t)(byte & 0x7f) << shift;
+        shift += 7;
+    } while (byte & 0x80);
+    if (shift < 64 && (byte & 0x40))
+        value |= UINT64_MAX << shift;
+    return (int64_t)value;
+}
+
+/* An integer of SIZE bytes: 1, 2, 3, 4 or 8; anything else fails. */
+static inline uint64_t dwarf_uint(struct cursor *cursor, unsigned size)
+{
+    uint64_t low;
+
+    switch (size) {
+    case 1:
+        return dwarf_u8(cursor);
+    case 2:
+        return cursor_u16(cursor);
+    case 3: /* addrx3, strx3 */
+        low = dwarf_u8(cursor);
+        return cursor->swap == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) ? low << 16 | cursor_u16(cursor)
+                                                                            : low | (uint64_t)cursor_u16(cursor) << 8;
+    case 4:
+        return cursor_u32(cursor);
+    case 8:
+        return cursor_u64(cursor);
+    default:
+        cursor->failed = true;
+        return 0;
+    }
+}
+
+/* The string at OFFSET of PART, or NULL. */
+const char *dwarf_text(const struct dwarf_sections *sections, enum dwarf_part part, uint64_t offset);
+
+#endif

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/sym/dwarf_scope.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+    DEPTH_MAX = 2048, /* of entries in each other; compilers reach some dozens */
+    HOPS_MAX = 16,    /* from an entry to the one that has the name */
+};
+
+struct interval {
+    uint64_t low, high;
+    uint32_t scope; /* index + 1 */
+};
+
+struct walk {
+    struct dwarf_file *file;
+    const struct dwarf_unit *unit;
+    const struct dwarf_abbrevs *abbrevs;
+    struct dwarf_scopes *scopes;
+    size_t capacity;
+    struct interval *intervals;
+    size_t interval_count, interval_capacity;
+    uint32_t current; /* the scope whose ranges are added */
+    uint32_t parents[DEPTH_MAX];
+    unsigned depth;
+    int error;
+};
+
+static bool room(struct walk *walk, void **array, size_t *capacity, size_t count, size_t size)
+{
+    void *grown;
+
+    if (count < *capacity)
+        return true;
+    grown = count < UINT32_MAX / 4 ? realloc(*array, (2 * count + 64) * size) : NULL;
+    if (!grown) {
+        walk->error = -ENOMEM;
+        return false;
+    }
+    *array = grown;
+    *capacity = 2 * count + 64;
+    return true;
+}
+
+static bool add_interval(void *context, uint64_t low, uint64_t high)
+{
+    struct walk *walk = context;
+
+    if (low >= high || !walk->file->is_code(walk->file->code, low))
+        return true;
+    if (!room(walk, (void **)&walk->intervals, &walk->interval_capacity, walk->interval_count,
+              sizeof(*walk->intervals)))
+        return false;
+    walk->intervals[walk->interval_count++] = (struct interval){low, high, walk->current};
+    return true;
+}
+
+struct found {
+    struct dwarf_value low, high, ranges;
+    struct dwarf_scope scope;
+};
+
+static void take(struct found *found, uint16_t name, const struct dwarf_value *value)
+{
+    switch (name) {
+    case DW_AT_low_pc:
+        found->low = *value;
+        break;
+    case DW_AT_high_pc:
+        found->high = *value;
+        break;
+    case DW_AT_ranges:
+        found->ranges = *value;
+        break;
+    case DW_AT_call_file:
+        found->scope.call_file = value->number;
+        break;
+    case DW_AT_call_line:
+        found->scope.call_line = (uint32_t)value->number;
+        break;
+    case DW_AT_call_column:
+        found->scope.call_column = (uint32_t)value->number;
+        break;
+    default:
+        break;
+    }
+}
+
+/* A function or an inlined one. What stands below it belongs to the scope that is returned: itself, or PARENT. */
+static uint32_t add_scope(struct walk *walk, const struct dwarf_abbrev *abbrev, struct cursor *cursor, uint64_t entry,
+                          uint32_t parent)
+{
+    struct found found = {.scope = {.entry = entry}};
+    bool inlined = abbrev->tag == DW_TAG_inlined_subroutine;
+    size_t before = walk->interval_count;
+
+    for (uint32_t i = 0; i < abbrev->count && !cursor->failed; i++) {
+        const struct dwarf_attribute *attribute = &walk->abbrevs->attributes[abbrev->first + i];
+        struct dwarf_value value =
+            dwarf_form_read(cursor, &walk->unit->shape, attribute->form, attribute->constant);
+
+        take(&found, attribute->name, &value);
+    }
+    if (inlined && !parent)
+        return 0; /* in a function that has no code of its own */
+    walk->current = (uint32_t)walk->scopes->count + 1;
+    if (cursor->failed || !room(walk, (void **)&walk->scopes->list, &walk->capacity, walk->scopes->count,
+                                sizeof(*walk->scopes->list)))
+        return 0;
+    dwarf_unit_ranges(walk->file, walk->unit, &found.low, &found.high, &found.ranges, add_interval, walk);
+    if (walk->interval_count == before)
+        return inlined ? parent : 0;
+    found.scope.parent = inlined ? parent : 0;
+    walk->scopes->list[walk->scopes->count++] = found.scope;
+    return walk->current;
+}
+
+static void walk_entries(struct walk *walk, struct cursor *cursor)
+{
+    const unsigned char *start = walk->file->sections.part[DWARF_INFO].at;
+
+    while (cursor->at < cursor->end && !cursor->failed && !walk->error && walk->file->work) {
+        uint64_t entry = (uint64_t)(cursor->at - start);
+        const struct dwarf_abbrev *abbrev;
+        uint32_t scope = walk->parents[walk->depth];
+
+        walk->file->work--;
+        if (!dwarf_entry(walk->abbrevs, cursor, &abbrev)) {
+            if (cursor->failed || walk->depth <= 1)
+                return;
+            walk->depth--;
+            continue;
+        }
+        if (abbrev->tag == DW_TAG_subprogram || abbrev->tag == DW_TAG_inlined_subroutine)
+            scope = add_scope(walk, abbrev, cursor, entry, scope);
+        else
+            dwarf_abbrevs_skip(walk->abbrevs, abbrev, cursor);
+        if (!abbrev->children)
+            continue;
+        if (walk->depth + 1 >= DEPTH_MAX) {
+            cursor->failed = true;
+            return;
+        }
+        walk->parents[++walk->depth] = scope;
+    }
+}
+
+/* Outer before inner: by start, then the longer one, then the one that was met first. */
+static int by_start(const void *left, const void *right)
+{
+    const struct interval *a = left, *b = right;
+
+    if (a->low != b->low)
+        return a->low < b->low ? -1 : 1;
+    if (a->high != b->high)
+        return a->high > b->high ? -1 : 1;
+    return a->scope < b->scope ? -1 : a->scope > b->scope;
+}
+
+static void add_part(struct dwarf_scopes *scopes, uint64_t start, uint32_t scope)
+{
+    struct dwarf_scope_part *last = scopes->part_count ? &scopes->parts[scopes->part_count - 1] : NULL;
+
+    if (last && last->start == start)
+        last->scope = scope;
+    else if (!last || last->scope != scope)
+        scopes->parts[scopes->part_count++] = (struct dwarf_scope_part){start, scope};
+}
+
+/* From intervals that lie in each other to parts that lie side by side. */
+static int make_parts(struct walk *walk)
+{
+    struct dwarf_scopes *scopes = walk->scopes;
+    size_t count = walk->interval_count, top = 0;
+    struct interval *open = calloc(count + 1, sizeof(*open));
+
+    /* Each interval adds one part where it begins and at most one where it ends. */
+    scopes->parts = calloc(2 * count + 1, sizeof(*scopes->parts));
+    if (!open || !scopes->parts) {
+        free(open);
+        return -ENOMEM;
+    }
+    if (count)
+        qsort(walk->intervals, count, sizeof(*walk->intervals), by_start);
+    for (size_t i = 0; i <= count; i++) {
+        uint64_t start = i < count ? walk->intervals[i].low : UINT64_MAX;
+
+        while (top && open[top - 1].high <= start) {
+            uint64_t end = open[--top].high;
+
+            while (top && open[top - 1].high <= end)
+                top--;
+            add_part(scopes, end, top ? open[top - 1].scope : 0);
+        }
+        if (i == count)
+            break;
+        add_part(scopes, start, walk->intervals[i].scope);
+        open[top++] = walk->intervals[i];
+    }
+    free(open);
+    return 0;
+}
+
+int dwarf_scopes_new(struct dwarf_file *file, const struct dwarf_unit *unit, struct dwarf_scopes **ret)
+{
+    struct walk *walk = calloc(1, sizeof(*walk));
+    struct cursor cursor = dwarf_cursor(&file->sections, DWARF_INFO, unit->first);
+    int error = -ENOMEM;
+
+    *ret = NULL;
+    if (walk)
+        walk->scopes = calloc(1, sizeof(*walk->scopes));
+    if (walk && walk->scopes) {
+        walk->file = file;
+        walk->unit = unit;
+        walk->abbrevs = dwarf_unit_abbrevs(file, unit);
+        cursor.end = file->sections.part[DWARF_INFO].at + unit->end;
+        if (walk->abbrevs && !cursor.failed)
+            walk_entries(walk, &cursor);
+        error = walk->error ? walk->error : make_parts(walk);
+        if (error == 0) {
+            *ret = walk->scopes;
+            walk->scopes = NULL;
+            error = cursor.failed || !walk->abbrevs || !file->work ? -ENOEXEC : 0;
+        }
+    }
+    if (walk) {
+        dwarf_scopes_free(walk->scopes);
+        free(walk->intervals);
+    }
+    free(walk);
+    return error;
+}
+
+void dwarf_scopes_free(struct dwarf_scopes *scopes)
+{
+    if (!scopes)
+        return;
+    free(scopes->list);
+    free(scopes->parts);
+    free(scopes);
+}
+
+struct dwarf_scope *dwarf_scopes_find(const struct dwarf_scopes *scopes, uint64_t address)
+{
+    size_t low = 0, high = scopes->part_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (scopes->parts[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && scopes->parts[low - 1].scope ? &scopes->list[scopes->parts[low - 1].scope - 1] : NULL;
+}
+
+struct dwarf_scope *dwarf_scopes_parent(const struct dwarf_scopes *scopes, const struct dwarf_scope *scope)
+{
+    return scope->parent ? &scopes->list[scope->parent - 1] : NULL;
+}
+
+/* Where a reference leads: *FILE and *ENTRY move there. */
+static bool follow(struct dwarf_file **file, uint64_t *entry, const struct dwarf_unit *unit,
+                   const struct dwarf_value *value)
+{
+    switch (value->class) {
+    case DWARF_REF:
+        *entry = unit->offset + value->number;
+        return value->number < unit->end - unit->offset;
+    case DWARF_REF_INFO:
+        *entry = value->number;
+        return true;
+    case DWARF_REF_ALT:
+        *file = (*file)->alt;
+        *entry = value->number;
+        return *file != NULL;
+    default:
+        return false;
+    }
+}
+
+/* The names of one entry; *ret_next: what it refers to for more. */
+static void names_of(struct dwarf_file *file, const struct dwarf_unit *unit, uint64_t entry,
+                     struct dwarf_scope *scope, struct dwarf_value *ret_next)
+{
+    const struct dwarf_abbrevs *abbrevs = dwarf_unit_abbrevs(file, unit);
+    struct cursor cursor = dwarf_cursor(&file->sections, DWARF_INFO, entry);
+    const struct dwarf_abbrev *abbrev;
+
+    cursor.end = file->sections.part[DWARF_INFO].at + unit->end;
+    if (!abbrevs || cursor.failed || !dwarf_entry(abbrevs, &cursor, &abbrev))
+        return;
+    for (uint32_t i = 0; i < abbrev->count && !cursor.failed; i++) {
+        const struct dwarf_attribute *attribute = &abbrevs->attributes[abbrev->first + i];
+        struct dwarf_value value = dwarf_form_read(&cursor, &unit->shape, attribute->form, attribute->constant);
+
+        if (cursor.failed)
+            return;
+        if (attribute->name == DW_AT_name && !scope->name)
+            scope->name = dwarf_value_text(file, unit, &value);
+        else if ((attribute->name == DW_AT_linkage_name || attribute->name == DW_AT_MIPS_linkage_name) &&
+                 !scope->linkage)
+            scope->linkage = dwarf_value_text(file, unit, &value);
+        else if (attribute->name == DW_AT_abstract_origin || attribute->name == DW_AT_specification)
+            *ret_next = value;
+    }
+}
+
+void dwarf_scope_name(struct dwarf_file *file, struct dwarf_scope *scope)
+{
+    uint64_t entry = scope->entry;
+
+    if (scope->named)
+        return;
+    scope->named = true;
+    for (int hops = 0; hops < HOPS_MAX && !scope->linkage; hops++) {
+        const struct dwarf_unit *unit = dwarf_unit_at(file, entry);
+        struct dwarf_value next = {DWARF_NONE, 0, NULL};
+
+        if (!unit || entry < unit->first)
+            return;
+        names_of(file, unit, entry, scope, &next);
+        if (!follow(&file, &entry, unit, &next))
+            return;
+    }
+}

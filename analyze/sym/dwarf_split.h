@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Debug information that lies in other files: .dwo, .dwp, and what dwz shared. */
+#ifndef ANALYZE_SYM_DWARF_SPLIT_H
+#define ANALYZE_SYM_DWARF_SPLIT_H
+
+#include "analyze/sym/dwarf_info.h"
+
+/* The .dwp of an object. */
+struct dwarf_package {
+    bool looked_for;
+    bool found;
+    char *path;
+    struct elf_image image;
+    struct dwarf_sections sections;
+};
+
+void dwarf_package_release(struct dwarf_package *package);
+
+/*
+ * The split part of the skeleton UNIT of FILE, from PACKAGE or a .dwo; *ret_path (malloced): of the .dwo, NULL where it
+ * came from the package, which must live on. 0, -ENOENT, -ENOMEM.
+ */
+int dwarf_split_new(const struct dwarf_file *file, const struct dwarf_unit *unit, struct dwarf_package *package,
+                    const struct dwarf_places *places, const struct elf_image *debug, struct dwarf_file **ret,
+                    char **ret_path);
+
+/* What .gnu_debugaltlink of DEBUG names. 0, -ENODATA (there is no link), -ENOENT, -ENOMEM. */
+int dwarf_alt_new(const struct elf_image *debug, const struct dwarf_places *places, struct dwarf_file **ret,
+                  char **ret_path);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* The units of one file's .debug_info, and what their first entries say. */
+#ifndef ANALYZE_SYM_DWARF_UNIT_H
+#define ANALYZE_SYM_DWARF_UNIT_H
+
+#include "analyze/sym/dwarf_form.h"
+
+enum { DWARF_ABBREV_SLOTS = 64 };
+
+/* Whether code can be at ADDRESS: what a linker left out keeps its entries and lines, at address 0 or the like. */
+typedef bool dwarf_is_code(const void *context, uint64_t address);
+
+struct dwarf_lines;
+struct dwarf_scopes;
+struct dwarf_file;
+
+struct dwarf_unit {
+    uint64_t offset, end; /* in .debug_info */
+    uint64_t first;       /* the first entry */
+    uint64_t abbrev;
+    struct dwarf_shape shape;
+    uint8_t type; /* DW_UT_... */
+    uint16_t tag; /* of the first entry; 0: not to be read */
+    bool has_low, has_ranges, has_lines;
+    struct dwarf_value low, high, ranges;
+    uint64_t base; /* address that range lists start from */
+    uint64_t lines_offset;
+    uint64_t str_offsets_base, addr_base, rnglists_base, gnu_ranges_base;
+    bool has_rnglists_base, has_str_offsets_base;
+    uint64_t dwo_id;
+    const char *name, *directory, *dwo_name; /* NULL: none */
+    /* Read when an address of the unit is looked up for the first time: */
+    bool lines_read, scopes_read, split_looked_for;
+    struct dwarf_lines *lines;
+    struct dwarf_scopes *scopes;
+    struct dwarf_file *split; /* the .dwo; owned */
+};
+
+struct dwarf_file {
+    struct dwarf_sections sections;
+    struct elf_image image;
+    bool has_image;         /* owned; the sections point into it */
+    bool dwo;               /* split: addresses and range lists are the skeleton's */
+    dwarf_is_code *is_code;
+    const void *code;       /* its context */
+    uint64_t work;          /* what reading may still cost */
+    struct dwarf_unit *units;
+    size_t unit_count;
+    struct dwarf_file *alt; /* not owned; NULL: none */
+    const struct dwarf_file *skeleton_file; /* of a split file */
+    const struct dwarf_unit *skeleton;
+    struct dwarf_abbrevs abbrevs[DWARF_ABBREV_SLOTS];
+};
+
+/* Reads the units' heads; SECTIONS must be there. 0, -ENOEXEC (nothing usable), -ENOMEM. */
+int dwarf_units_init(struct dwarf_file *file);
+void dwarf_file_free(struct dwarf_file *file);
+/* Sets the work that the sections' size allows. */
+void dwarf_file_allow(struct dwarf_file *file);
+
+/* The table of UNIT; NULL when it is damaged. Valid until the next call. */
+const struct dwarf_abbrevs *dwarf_unit_abbrevs(struct dwarf_file *file, const struct dwarf_unit *unit);
+/* The unit that holds OFFSET of .debug_info, or NULL. */
+struct dwarf_unit *dwarf_unit_at(const struct dwarf_file *file, uint64_t offset);
+
+/* An entry: its abbreviation, and the cursor at its values. False at an end of children (code 0) or damage. */
+bool dwarf_entry(const struct dwarf_abbrevs *abbrevs, struct cursor *cursor, const struct dwarf_abbrev **ret_abbrev);
+
+/* What a value of UNIT means. */
+const char *dwarf_value_text(const struct dwarf_file *file, const struct dwarf_unit *unit,
+                             const struct dwarf_value *value);
+bool dwarf_value_address(const struct dwarf_file *file, const struct dwarf_unit *unit, const struct dwarf_value *value,
+                         uint64_t *ret_address);
+
+/* Ranges of addresses, one after the other; false ends it. */
+typedef bool dwarf_each_range(void *context, uint64_t low, uint64_t high);
+/* Those of an entry's DW_AT_low_pc, DW_AT_high_pc and DW_AT_ranges (class DWARF_NONE: not there). */
+void dwarf_unit_ranges(struct dwarf_file *file, const struct dwarf_unit *unit, const struct dwarf_value *low,
+                       const struct dwarf_value *high, const struct dwarf_value *ranges, dwarf_each_range *each,
+                       void *context);
+
+#endif

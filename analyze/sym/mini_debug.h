@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* .gnu_debugdata: a symbol table that some distributions leave in stripped programs, packed by xz. */
+#ifndef ANALYZE_SYM_MINI_DEBUG_H
+#define ANALYZE_SYM_MINI_DEBUG_H
+
+#include "analyze/sym/elf_image.h"
+
+/* The ELF file in IMAGE's section. 0, -ENOENT (no section), -ENOTSUP (built without liblzma), -ENOEXEC, -ENOMEM. */
+int mini_debug_init(struct elf_image *ret_mini, const struct elf_image *image);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/view/archive.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <zlib.h>
+
+#include "analyze/view/memory.h"
+#include "common/report.h"
+
+#define TAR_BLOCK 512
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), length = strlen(end);
+    return size > length && strcmp(text + size - length, end) == 0;
+}
+
+static int failed(const struct archive *archive, int error)
+{
+    report_error("the archive '%s' could not be written: %s", archive->to, strerror(-error));
+    return error;
+}
+
+bool archive_is(const char *path)
+{
+    static const char *const ends[] = {ARCHIVE_SUFFIX ".tar", ARCHIVE_SUFFIX ".tar.gz", ARCHIVE_SUFFIX ".tgz"};
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+        if (ends_with(path, ends[i]))
+            return true;
+    char *index = memory_print("%s/" ARCHIVE_INDEX, path);
+    bool is = access(index, F_OK) == 0;
+    free(index);
+    return is;
+}
+
+char **archive_find(char **list, size_t *count, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? memory_print("%.*s", (int)(slash - path) + 1, path) : memory_text("./");
+    DIR *directory = opendir(folder);
+    size_t capacity = *count;
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        if (!ends_with(entry->d_name, ARCHIVE_SUFFIX))
+            continue;
+        char *found = memory_print("%s%s", folder, entry->d_name);
+        if (archive_is(found)) {
+            list = memory_grow(list, &capacity, *count + 1, sizeof(*list));
+            list[(*count)++] = found;
+        } else {
+            free(found);
+        }
+    }
+    if (directory)
+        closedir(directory);
+    free(folder);
+    return list;
+}
+
+char *archive_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    for (const char *at = slash ? slash : path; (at = strchr(at, '.')); at++) {
+        size_t first = strspn(at + 1, "0123456789");
+        size_t second = at[1 + first] == '.' ? strspn(at + first + 2, "0123456789") : 0;
+        if (first && second && at > path && at[-1] != '/')
+            return memory_print("%.*s" ARCHIVE_SUFFIX, (int)(at - path), path);
+    }
+    return memory_print("%s" ARCHIVE_SUFFIX, path);
+}
+
+/* A folder with something else in it is not touched. */
+static int check_folder(const char *path)
+{
+    char *index = memory_print("%s/" ARCHIVE_INDEX, path);
+    bool known = access(index, F_OK) == 0;
+    bool other = false;
+    DIR *directory = known ? NULL : opendir(path);
+    free(index);
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
+        other |= strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    if (directory)
+        closedir(directory);
+    if (!other)
+        return 0;
+    report_error("the folder '%s' has other files in it; name a new one with --output", path);
+    return -EEXIST;
+}
+
+static int open_tar(struct archive *archive)
+{
+    const char *slash = strrchr(archive->to, '/'), *base = slash ? slash + 1 : archive->to;
+    const char *end = strstr(base, ".tar");
+    bool packed = ends_with(archive->to, ".tar.gz") || ends_with(archive->to, ".tgz");
+    if (!end)
+        end = base + strlen(base) - strlen(".tgz");
+    archive->folder = memory_print("%.*s", (int)(end - base), base);
+    if (!ends_with(archive->folder, ARCHIVE_SUFFIX)) {
+        char *longer = memory_print("%s" ARCHIVE_SUFFIX, archive->folder);
+        free(archive->folder);
+        archive->folder = longer;
+    }
+    errno = 0;
+    archive->tar = gzopen(archive->to, packed ? "wbe6" : "wbeT");
+    return archive->tar ? 0 : failed(archive, errno ? -errno : -ENOMEM);
+}
+
+int archive_open(struct archive *archive, const char *to)
+{
+    *archive = (struct archive){.to = to};
+    if (ends_with(to, ".tar") || ends_with(to, ".tar.gz") || ends_with(to, ".tgz"))
+        return open_tar(archive);
+    if (strstr(to, ".tar.")) {
+        report_error("the archive '%s': only folders, .tar, .tar.gz and .tgz can be written", to);
+        return -EINVAL;
+    }
+    if (mkdir(to, 0777) < 0 && errno != EEXIST)
+        return failed(archive, -errno);
+    return check_folder(to);
+}
+
+/* The octal number with a NUL that fills SIZE bytes. */
+static void octal(char *to, size_t size, uint64_t number)
+{
+    to[--size] = '\0';
+    while (size--) {
+        to[size] = (char)('0' + (number & 7));
+        number >>= 3;
+    }
+}
+
+static int put_tar(struct archive *archive, const char *place, const void *bytes, size_t size)
+{
+    static const char zeros[TAR_BLOCK];
+    char head[TAR_BLOCK] = "";
+    unsigned sum = 0;
+    size_t pad = (TAR_BLOCK - size % TAR_BLOCK) % TAR_BLOCK;
+    gzFile tar = archive->tar;
+    snprintf(head, 100, "%s", place);
+    snprintf(head + 345, 155, "%s", archive->folder);
+    octal(head + 100, 8, 0644);
+    octal(head + 108, 8, 0);
+    octal(head + 116, 8, 0);
+    octal(head + 124, 12, size);
+    octal(head + 136, 12, 0);
+    head[156] = '0';
+    memcpy(head + 257, "ustar\00000", 8);
+    memset(head + 148, ' ', 8);
+    for (int i = 0; i < TAR_BLOCK; i++)
+        sum += (unsigned char)head[i];
+    octal(head + 148, 7, sum);
+    if (strlen(place) >= 100 || strlen(archive->folder) >= 155 || size > INT32_MAX)
+        return -ENAMETOOLONG;
+    errno = 0;
+    if (gzwrite(tar, head, TAR_BLOCK) != TAR_BLOCK || (size && gzwrite(tar, bytes, (unsigned)size) != (int)size) ||
+        (pad && gzwrite(tar, zeros, (unsigned)pad) != (int)pad))
+        return errno ? -errno : -EIO;
+    return 0;
+}
+
+static void make_folders(char *path)
+{
+    for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+        *at = '\0';
+        mkdir(path, 0777);
+        *at = '/';
+    }
+}
+
+/* Under another name first: whoever reads meanwhile sees all of a file or none. */
+static int put_file(struct archive *archive, const char *place, const void *bytes, size_t size)
+{
+    char *path = memory_print("%s/%s", archive->to, place), *temporary = memory_print("%s~", path);
+    int error = 0;
+    make_folders(path);
+    unlink(temporary);
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        error = -errno;
+    for (size_t done = 0; !error && done < size;) {
+        ssize_t part = write(fd, (const char *)bytes + done, size - done);
+        if (part < 0 && errno != EINTR)
+            error = -errno;
+        done += part > 0 ? (size_t)part : 0;
+    }
+    if (fd >= 0 && close(fd) < 0 && !error)
+        error = -errno;
+    if (!error && rename(temporary, path) < 0)
+        error = -errno;
+    if (error && fd >= 0)
+        unlink(temporary);
+    free(temporary);
+    free(path);
+    return error;
+}
+
+int archive_put(struct archive *archive, const char *place, const void *bytes, size_t size)
+{
+    int error = archive->tar ? put_tar(archive, place, bytes, size) : put_file(archive, place, bytes, size);
+    if (error)
+        return failed(archive, error);
+    archive->bytes += size;
+    archive->files++;
+    return 0;
+}
+
+int archive_close(struct archive *archive, int error)
+{
+    static const char end[2 * TAR_BLOCK];
+    if (archive->tar) {
+        bool bad = !error && gzwrite(archive->tar, end, sizeof(end)) != (int)sizeof(end);
+        errno = 0;
+        bad |= gzclose(archive->tar) != Z_OK && !error;
+        if (bad)
+            error = failed(archive, errno ? -errno : -EIO);
+        if (error)
+            unlink(archive->to);
+    }
+    free(archive->folder);
+    archive->folder = NULL;
+    archive->tar = NULL;
+    return error;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* An archive of symbols: a folder, or a tar file with that folder in it. */
+#ifndef ANALYZE_VIEW_ARCHIVE_H
+#define ANALYZE_VIEW_ARCHIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The file that makes a folder an archive, and lists what is in it. */
+#define ARCHIVE_INDEX "pinject-archive"
+/* What the name of the folder ends in, so that panalyze finds it beside the results. */
+#define ARCHIVE_SUFFIX ".symbols"
+
+struct archive {
+    const char *to;   /* as the user named it */
+    char *folder;     /* the folder's name in a tar file, or NULL */
+    void *tar;        /* gzFile */
+    uint64_t bytes;   /* of the contents */
+    uint64_t files;
+};
+
+/* Whether PATH is one, as a folder or by the name of a tar file. */
+bool archive_is(const char *path);
+/* Adds to LIST[*COUNT] the archives in the folder of PATH; the list and their names are malloced. */
+char **archive_find(char **list, size_t *count, const char *path);
+/* The archive of the result file PATH: "out.symbols" of "out.12.12". Owned by the caller. */
+char *archive_name(const char *path);
+
+/* TO: NAME.tar, NAME.tar.gz, NAME.tgz or a folder, which is made, and may be an archive already. 0, or -errno after a
+ * message. */
+int archive_open(struct archive *archive, const char *to);
+/* PLACE: a relative path without dots in it. 0, or -errno after a message. */
+int archive_put(struct archive *archive, const char *place, const void *bytes, size_t size);
+/* ERROR: what came before; a tar file that is not whole is removed. 0, or -errno after a message. */
+int archive_close(struct archive *archive, int error);
+
+#endif

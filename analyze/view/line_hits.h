@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples added up by source line, or by function with the inlined ones apart: report --by line and --by inline. */
+#ifndef ANALYZE_VIEW_LINE_HITS_H
+#define ANALYZE_VIEW_LINE_HITS_H
+
+#include "analyze/view/json.h"
+#include "analyze/view/lines.h"
+#include "analyze/view/view.h"
+
+/* Whether BY (enum settings_by) is one of the two. */
+bool line_hits_wanted(int by);
+/* Prints the table of ENTRIES[COUNT], at most LIMIT rows. VIEW->lines must be there. */
+void line_hits_print(struct view *view, const uint32_t *entries, uint32_t count, uint64_t limit);
+/* The objects whose code has no lines, how many samples and addresses that concerns, and why. */
+void line_hits_print_lacks(struct view *view);
+/* The member "lines" or "inlined", and "lines_missing". */
+void line_hits_json(struct json *json, struct view *view);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/view/lines.h"
+
+#include <stdlib.h>
+
+#include "analyze/sym/symbols.h"
+#include "analyze/view/map.h"
+#include "analyze/view/memory.h"
+
+struct function {
+    uint32_t symbol, object; /* numbers of strings */
+    bool inlined;
+};
+
+struct line {
+    uint32_t file, number; /* file: number of a string, NO_FILE: none */
+    uint32_t function;
+};
+
+#define NO_FILE UINT32_MAX
+
+struct parts {
+    uint32_t count;
+    struct lines_part list[];
+};
+
+struct lines {
+    struct names *names;
+    struct map_strings strings;
+    struct map functions, lines;
+    struct function *function_list;
+    struct line *line_list;
+    size_t function_capacity, line_capacity;
+    struct parts **frames; /* NULL: not looked up yet */
+    uint32_t frame_count;
+};
+
+struct lines *lines_new(struct names *names, uint32_t frame_count)
+{
+    struct lines *lines = memory_new(1, sizeof(*lines));
+    lines->names = names;
+    lines->frames = memory_new(frame_count, sizeof(*lines->frames));
+    lines->frame_count = frame_count;
+    return lines;
+}
+
+void lines_free(struct lines *lines)
+{
+    if (!lines)
+        return;
+    for (uint32_t i = 0; i < lines->frame_count; i++)
+        free(lines->frames[i]);
+    free(lines->frames);
+    free(lines->function_list);
+    free(lines->line_list);
+    map_release(&lines->functions);
+    map_release(&lines->lines);
+    map_strings_release(&lines->strings);
+    free(lines);
+}
+
+static uint32_t number_function(struct lines *lines, const char *symbol, const char *object, bool inlined)
+{
+    struct function function = {map_strings_add(&lines->strings, symbol), map_strings_add(&lines->strings, object),
+                                inlined};
+    uint32_t index = map_add(&lines->functions, function.object, (uint64_t)function.symbol * 2 + inlined);
+    lines->function_list =
+        memory_grow(lines->function_list, &lines->function_capacity, lines->functions.count, sizeof(function));
+    lines->function_list[index] = function;
+    return index;
+}
+
+static uint32_t number_line(struct lines *lines, const char *file, uint32_t number, uint32_t function)
+{
+    struct line line = {file ? map_strings_add(&lines->strings, file) : NO_FILE, number, function};
+    size_t before = lines->lines.count;
+    uint32_t index = map_add(&lines->lines, line.file, file ? number : function);
+    lines->line_list = memory_grow(lines->line_list, &lines->line_capacity, lines->lines.count, sizeof(line));
+    if (lines->lines.count > before)
+        lines->line_list[index] = line;
+    return index;
+}
+
+static struct parts *look_up(struct lines *lines, uint32_t frame)
+{
+    static const struct symbol_line nothing;
+    struct symbol_line found[SYMBOLS_LINES_MAX];
+    struct symbols_object *object = names_symbols(lines->names, frame);
+    const struct names_place *place = names_frame(lines->names, frame);
+    size_t count = object ? symbols_lines(object, names_offset(lines->names, frame), found) : 0;
+    if (!count)
+        found[count++] = nothing;
+    struct parts *parts = memory_new(1, sizeof(*parts) + count * sizeof(parts->list[0]));
+    parts->count = (uint32_t)count;
+    for (size_t i = 0; i < count; i++) {
+        bool inlined = i + 1 < count;
+        const char *symbol = found[i].function ? found[i].function : "[unknown]";
+        /* What has code of its own is called as everywhere else. */
+        if (!inlined && (place->named || !found[i].function))
+            symbol = place->symbol;
+        parts->list[i].function = number_function(lines, symbol, place->object, inlined);
+        parts->list[i].line = number_line(lines, found[i].file, found[i].line, parts->list[i].function);
+    }
+    return parts;
+}
+
+const struct lines_part *lines_frame(struct lines *lines, uint32_t frame, uint32_t *ret_count)
+{
+    if (!lines->frames[frame])
+        lines->frames[frame] = look_up(lines, frame);
+    *ret_count = lines->frames[frame]->count;
+    return lines->frames[frame]->list;
+}
+
+struct lines_function lines_function(const struct lines *lines, uint32_t index)
+{
+    const struct function *function = &lines->function_list[index];
+    return (struct lines_function){
+        .symbol = lines->strings.texts[function->symbol],
+        .object = lines->strings.texts[function->object],
+        .inlined = function->inlined,
+    };
+}
+
+struct lines_line lines_line(const struct lines *lines, uint32_t index)
+{
+    const struct line *line = &lines->line_list[index];
+    struct lines_function function = lines_function(lines, line->function);
+    return (struct lines_line){
+        .file = line->file == NO_FILE ? NULL : lines->strings.texts[line->file],
+        .number = line->number,
+        .symbol = function.symbol,
+        .object = function.object,
+    };
+}
+
+const char *lines_why(struct lines *lines, uint32_t frame)
+{
+    struct symbols_object *object = names_symbols(lines->names, frame);
+    const char *why = object ? symbols_lines_why(object) : NULL;
+    return why ? why : "nothing is known of the mapping";
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Frames of a profile by source line, each with the functions that were inlined there: looked up once for each distinct
+ * frame.
+ */
+#ifndef ANALYZE_VIEW_LINES_H
+#define ANALYZE_VIEW_LINES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyze/view/names.h"
+
+struct lines;
+
+/* What one frame is a part of: the innermost inlined function first, the function that has the code last. */
+struct lines_part {
+    uint32_t function; /* the same for all of a function, another where it is inlined: see lines_function() */
+    uint32_t line;     /* the same for all of a line: see lines_line() */
+};
+
+struct lines_function {
+    const char *symbol, *object;
+    bool inlined;
+};
+
+struct lines_line {
+    const char *file; /* NULL: not known; then the line stands for all such code of one function */
+    uint32_t number;  /* 0: of no line, the compiler's own */
+    const char *symbol, *object; /* of the first code that was met */
+};
+
+struct lines *lines_new(struct names *names, uint32_t frame_count);
+void lines_free(struct lines *lines);
+
+/* At least one; valid until lines_free(). */
+const struct lines_part *lines_frame(struct lines *lines, uint32_t frame, uint32_t *ret_count);
+/* Valid until the next lines_frame(). */
+struct lines_function lines_function(const struct lines *lines, uint32_t function);
+struct lines_line lines_line(const struct lines *lines, uint32_t line);
+/* Why the code of FRAME, whose innermost part has no line, has none. */
+const char *lines_why(struct lines *lines, uint32_t frame);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* panalyze archive: what the names and lines of the hit addresses need, for another machine or another day. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/sym/elf_cut.h"
+#include "analyze/sym/symbols.h"
+#include "analyze/view/archive.h"
+#include "analyze/view/memory.h"
+#include "analyze/view/text.h"
+#include "analyze/view/view.h"
+#include "common/report.h"
+
+#define ID_MAX 64
+
+struct left_out {
+    const char *path, *why;
+};
+
+struct keeper {
+    struct view *view;
+    struct archive archive;
+    char *index;     /* the text of ARCHIVE_INDEX */
+    size_t index_size, index_capacity;
+    char **places; /* that were written: objects share files */
+    size_t place_count, place_capacity;
+    struct left_out *left;
+    size_t left_count, left_capacity;
+    uint32_t objects;
+    int error;
+};
+
+static void note(struct keeper *keeper, const char *place, size_t size, const char *path)
+{
+    char *line = memory_print("%s %zu ", place, size), *clean = text_clean(path, false);
+    size_t wanted = keeper->index_size + strlen(line) + strlen(clean) + 2;
+    keeper->index = memory_grow(keeper->index, &keeper->index_capacity, wanted, 1);
+    keeper->index_size += (size_t)sprintf(keeper->index + keeper->index_size, "%s%s\n", line, clean);
+    free(line);
+    free(clean);
+}
+
+static bool is_there(struct keeper *keeper, const char *place)
+{
+    for (size_t i = 0; i < keeper->place_count; i++)
+        if (strcmp(keeper->places[i], place) == 0)
+            return true;
+    keeper->places =
+        memory_grow(keeper->places, &keeper->place_capacity, keeper->place_count + 1, sizeof(*keeper->places));
+    keeper->places[keeper->place_count++] = memory_text(place);
+    return false;
+}
+
+static void leave_out(struct keeper *keeper, const char *path, const char *why)
+{
+    keeper->left = memory_grow(keeper->left, &keeper->left_capacity, keeper->left_count + 1, sizeof(*keeper->left));
+    keeper->left[keeper->left_count++] = (struct left_out){path, why};
+}
+
+/* The part of the file PATH that is wanted, to PLACE. */
+static void put(void *context, const char *path, const char *place)
+{
+    struct keeper *keeper = context;
+    unsigned char *bytes;
+    size_t size;
+    if (keeper->error || is_there(keeper, place))
+        return;
+    int error = elf_cut(path, &bytes, &size);
+    if (error) {
+        leave_out(keeper, path, error == -ENOEXEC ? "no ELF file with sections" : strerror(-error));
+        return;
+    }
+    keeper->error = archive_put(&keeper->archive, place, bytes, size);
+    note(keeper, place, size, path);
+    free(bytes);
+}
+
+static void put_object(struct keeper *keeper, struct symbols_object *object)
+{
+    size_t size;
+    const unsigned char *id = symbols_build_id(object, &size);
+    const char *file = symbols_file(object), *lines = symbols_lines_file(object);
+    const char *debug = symbols_debug_file(object);
+    char place[160];
+    if (!file || size < 2) {
+        const char *why = symbols_why(object);
+        leave_out(keeper, symbols_path(object), file ? "it has no build-id" : why ? why : "it is no file");
+        return;
+    }
+    int used = snprintf(place, sizeof(place), ".build-id/%02x/", id[0]);
+    for (size_t i = 1; i < size && i < ID_MAX; i++)
+        used += snprintf(place + used, sizeof(place) - (size_t)used, "%02x", id[i]);
+    put(keeper, file, place);
+    /* The separate debug file, or what a server had. */
+    snprintf(place + used, sizeof(place) - (size_t)used, ".debug");
+    if (!debug && lines && strcmp(lines, file) != 0)
+        debug = lines;
+    if (debug)
+        put(keeper, debug, place);
+    symbols_lines_files(object, put, keeper);
+    keeper->objects++;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const void *a = *(void *const *)left, *b = *(void *const *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* Every object that some address of a stack lies in, after all these addresses were looked up. */
+static void put_objects(struct keeper *keeper)
+{
+    struct view *view = keeper->view;
+    struct symbol_line found[SYMBOLS_LINES_MAX];
+    uint32_t frames = view->profile->frame_count;
+    struct symbols_object **objects = memory_new(frames, sizeof(struct symbols_object *)), *last = NULL;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < frames; i++) {
+        struct symbols_object *object = names_symbols(view->names, i);
+        if (!object || view->profile->frames[i].kernel)
+            continue;
+        symbols_lines(object, names_offset(view->names, i), found);
+        objects[count++] = object;
+    }
+    qsort(objects, count, sizeof(struct symbols_object *), compare);
+    for (uint32_t i = 0; i < count && !keeper->error; i++) {
+        if (objects[i] != last)
+            put_object(keeper, objects[i]);
+        last = objects[i];
+    }
+    free(objects);
+}
+
+static void print_result(const struct keeper *keeper, const char *to)
+{
+    struct output *output = keeper->view->output;
+    char bytes[TEXT_AMOUNT], objects[TEXT_AMOUNT];
+    output_text(output, to);
+    fprintf(output->to, ": symbols and lines of %s, %s\n",
+            text_plural(objects, keeper->objects, "object", "objects"), text_bytes(bytes, keeper->archive.bytes));
+    for (size_t i = 0; i < keeper->left_count; i++) {
+        char *line = memory_print("Not in it: %s: %s", keeper->left[i].path, keeper->left[i].why);
+        output_wrapped(output, 2, line);
+        free(line);
+    }
+    output_wrapped(output, 2, "The kernel's symbols are not in it: they are read where the kernel runs.");
+}
+
+int view_archive(struct view *view)
+{
+    struct keeper keeper = {.view = view};
+    char *usual = view->settings->archive ? NULL : archive_name(view->paths[0]);
+    const char *to = view->settings->archive ? view->settings->archive : usual;
+    keeper.error = archive_open(&keeper.archive, to);
+    if (!keeper.error) {
+        put_objects(&keeper);
+        /* Last: a folder without it is no archive. */
+        if (!keeper.error)
+            keeper.error = archive_put(&keeper.archive, ARCHIVE_INDEX, keeper.index ? keeper.index : "",
+                                       keeper.index_size);
+        keeper.error = archive_close(&keeper.archive, keeper.error);
+    }
+    if (!keeper.error)
+        print_result(&keeper, to);
+    for (size_t i = 0; i < keeper.place_count; i++)
+        free(keeper.places[i]);
+    free(keeper.places);
+    free(keeper.left);
+    free(keeper.index);
+    free(usual);
+    return keeper.error ? 1 : 0;
+}

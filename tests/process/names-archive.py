@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: MIT
+# labels: analyze
+# timeout: 180
+# run-as: self
+"""Names out of other files than the program: archives, debuginfod servers, the symbol table packed into a program."""
+import http.server
+import threading
+
+from harness import *
+
+LINES_OF = target("lines-of")
+
+LOOP_SOURCE = r"""
+#include <stdio.h>
+static inline __attribute__((always_inline)) unsigned step(unsigned s, unsigned i) {
+    return (s * 1664525u + i) ^ s >> 13; }
+static inline __attribute__((always_inline)) unsigned inner(unsigned s, unsigned i) {
+    for (unsigned j = 0; j < 64; j++)
+        s = step(s, i + j);
+    return s; }
+__attribute__((noinline)) unsigned outer(unsigned n) {
+    unsigned s = 1;
+    for (unsigned i = 0; i < n; i++)
+        s ^= inner(s, i);
+    return s; }
+int main(void) { printf("%u\n", outer(1000000)); return 0; }
+"""
+
+
+def build(command, source=LOOP_SOURCE, name="p.c"):
+    pathlib.Path(name).write_text(source)
+    run(command.split(), timeout=100).ok()
+
+
+def record(program="./p", *arguments):
+    need_perf_events()
+    pinject_run("-q", "--", program, *arguments).ok()
+    files = results()
+    check(files, "no result files")
+    return files
+
+
+def names_of(*args):
+    """What panalyze says of names and lines, without the head that tells of files."""
+    document = panalyze_json(*args, "-a", "--by", "inline")
+    lines = panalyze_json(*args, "-a", "--by", "line")["lines"]
+    keep = lambda rows: [row for row in rows if "kernel" not in row["dso"]]
+    return keep(document["functions"]), keep(document["inlined"]), keep(lines)
+
+
+def check_archive(files, gone):
+    """That an archive gives the same names as the files GONE, which are taken away."""
+    before = names_of(*files)
+    check(any(row["inlined"] for row in before[1]), before[1])
+    check_match(r"^out\.symbols: symbols and lines of \d+ objects?, ", panalyze("archive", *files).ok().out)
+    check_equal(names_of(*files), before, "with the archive beside")
+    panalyze("archive", "-o", "packed.tar.gz", *files).ok()
+    panalyze("archive", "-o", "plain.tar", *files).ok()
+    os.mkdir("away")
+    for name in gone:
+        os.rename(name, f"away/{name}")
+    check_equal(names_of(*files), before, "with the archive alone")
+    check_equal(names_of(*files, "out.symbols"), before, "as the shell's out.* has it")
+    first = pathlib.Path("out.symbols/pinject-archive").read_text()
+    check_match(r"^\.build-id/../[0-9a-f]+ \d+ /", first)
+    os.rename("out.symbols", "away/out.symbols")
+    check(names_of(*files)[2] != before[2], "there are names without an archive: the test says nothing")
+    for tar, folder in (("packed.tar.gz", "packed.symbols"), ("plain.tar", "plain.symbols")):
+        need("tar")
+        run(["tar", "xf", tar]).ok()
+        check_equal(names_of(*files), before, tar)
+        shutil.rmtree(folder)
+    check_equal(names_of(*files, "--debug-path", "away/out.symbols"), before)
+
+
+def test_archive():
+    need("gcc")
+    build("gcc -O2 -g -Wl,--build-id -fno-omit-frame-pointer -o p p.c")
+    files = record()
+    check_archive(files, ["p"])
+    kept = check_match(r"^(\S+) (\d+) .*/p$", pathlib.Path("away/out.symbols/pinject-archive").read_text())
+    check_equal(os.path.getsize(f"away/out.symbols/{kept[1]}"), int(kept[2]))
+    check(int(kept[2]) < os.path.getsize("away/p"), "what is kept is larger than the program")
+
+
+def test_archive_of_split_and_separate_files():
+    need("gcc", "objcopy")
+    build("gcc -O2 -g -gsplit-dwarf -Wl,--build-id -c -o p.o p.c")
+    run(["gcc", "-Wl,--build-id", "-o", "whole", "p.o"]).ok()
+    run(["objcopy", "--only-keep-debug", "whole", "p.debug"]).ok()
+    run(["objcopy", "--strip-all", "--add-gnu-debuglink=p.debug", "whole", "p"]).ok()
+    os.unlink("whole")
+    check_archive(record(), ["p", "p.debug", "p.dwo"])
+
+
+def test_archive_refuses():
+    need("gcc")
+    build("gcc -O2 -g -Wl,--build-id=none -o p p.c")
+    files = record()
+    check_match(r"^Not in it: \S+/p: it has no build-id$", panalyze("archive", *files).ok().out)
+    os.mkdir("full")
+    pathlib.Path("full/other").write_text("mine")
+    result = panalyze("archive", "-o", "full", *files)
+    check_equal(result.status, 1)
+    check_match(r"^panalyze: the folder 'full' has other files in it; .*--output$", result.err)
+    check_equal(os.listdir("full"), ["other"])
+    result = panalyze("archive", "-o", "a.tar.zst", *files)
+    check_equal(result.status, 1)
+    check_in("only folders, .tar, .tar.gz and .tgz can be written", result.err)
+    for to in ("missing/a.tar", "missing/a"):
+        result = panalyze("archive", "-o", to, *files)
+        check_equal(result.status, 1)
+        check_in(f"'{to}' could not be written: No such file or directory", result.err)
+    panalyze("archive", "-o", "a.symbols", *files).ok()
+    result = panalyze("a.symbols")
+    check_equal(result.status, 1)
+    check_match(r"^panalyze: 'a.symbols' is an archive of symbols; name the result files too$", result.err)
+    if os.path.exists("/dev/full"):
+        os.symlink("/dev/full", "full.tar")
+        result = panalyze("archive", "-o", "full.tar", *files)
+        check_equal(result.status, 1)
+        check_in("'full.tar' could not be written: No space left on device", result.err)
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """A debuginfod server that has FILE for every build-id, or holds each request until release()."""
+    daemon_threads = True
+
+    def __init__(self, file=None, holds=False):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.file, self.asked, self.holds = file, [], holds
+        self.let_go = threading.Event()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+
+    def handle_error(self, *_):
+        """Who asked has given up."""
+
+    def release(self):
+        self.let_go.set()
+        self.shutdown()
+        self.server_close()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        if self.server.holds:
+            self.server.let_go.wait(60)
+        if not self.server.file:
+            self.send_error(404)
+            return
+        data = pathlib.Path(self.server.file).read_bytes()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_):
+        pass
+
+
+def stripped_program():
+    """p without anything, and where its build-id and what a server should have are."""
+    need("gcc", "objcopy", "strip")
+    try:
+        ctypes.CDLL("libdebuginfod.so.1")
+    except OSError:
+        skip("libdebuginfod.so.1 is not installed")
+    build("gcc -O2 -g -Wl,--build-id -fno-omit-frame-pointer -o whole p.c")
+    run(["objcopy", "--only-keep-debug", "whole", "kept"]).ok()
+    run(["strip", "-o", "p", "whole"]).ok()
+    os.unlink("whole")
+    return check_match(r"Build ID: ([0-9a-f]+)", run(["readelf", "-n", "p"]).ok().out)[1]
+
+
+def test_debuginfod():
+    build_id = stripped_program()
+    files = record()
+    server = Server(os.path.abspath("kept"))
+    try:
+        env = {"DEBUGINFOD_URLS": server.url}
+        text = panalyze("-a", "--by", "inline", *files, env=env).ok().out
+        check("(inlined)" not in text and not server.asked, "servers are asked without --debuginfod")
+        result = panalyze("-a", "--by", "inline", "--debuginfod", *files).ok()
+        check_match("^panalyze: .*DEBUGINFOD_URLS names no server", result.err)
+        check("(inlined)" not in result.out and not server.asked)
+        text = panalyze("-a", "--by", "inline", "--debuginfod", *files, env=env).ok().out
+        check_match(r"step \(inlined\)$", text)
+        check_in(f"/buildid/{build_id}/debuginfo", server.asked)
+    finally:
+        server.release()
+
+
+def test_debuginfod_that_does_not_help():
+    stripped_program()
+    address = check_match(r" \.text +PROGBITS +([0-9a-f]+) ", run(["readelf", "-SW", "p"]).ok().out)[1] + "\n"
+    server = Server()
+    try:
+        result = run([LINES_OF, "-D", "20", "p"], input=address, env={"DEBUGINFOD_URLS": server.url}).ok()
+        check_in("no debuginfod server has its debug information", result.err)
+        check(server.asked)
+    finally:
+        server.release()
+    server = Server(holds=True)
+    try:
+        result = run([LINES_OF, "-D", "1", "p"], input=address,
+                     env={"DEBUGINFOD_URLS": server.url, "DEBUGINFOD_CACHE_PATH": os.path.abspath("cache")}).ok()
+        check_in("the debuginfod servers were too slow", result.err)
+        check(server.asked)
+    finally:
+        server.release()
+
+
+def test_mini_debug_info():
+    """.gnu_debugdata: a stripped program that has a packed symbol table of its own."""
+    need("gcc", "objcopy", "xz", "strip")
+    build("gcc -O2 -Wl,--build-id -o whole p.c")
+    run(["objcopy", "--only-keep-debug", "whole", "mini"]).ok()
+    run(["xz", "mini"]).ok()
+    run(["strip", "-o", "bare", "whole"]).ok()
+    run(["objcopy", "--add-section", ".gnu_debugdata=mini.xz", "bare", "p"]).ok()
+    os.unlink("whole")
+    files = record()
+    check_match(r"^ *[\d.]+ % .* p +outer$", panalyze("-a", *files).ok().out)
+    # Damaged: no names, no crash.
+    data = pathlib.Path("mini.xz").read_bytes()
+    pathlib.Path("half.xz").write_bytes(data[:len(data) // 2])
+    run(["objcopy", "--add-section", ".gnu_debugdata=half.xz", "bare", "p"]).ok()
+    check("outer" not in panalyze("-a", *files).ok().out)
+
+
+if __name__ == "__main__":
+    main()
