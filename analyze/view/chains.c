@@ -59,7 +59,7 @@ static void add_stack(struct tree *tree, struct hits *hits, uint64_t key, const 
     tree->nodes[0].weight += entry->weight;
     for (uint32_t i = 1; i <= steps && i <= DEEPEST; i++) {
         uint32_t frame = stack->frames[outwards ? found + i : found - i];
-        node = child_of(tree, node, hits_frame_key(hits, frame), names_frame(tree->names, frame)->function);
+        node = child_of(tree, node, hits_frame_key(hits, frame), names_function_of(tree->names, frame));
         tree->nodes[node].weight += entry->weight;
     }
     tree->nodes[node].self += entry->weight;

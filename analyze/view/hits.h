@@ -25,13 +25,15 @@ struct hits {
     struct names *names;
     struct hits_row *rows;
     size_t count, capacity;
-    struct map keys;
+    const uint32_t *numbers; /* of frames + 1, as far as they are known; NULL: a frame is its own number */
+    uint32_t *row_of;        /* where rows have stacks: by key, the row + 1 */
+    size_t row_of_capacity;
+    struct map keys;         /* where they have none */
     uint64_t samples, weight, stamp;
 };
 
 void hits_init(struct hits *hits, const struct profile *profile, struct names *names, int by);
 void hits_release(struct hits *hits);
-void hits_clear(struct hits *hits);
 void hits_add(struct hits *hits, const struct profile_entry *entry);
 /* SORT: enum settings_sort. Invalidates what was looked up by key. */
 void hits_sort(struct hits *hits, int sort);
