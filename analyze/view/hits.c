@@ -107,6 +107,26 @@ static uint64_t task_key(const struct hits *hits, const struct profile_entry *en
     return hits->by == BY_PROCESS ? (uint32_t)hits->profile->tasks[entry->task].pid : entry->task;
 }
 
+uint32_t *hits_mark_stacks(struct hits *hits, const struct hits_row *const *rows, size_t count, const uint32_t *entries,
+                           uint32_t entry_count)
+{
+    const struct profile *profile = hits->profile;
+    const uint32_t looked_at = 1u << HITS_MARKED;
+    uint32_t *marks = memory_new(profile->stack_count, sizeof(*marks));
+    uint32_t *bits = memory_new(hits->row_of_capacity, sizeof(*bits)); /* by key */
+    for (size_t i = 0; i < count; i++)
+        bits[rows[i]->key] = 1u << i;
+    for (uint32_t i = 0; i < entry_count; i++) {
+        uint32_t index = profile->entries[entries[i]].stack;
+        const struct profile_stack *stack = &profile->stacks[index];
+        for (uint32_t at = 0; marks[index] < looked_at && at < stack->depth; at++)
+            marks[index] |= bits[key_of(hits, stack->frames[at])];
+        marks[index] |= looked_at;
+    }
+    free(bits);
+    return marks;
+}
+
 void hits_add(struct hits *hits, const struct profile_entry *entry)
 {
     hits->stamp++;

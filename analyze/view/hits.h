@@ -39,6 +39,13 @@ void hits_add(struct hits *hits, const struct profile_entry *entry);
 void hits_sort(struct hits *hits, int sort);
 /* The key of FRAME, where rows are functions, objects or addresses. */
 uint64_t hits_frame_key(struct hits *hits, uint32_t frame);
+/*
+ * Which of ROWS[COUNT] (HITS_MARKED at most) the stacks of the profile go through, bit by bit; of those of the
+ * ENTRIES[ENTRY_COUNT] alone. By index of the stack; to be freed.
+ */
+enum { HITS_MARKED = 31 };
+uint32_t *hits_mark_stacks(struct hits *hits, const struct hits_row *const *rows, size_t count, const uint32_t *entries,
+                           uint32_t entry_count);
 /* Whether rows have a stack below them, so that total differs from self. */
 bool hits_has_stacks(int by);
 
