@@ -221,6 +221,7 @@ static int load(struct loader *loader, const struct profile_options *options)
         return status;
     qsort(loader->inputs, loader->input_count, sizeof(*loader->inputs), compare_inputs);
     loader->counts_only = options && options->counts_only;
+    loader->merged = options && options->merged;
     loader->profile.session.ours = loader->sessions[session].ours;
     status = take_all(loader, session);
     if (status < 0)

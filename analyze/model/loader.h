@@ -58,7 +58,7 @@ struct loader {
     struct store store;
     struct chain chain;
     uint64_t states;                /* of address spaces */
-    bool counts_only;
+    bool counts_only, merged;
     struct input *inputs;
     uint32_t input_count;
     struct session_seen *sessions;

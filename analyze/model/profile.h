@@ -172,6 +172,10 @@ struct profile {
     uint32_t stack_count;
     const struct profile_entry *entries;
     uint32_t entry_count;
+    /* Of each task and event, whatever the stack (frames[0] of stacks[0] is nowhere): in the order of their coming. */
+    const struct profile_entry *sums;
+    uint32_t sum_count;
+    bool merged;                 /* entries are of all tasks: their task and comm are the first ones */
     uint64_t lost;
     uint32_t files_read, files_bad, files_other_session; /* other_session: left out */
     /* Private state of the loader. */
@@ -183,6 +187,7 @@ struct profile_options {
     const char *session;
     const char *event;           /* --event: name of the shown event, NULL: the first sampled one */
     bool counts_only;            /* samples are not needed (tree, counts): chains may be skipped */
+    bool merged;                 /* nobody asks which task an entry is of: one entry per stack */
 };
 
 /*

@@ -62,6 +62,17 @@ static void seen(struct replay *replay, const struct thread *thread, uint64_t ti
         task->shown.end_ns = time;
 }
 
+static int add_entry(struct loader *loader, const struct profile_entry *sample)
+{
+    struct store *store = &loader->store;
+    struct profile_entry entry = *sample;
+    if (!loader->merged)
+        return store_sample(&store->entries, &entry);
+    entry.task = 0;
+    entry.comm = "";
+    return store_sample(&store->entries, &entry);
+}
+
 static int take_sample(struct replay *replay, const struct record *sample)
 {
     bool known = sample->has & PERF_SAMPLE_TID;
@@ -79,13 +90,15 @@ static int take_sample(struct replay *replay, const struct record *sample)
         int status = chain_resolve(&loader->chain, &place, sample);
         return status < 0 ? status : replay->each(replay->context, thread->task, event, thread->comm, sample);
     }
-    struct profile_entry entry = {
-        .task = thread->task, .event = event, .comm = thread->comm, .samples = 1, .weight = sample->period};
-    entry.stack = loader->counts_only ? loader->chain.none : chain_stack(&loader->chain, &place, sample);
-    if (entry.stack == LOOKUP_NONE)
-        return -ENOMEM;
+    struct profile_entry entry = {.task = thread->task, .event = event, .stack = loader->chain.none, .samples = 1,
+                                  .weight = sample->period};
     seen(replay, thread, sample->time);
-    return store_sample(&loader->store, &entry);
+    if (store_sample(&loader->store.sums, &entry) < 0)
+        return -ENOMEM;
+    entry.comm = thread->comm;
+    if (!loader->counts_only)
+        entry.stack = chain_stack(&loader->chain, &place, sample);
+    return entry.stack == LOOKUP_NONE ? -ENOMEM : add_entry(loader, &entry);
 }
 
 static int take_lost(struct replay *replay, const struct record *record)

@@ -18,6 +18,7 @@ void store_release(struct store *store)
     list_release(&store->stacks);
     list_release(&store->events);
     list_release(&store->entries);
+    list_release(&store->sums);
     arena_release(&store->arena);
 }
 
@@ -121,11 +122,11 @@ uint32_t store_event(struct store *store, const struct profile_event *wanted)
     return list_add(&store->events, lookup_mix((uintptr_t)wanted->name, wanted->config), wanted, sizeof(*wanted));
 }
 
-int store_sample(struct store *store, const struct profile_entry *sample)
+int store_sample(struct store_list *list, const struct profile_entry *sample)
 {
     uint64_t hash = lookup_mix((uint64_t)sample->task << 32 | sample->stack, (uintptr_t)sample->comm + sample->event);
-    struct profile_entry *entries = store->entries.items;
-    struct lookup_walk walk = lookup_start(&store->entries.lookup, hash);
+    struct profile_entry *entries = list->items;
+    struct lookup_walk walk = lookup_start(&list->lookup, hash);
     for (uint32_t i; (i = lookup_next(&walk)) != LOOKUP_NONE;) {
         struct profile_entry *entry = &entries[i];
         if (entry->task == sample->task && entry->stack == sample->stack && entry->event == sample->event &&
@@ -135,5 +136,5 @@ int store_sample(struct store *store, const struct profile_entry *sample)
             return 0;
         }
     }
-    return list_add(&store->entries, hash, sample, sizeof(*sample)) == LOOKUP_NONE ? -ENOMEM : 0;
+    return list_add(list, hash, sample, sizeof(*sample)) == LOOKUP_NONE ? -ENOMEM : 0;
 }

@@ -22,6 +22,7 @@ struct store {
     struct store_list stacks;   /* struct profile_stack */
     struct store_list events;   /* struct profile_event; few, without lookup */
     struct store_list entries;  /* struct profile_entry */
+    struct store_list sums;     /* the same, without stacks */
 };
 
 void store_release(struct store *store);
@@ -35,7 +36,8 @@ uint32_t store_module(struct store *store, const struct profile_module *wanted);
 uint32_t store_frame(struct store *store, const struct profile_frame *wanted);
 uint32_t store_stack(struct store *store, const uint32_t *frames, uint32_t depth, bool truncated);
 uint32_t store_event(struct store *store, const struct profile_event *wanted);
-int store_sample(struct store *store, const struct profile_entry *sample);
+/* Adds SAMPLE to what LIST (entries or sums) has with the same task, event, stack and comm. 0 or -ENOMEM. */
+int store_sample(struct store_list *list, const struct profile_entry *sample);
 
 static inline struct profile_event *store_event_at(const struct store *store, uint32_t index)
 {
