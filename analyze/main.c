@@ -136,6 +136,7 @@ static int load(const struct cli *cli, struct view *view, const char *session)
     struct profile_options options = {
         .session = session,
         .event = cli->settings.event,
+        .threads = (unsigned)cli->settings.threads,
         .merged = is_merged(cli),
         .counts_only = (cli->command->needs & CLI_COUNTS) && !cli->settings.json,
     };

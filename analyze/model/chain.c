@@ -48,6 +48,11 @@ static const struct profile_module *rare_module(struct chain *chain, uint32_t *i
     return *index == LOOKUP_NONE ? NULL : store_module_at(chain->store, *index);
 }
 
+static const struct profile_module *module_at(const struct chain *chain, uint32_t index)
+{
+    return chain->modules ? chain->modules[index] : store_module_at(chain->store, index);
+}
+
 static void place_frame(struct chain *chain, const struct chain_place *place, enum mode mode,
                         struct profile_frame *frame)
 {
@@ -57,31 +62,38 @@ static void place_frame(struct chain *chain, const struct chain_place *place, en
         mapping = space_find(place->user, frame->offset);
         if (!mapping)
             return;
-        frame->module = store_module_at(chain->store, mapping->module);
+        frame->module = module_at(chain, mapping->module);
         if (frame->module->pid == 0)
             frame->offset = frame->offset - mapping->start + mapping->pgoff;
         return;
     case MODE_KERNEL:
         mapping = space_find(place->kernel, frame->offset);
         frame->kernel = true;
-        frame->module = store_module_at(chain->store, mapping ? mapping->module : chain->kernel_module);
+        frame->module = module_at(chain, mapping ? mapping->module : chain->kernel_module);
         return;
     case MODE_HYPERVISOR: frame->module = rare_module(chain, &chain->hypervisor_module, "[hypervisor]"); return;
     case MODE_GUEST: frame->module = rare_module(chain, &chain->guest_module, "[guest]"); return;
     }
 }
 
-static int add_frame(struct chain *chain, const struct chain_place *place, enum mode mode, uint64_t ip, bool caller)
+int chain_room(struct chain *chain, uint32_t count)
 {
-    if (chain->count == chain->capacity) {
+    while (count > chain->capacity) {
         uint32_t capacity = chain->capacity;
-        if (arena_room(&chain->frames, &capacity, chain->count, sizeof(*chain->frames)) < 0)
+        if (arena_room(&chain->frames, &capacity, chain->capacity, sizeof(*chain->frames)) < 0)
             return -ENOMEM;
         capacity = chain->capacity;
-        if (arena_room(&chain->ips, &capacity, chain->count, sizeof(*chain->ips)) < 0)
+        if (arena_room(&chain->ips, &capacity, chain->capacity, sizeof(*chain->ips)) < 0)
             return -ENOMEM;
         chain->capacity = capacity;
     }
+    return 0;
+}
+
+static int add_frame(struct chain *chain, const struct chain_place *place, enum mode mode, uint64_t ip, bool caller)
+{
+    if (chain_room(chain, chain->count + 1) < 0)
+        return -ENOMEM;
     struct profile_frame frame = {.offset = ip - caller, .ip = ip, .caller = caller};
     place_frame(chain, place, mode, &frame);
     uint32_t index = store_frame(chain->store, &frame);

@@ -11,6 +11,7 @@
  * resolving a frame. */
 struct chain {
     struct store *store;
+    const struct profile_module *const *modules; /* of the mappings; NULL: those of the store */
     struct chain_known *known;   /* stacks by hash: the last one at each place */
     uint32_t kernel_module;      /* "[kernel.kallsyms]" */
     uint32_t hypervisor_module, guest_module;
@@ -23,6 +24,8 @@ struct chain {
 
 int chain_init(struct chain *chain, struct store *store);
 void chain_release(struct chain *chain);
+/* Room for COUNT frames and ips. 0 or -ENOMEM. */
+int chain_room(struct chain *chain, uint32_t count);
 
 enum chain_machine { CHAIN_OTHER, CHAIN_X86, CHAIN_ARM64 };
 

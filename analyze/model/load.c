@@ -222,8 +222,13 @@ static int load(struct loader *loader, const struct profile_options *options)
     qsort(loader->inputs, loader->input_count, sizeof(*loader->inputs), compare_inputs);
     loader->counts_only = options && options->counts_only;
     loader->merged = options && options->merged;
+    loader->threads = crew_size(options ? options->threads : 1);
     loader->profile.session.ours = loader->sessions[session].ours;
     status = take_all(loader, session);
+    if (status == 0 && loader->crew)
+        status = crew_finish(loader->crew);
+    crew_free(loader->crew);
+    loader->crew = NULL;
     if (status < 0)
         return status;
     if (loader->profile.files_read == 0)

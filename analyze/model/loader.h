@@ -4,6 +4,7 @@
 #define ANALYZE_MODEL_LOADER_H
 
 #include "analyze/model/chain.h"
+#include "analyze/model/crew.h"
 #include "analyze/model/profile.h"
 #include "analyze/model/store.h"
 #include "analyze/read/file.h"
@@ -59,6 +60,9 @@ struct loader {
     struct chain chain;
     uint64_t states;                /* of address spaces */
     bool counts_only, merged;
+    unsigned threads;               /* that look for stacks; 1: none but this one */
+    uint64_t resolved;              /* samples before the threads began */
+    struct crew *crew;              /* NULL: they did not */
     struct input *inputs;
     uint32_t input_count;
     struct session_seen *sessions;

@@ -187,6 +187,7 @@ struct profile_options {
     const char *session;
     const char *event;           /* --event: name of the shown event, NULL: the first sampled one */
     bool counts_only;            /* samples are not needed (tree, counts): chains may be skipped */
+    unsigned threads;            /* that look for stacks; 0: one per CPU. What comes out is the same */
     bool merged;                 /* nobody asks which task an entry is of: one entry per stack */
 };
 

@@ -6,6 +6,7 @@
 
 #include "analyze/read/bytes.h"
 
+#define FEW_SAMPLES 50000          /* threads cost more than they gain */
 #define MOST_MAPPINGS (4u << 20) /* of all address spaces of one file: 128 MiB */
 
 /* A pipe tells its events among its records. */
@@ -62,15 +63,25 @@ static void seen(struct replay *replay, const struct thread *thread, uint64_t ti
         task->shown.end_ns = time;
 }
 
-static int add_entry(struct loader *loader, const struct profile_entry *sample)
+/* ENTRY with the stack of SAMPLE: found here while there are few, then by threads. */
+static int add_entry(struct loader *loader, struct profile_entry *entry, const struct chain_place *place,
+                     const struct record *sample)
 {
-    struct store *store = &loader->store;
-    struct profile_entry entry = *sample;
-    if (!loader->merged)
-        return store_sample(&store->entries, &entry);
-    entry.task = 0;
-    entry.comm = "";
-    return store_sample(&store->entries, &entry);
+    if (loader->counts_only)
+        return store_sample(&loader->store.entries, entry);
+    if (loader->merged) {
+        entry->task = 0;
+        entry->comm = "";
+    }
+    if (!loader->crew && loader->threads > 1 && loader->resolved == FEW_SAMPLES) {
+        loader->crew = crew_new(&loader->chain, loader->threads);
+        loader->threads = loader->crew ? loader->threads : 1;
+    }
+    if (loader->crew)
+        return crew_add(loader->crew, entry, place, sample);
+    loader->resolved++;
+    entry->stack = chain_stack(&loader->chain, place, sample);
+    return entry->stack == LOOKUP_NONE ? -ENOMEM : store_sample(&loader->store.entries, entry);
 }
 
 static int take_sample(struct replay *replay, const struct record *sample)
@@ -96,9 +107,7 @@ static int take_sample(struct replay *replay, const struct record *sample)
     if (store_sample(&loader->store.sums, &entry) < 0)
         return -ENOMEM;
     entry.comm = thread->comm;
-    if (!loader->counts_only)
-        entry.stack = chain_stack(&loader->chain, &place, sample);
-    return entry.stack == LOOKUP_NONE ? -ENOMEM : add_entry(loader, &entry);
+    return add_entry(loader, &entry, &place, sample);
 }
 
 static int take_lost(struct replay *replay, const struct record *record)
@@ -268,6 +277,8 @@ int replay_file(struct loader *loader, struct input *input, struct file *file, r
         status = count_lost(&replay);
     if (status == 0)
         status = count_readings(&replay);
+    if (loader->crew)
+        crew_next_file(loader->crew);
     release(&replay);
     return status;
 }
