@@ -8,8 +8,9 @@
 
 #include "analyze/model/crew_parts.h"
 
-#define BATCH_SAMPLES 4096u
+#define BATCH_SAMPLES 1024u
 #define BATCH_BYTES (4u << 20)
+#define FEW_SAMPLES 50000u /* threads cost more than they gain */
 
 unsigned crew_size(unsigned wanted)
 {
@@ -58,15 +59,9 @@ static void free_batches(struct crew_batch *list)
 
 static int do_batch(struct crew_worker *worker, const struct crew_batch *batch)
 {
-    int status = worker->chain.known ? 0 : -ENOMEM; /* NULL: it could not begin again */
     worker->chain.modules = batch->modules;
-    for (uint32_t i = 0; status == 0 && i < batch->count; i++) {
-        const struct crew_item *item = &batch->items[i];
-        struct profile_entry entry = item->entry;
-        entry.stack = chain_stack(&worker->chain, &item->place, &item->sample);
-        status = entry.stack == LOOKUP_NONE ? -ENOMEM : store_sample(&worker->store.entries, &entry);
-    }
-    return status;
+    /* NULL: it could not begin again. */
+    return worker->chain.known ? chain_add(&worker->chain, batch->items, batch->count) : -ENOMEM;
 }
 
 static void *work(void *argument)
@@ -114,24 +109,21 @@ static int add_batch(struct crew *crew)
     return batch->items ? 0 : -ENOMEM;
 }
 
-static int start(struct crew *crew, unsigned threads)
+/* Fewer threads than wanted do the same, and without any the caller goes on alone. */
+static void start(struct crew *crew)
 {
-    for (unsigned i = 0; i < 2 * threads + 1; i++)
-        if (add_batch(crew) < 0)
-            return -ENOMEM;
+    unsigned threads = crew->wanted;
+    crew->wanted = 1;
     crew->workers = calloc(threads, sizeof(*crew->workers));
-    if (!crew->workers)
-        return -ENOMEM;
-    /* Fewer threads than wanted do the same. */
-    for (unsigned i = 0; i < threads; i++) {
+    for (unsigned i = 0; crew->workers && i < threads; i++) {
         struct crew_worker *worker = &crew->workers[i];
-        if (crew_worker_init(worker, crew) < 0 || pthread_create(&worker->thread, NULL, work, worker) != 0) {
+        if (crew_worker_init(worker, crew) < 0 || add_batch(crew) < 0 || add_batch(crew) < 0 ||
+            pthread_create(&worker->thread, NULL, work, worker) != 0) {
             crew_worker_release(worker);
             break;
         }
         crew->worker_count++;
     }
-    return crew->worker_count > 0 ? 0 : -ENOMEM;
 }
 
 struct crew *crew_new(struct chain *chain, unsigned threads)
@@ -140,11 +132,12 @@ struct crew *crew_new(struct chain *chain, unsigned threads)
     if (!crew)
         return NULL;
     crew->chain = chain;
+    crew->wanted = threads;
     crew->last = &crew->waiting;
     pthread_mutex_init(&crew->lock, NULL);
     pthread_cond_init(&crew->work, NULL);
     pthread_cond_init(&crew->done, NULL);
-    if (start(crew, threads) < 0) {
+    if (add_batch(crew) < 0) {
         crew_free(crew);
         return NULL;
     }
@@ -174,6 +167,15 @@ void crew_free(struct crew *crew)
     free(crew);
 }
 
+static int do_it_here(struct crew *crew)
+{
+    struct crew_batch *batch = crew->filling;
+    int status = chain_add(crew->chain, batch->items, batch->count);
+    crew->samples += batch->count;
+    clear_batch(batch);
+    return status;
+}
+
 /* Hands over what is filled. */
 static int post(struct crew *crew)
 {
@@ -181,6 +183,10 @@ static int post(struct crew *crew)
     const struct store *store = crew->chain->store;
     if (!batch || batch->count == 0)
         return 0;
+    if (crew->wanted > 1 && crew->samples >= FEW_SAMPLES)
+        start(crew);
+    if (crew->worker_count == 0)
+        return do_it_here(crew);
     /* The list moves when it grows: a thread looks at a copy. */
     batch->modules = arena_copy(&batch->arena, store->modules.items, store->modules.count * sizeof(void *));
     if (!batch->modules)
@@ -247,13 +253,11 @@ static const unsigned char *copy_bytes(struct crew_batch *batch, const unsigned 
     return arena_copy(&batch->arena, bytes, size);
 }
 
-static int fill(struct crew *crew, struct crew_item *item, const struct chain_place *place, const struct record *sample)
+static int fill(struct crew *crew, struct chain_sample *item, const struct chain_place *place, const struct record *sample)
 {
     struct crew_batch *batch = crew->filling;
     struct record *copy = &item->sample;
     *copy = *sample;
-    copy->payload = NULL;
-    copy->payload_size = 0;
     copy->attr = copy_of_attr(crew, sample->attr);
     item->place = (struct chain_place){copy_of_space(batch, place->user), copy_of_space(batch, place->kernel),
                                        place->machine};
@@ -273,7 +277,7 @@ int crew_add(struct crew *crew, const struct profile_entry *entry, const struct 
     if (!crew->filling)
         take_batch(crew);
     struct crew_batch *batch = crew->filling;
-    struct crew_item *item = &batch->items[batch->count];
+    struct chain_sample *item = &batch->items[batch->count];
     int status = fill(crew, item, place, sample);
     if (status < 0)
         return status;
@@ -296,5 +300,5 @@ int crew_finish(struct crew *crew)
     if (crew->failed)
         status = -ENOMEM;
     pthread_mutex_unlock(&crew->lock);
-    return status < 0 ? status : crew_merge(crew);
+    return status < 0 || crew->worker_count == 0 ? status : crew_merge(crew);
 }

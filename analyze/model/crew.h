@@ -18,8 +18,8 @@ enum { CREW_MOST_THREADS = 64 };
 /* How many threads there are to be where the caller wants WANTED (0: one per CPU that this process may use). */
 unsigned crew_size(unsigned wanted);
 
-/* CHAIN and its store are the caller's; nobody else adds frames, stacks or entries to it until crew_finish(). NULL: no
- * memory, or no thread to be had. */
+/* CHAIN and its store are the caller's; nobody else adds frames, stacks or entries to it until crew_finish(). THREADS
+ * of 1: there is none but the caller's. More begin when there are many samples. NULL without memory. */
 struct crew *crew_new(struct chain *chain, unsigned threads);
 /* Waits for the threads; what they found and was not asked for is dropped. */
 void crew_free(struct crew *crew);

@@ -34,7 +34,7 @@ static int merge_frames(struct store *to, const struct crew_worker *worker, stru
         struct profile_frame frame = frames[part->frame_count];
         bool failed = false;
         frame.module = shared_module(to, worker, frame.module, &failed);
-        uint32_t index = failed ? LOOKUP_NONE : store_frame(to, &frame);
+        uint32_t index = failed ? LOOKUP_NONE : store_frame(to, store_frame_hash(&frame), &frame);
         if (index == LOOKUP_NONE)
             return -ENOMEM;
         part->frames[part->frame_count] = index;
@@ -51,7 +51,8 @@ static int merge_stacks(struct chain *chain, const struct crew_worker *worker, s
             return -ENOMEM;
         for (uint32_t i = 0; i < stack->depth; i++)
             chain->frames[i] = part->frames[stack->frames[i]];
-        uint32_t index = store_stack(chain->store, chain->frames, stack->depth, stack->truncated);
+        uint64_t hash = store_stack_hash(chain->frames, stack->depth, stack->truncated);
+        uint32_t index = store_stack(chain->store, hash, chain->frames, stack->depth, stack->truncated);
         if (index == LOOKUP_NONE)
             return -ENOMEM;
         part->stacks[part->stack_count] = index;
@@ -65,7 +66,7 @@ static int merge_entries(struct store *to, const struct crew_worker *worker, str
     for (; part->entry_count < count; part->entry_count++) {
         struct profile_entry entry = entries[part->entry_count];
         entry.stack = part->stacks[entry.stack];
-        if (store_sample(&to->entries, &entry) < 0)
+        if (store_sample(&to->entries, store_sample_hash(&entry), &entry) < 0)
             return -ENOMEM;
     }
     return 0;

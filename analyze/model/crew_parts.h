@@ -7,12 +7,6 @@
 
 #include "analyze/model/crew.h"
 
-struct crew_item {
-    struct profile_entry entry; /* without its stack */
-    struct chain_place place;   /* of the batch's copies */
-    struct record sample;
-};
-
 struct crew_attr {
     const struct attr *from;
     uint64_t file;
@@ -22,7 +16,7 @@ struct crew_attr {
 struct crew_batch {
     struct crew_batch *next;
     uint64_t number;
-    struct crew_item *items;
+    struct chain_sample *items;
     uint32_t count;
     size_t bytes;                    /* of what was copied, about */
     struct arena arena;              /* chains, spaces, events, modules */
@@ -50,7 +44,8 @@ struct crew {
     struct chain *chain;             /* the caller's */
     uint64_t file;
     struct crew_worker *workers;
-    unsigned worker_count;
+    unsigned wanted, worker_count;   /* 0 until there are enough samples: the caller does it */
+    uint64_t samples;                /* that the caller did */
     struct crew_batch *filling;      /* of the caller */
     uint64_t batches;                /* handed over since the last merge */
 

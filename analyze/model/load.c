@@ -28,6 +28,7 @@ void loader_free(struct loader *loader)
         task_free(loader->tasks[i]);
     for (uint32_t i = 0; i < loader->input_count; i++)
         free(loader->inputs[i].tasks);
+    crew_free(loader->crew);
     chain_release(&loader->chain);
     store_release(&loader->store);
     lookup_release(&loader->task_lookup);
@@ -222,10 +223,9 @@ static int load(struct loader *loader, const struct profile_options *options)
     qsort(loader->inputs, loader->input_count, sizeof(*loader->inputs), compare_inputs);
     loader->counts_only = options && options->counts_only;
     loader->merged = options && options->merged;
-    loader->threads = crew_size(options ? options->threads : 1);
     loader->profile.session.ours = loader->sessions[session].ours;
     status = take_all(loader, session);
-    if (status == 0 && loader->crew)
+    if (status == 0)
         status = crew_finish(loader->crew);
     crew_free(loader->crew);
     loader->crew = NULL;
@@ -245,6 +245,10 @@ static int load_inputs(const struct input *inputs, size_t count, const struct pr
     if (status == 0) {
         loader->inputs = calloc(count ? count : 1, sizeof(*inputs));
         status = loader->inputs ? 0 : -ENOMEM;
+    }
+    if (status == 0) {
+        loader->crew = crew_new(&loader->chain, crew_size(options ? options->threads : 1));
+        status = loader->crew ? 0 : -ENOMEM;
     }
     if (status == 0) {
         memcpy(loader->inputs, inputs, count * sizeof(*inputs));

@@ -60,9 +60,7 @@ struct loader {
     struct chain chain;
     uint64_t states;                /* of address spaces */
     bool counts_only, merged;
-    unsigned threads;               /* that look for stacks; 1: none but this one */
-    uint64_t resolved;              /* samples before the threads began */
-    struct crew *crew;              /* NULL: they did not */
+    struct crew *crew;              /* that finds stacks; NULL where none are wanted, and once all are found */
     struct input *inputs;
     uint32_t input_count;
     struct session_seen *sessions;

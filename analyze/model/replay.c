@@ -6,7 +6,6 @@
 
 #include "analyze/read/bytes.h"
 
-#define FEW_SAMPLES 50000          /* threads cost more than they gain */
 #define MOST_MAPPINGS (4u << 20) /* of all address spaces of one file: 128 MiB */
 
 /* A pipe tells its events among its records. */
@@ -63,25 +62,9 @@ static void seen(struct replay *replay, const struct thread *thread, uint64_t ti
         task->shown.end_ns = time;
 }
 
-/* ENTRY with the stack of SAMPLE: found here while there are few, then by threads. */
-static int add_entry(struct loader *loader, struct profile_entry *entry, const struct chain_place *place,
-                     const struct record *sample)
+static int add_entry(struct store_list *list, const struct profile_entry *entry)
 {
-    if (loader->counts_only)
-        return store_sample(&loader->store.entries, entry);
-    if (loader->merged) {
-        entry->task = 0;
-        entry->comm = "";
-    }
-    if (!loader->crew && loader->threads > 1 && loader->resolved == FEW_SAMPLES) {
-        loader->crew = crew_new(&loader->chain, loader->threads);
-        loader->threads = loader->crew ? loader->threads : 1;
-    }
-    if (loader->crew)
-        return crew_add(loader->crew, entry, place, sample);
-    loader->resolved++;
-    entry->stack = chain_stack(&loader->chain, place, sample);
-    return entry->stack == LOOKUP_NONE ? -ENOMEM : store_sample(&loader->store.entries, entry);
+    return store_sample(list, store_sample_hash(entry), entry);
 }
 
 static int take_sample(struct replay *replay, const struct record *sample)
@@ -104,10 +87,16 @@ static int take_sample(struct replay *replay, const struct record *sample)
     struct profile_entry entry = {.task = thread->task, .event = event, .stack = loader->chain.none, .samples = 1,
                                   .weight = sample->period};
     seen(replay, thread, sample->time);
-    if (store_sample(&loader->store.sums, &entry) < 0)
+    if (add_entry(&loader->store.sums, &entry) < 0)
         return -ENOMEM;
     entry.comm = thread->comm;
-    return add_entry(loader, &entry, &place, sample);
+    if (loader->counts_only)
+        return add_entry(&loader->store.entries, &entry);
+    if (loader->merged) {
+        entry.task = 0;
+        entry.comm = "";
+    }
+    return crew_add(loader->crew, &entry, &place, sample);
 }
 
 static int take_lost(struct replay *replay, const struct record *record)
