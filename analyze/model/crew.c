@@ -253,7 +253,8 @@ static const unsigned char *copy_bytes(struct crew_batch *batch, const unsigned 
     return arena_copy(&batch->arena, bytes, size);
 }
 
-static int fill(struct crew *crew, struct chain_sample *item, const struct chain_place *place, const struct record *sample)
+static int fill(struct crew *crew, struct chain_sample *item, const struct chain_place *place,
+                const struct record *sample)
 {
     struct crew_batch *batch = crew->filling;
     struct record *copy = &item->sample;

@@ -87,6 +87,7 @@ int loader_look(struct loader *loader, struct input *input, struct problem *prob
     }
     input->device = file.source.device;
     input->inode = file.source.inode;
+    input->bytes_to_read = file.source.size;
     input->limit = UINT64_MAX;
     status = find_session(loader, &seen, &input->session);
     if (status == 0)
@@ -187,6 +188,9 @@ static int look_at_all(struct loader *loader)
 static int take_all(struct loader *loader, uint32_t session)
 {
     int status = 0;
+    for (uint32_t i = 0; i < loader->input_count; i++)
+        if (loader->inputs[i].session == session)
+            loader->bytes_total += loader->inputs[i].bytes_to_read;
     for (uint32_t i = 0; status == 0 && i < loader->input_count; i++) {
         struct input *input = &loader->inputs[i];
         struct problem problem = {""};
@@ -203,6 +207,7 @@ static int take_all(struct loader *loader, uint32_t session)
         }
         if (status == 0) {
             status = loader_take(loader, input, &file, true);
+            loader->bytes_done += input->bytes_to_read;
             file_release(&file);
         }
     }
@@ -223,6 +228,10 @@ static int load(struct loader *loader, const struct profile_options *options)
     qsort(loader->inputs, loader->input_count, sizeof(*loader->inputs), compare_inputs);
     loader->counts_only = options && options->counts_only;
     loader->merged = options && options->merged;
+    if (options) {
+        loader->progress = options->progress;
+        loader->progress_context = options->progress_context;
+    }
     loader->profile.session.ours = loader->sessions[session].ours;
     status = take_all(loader, session);
     if (status == 0)

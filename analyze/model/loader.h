@@ -42,6 +42,7 @@ struct input {
     bool own;                       /* one of our own files, with its task */
     int32_t pid, tid;               /* of our own files: the order in which a task's files are read */
     uint64_t start_ns;
+    uint64_t bytes_to_read;         /* for progress */
     uint64_t limit;                 /* bytes of data that profile_load() read */
     uint32_t *tasks;                /* in the order in which its records made them */
     uint32_t task_count, task_capacity;
@@ -60,6 +61,9 @@ struct loader {
     struct chain chain;
     uint64_t states;                /* of address spaces */
     bool counts_only, merged;
+    profile_progress *progress;     /* or NULL */
+    void *progress_context;
+    uint64_t bytes_done, bytes_total; /* of the files before the one that is read, of all */
     struct crew *crew;              /* that finds stacks; NULL where none are wanted, and once all are found */
     struct input *inputs;
     uint32_t input_count;

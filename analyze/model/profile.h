@@ -182,12 +182,17 @@ struct profile {
     void *loader;
 };
 
+/* Called now and then while files are read: DONE of TOTAL bytes. */
+typedef void profile_progress(void *context, uint64_t done, uint64_t total);
+
 struct profile_options {
     /* --session: prefix of the id in hex, NULL: the newest. "all" is refused: sessions are never mixed. */
     const char *session;
     const char *event;           /* --event: name of the shown event, NULL: the first sampled one */
     bool counts_only;            /* samples are not needed (tree, counts): chains may be skipped */
     unsigned threads;            /* that look for stacks; 0: one per CPU. What comes out is the same */
+    profile_progress *progress;  /* or NULL */
+    void *progress_context;
     bool merged;                 /* nobody asks which task an entry is of: one entry per stack */
 };
 

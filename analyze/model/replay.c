@@ -6,6 +6,7 @@
 
 #include "analyze/read/bytes.h"
 
+#define RECORDS_PER_NEWS 16384
 #define MOST_MAPPINGS (4u << 20) /* of all address spaces of one file: 128 MiB */
 
 /* A pipe tells its events among its records. */
@@ -150,9 +151,19 @@ static int take_reading(struct replay *replay, const struct record *record)
     return 0;
 }
 
+static void tell_progress(struct replay *replay)
+{
+    const struct loader *loader = replay->loader;
+    if (++replay->records % RECORDS_PER_NEWS || !loader->progress || replay->each)
+        return;
+    uint64_t done = loader->bytes_done + replay->file->source.window_offset;
+    loader->progress(loader->progress_context, done, loader->bytes_total);
+}
+
 static int take_record(void *context, const struct record *record)
 {
     struct replay *replay = context;
+    tell_progress(replay);
     switch (record->type) {
     case PERF_RECORD_SAMPLE: return take_sample(replay, record);
     case PERF_RECORD_MMAP:
