@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/model/crew.h"
 #include "analyze/view/memory.h"
 #include "common/nearest.h"
 #include "common/options.h"
@@ -143,6 +144,17 @@ static int take_least(void *state, const struct option_row *row, const char *val
     return 0;
 }
 
+static int take_threads(void *state, const struct option_row *row, const char *value)
+{
+    int status = options_take_count(state, row, value);
+    uint64_t *threads = (uint64_t *)((char *)state + row->offset);
+    if (status == 0 && *threads > CREW_MOST_THREADS) {
+        report_error("option '--%s' takes %d at most, not '%s'", row->name, CREW_MOST_THREADS, value);
+        return -EINVAL;
+    }
+    return status;
+}
+
 static int take_percent(void *state, const struct option_row *row, const char *value)
 {
     char *end = NULL;
@@ -231,6 +243,8 @@ static const struct option_row rows[] = {
      "the run, by the beginning of its id, where the files hold several (the newest)"},
     {0, "session", "A[,B]", 0, options_take_string, FIELD(session), 0, DIFF,
      "the run of each set, by the beginning of its id (the newest)"},
+    {0, "threads", "N", 0, take_threads, FIELD(threads), 0, REPORT | SUMMARY | FLAME | DIFF | ANNOTATE,
+     "threads that read large files (one per CPU); the answer is the same"},
     {.help = "Names"},
     {0, "no-demangle", NULL, 0, options_take_flag, FIELD(no_demangle), 0, NAMES,
      "C++ and Rust names as the compiler wrote them"},

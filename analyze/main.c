@@ -10,6 +10,7 @@
 #include "analyze/cli.h"
 #include "analyze/inputs.h"
 #include "analyze/live/live.h"
+#include "analyze/progress.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/names.h"
 #include "analyze/view/output.h"
@@ -117,15 +118,35 @@ static int show(const struct cli *cli, struct view *view)
     return closed ? closed : status;
 }
 
+/* Whether the answer is about all tasks together, so that samples need not be kept apart by task. */
+static bool is_merged(const struct cli *cli)
+{
+    const struct settings *settings = &cli->settings;
+    if (settings->pids.count || settings->tids.count || settings->comms.count)
+        return false;
+    bool whole_samples = settings->objects.count || settings->symbols.count;
+    if (cli->command->view == view_summary)
+        return !whole_samples;
+    return cli->command->view == view_report && settings->aggregate && settings->by != BY_TASK &&
+           settings->by != BY_PROCESS && settings->by != BY_COMM;
+}
+
 /* The profile of VIEW from its paths. 0; 1 after messages about some of the files; -1 after one that says why not. */
 static int load(const struct cli *cli, struct view *view, const char *session)
 {
+    struct progress progress;
+    progress_init(&progress);
     struct profile_options options = {
+        .progress = cli->command->needs & CLI_FOLLOW ? NULL : progress_tell,
+        .progress_context = &progress,
         .session = session,
         .event = cli->settings.event,
+        .threads = (unsigned)cli->settings.threads,
+        .merged = is_merged(cli),
         .counts_only = (cli->command->needs & CLI_COUNTS) && !cli->settings.json,
     };
     int status = profile_load(view->paths, view->path_count, &options, &view->profile);
+    progress_end(&progress);
     if (status == -ENOMEM)
         report_error("out of memory; fewer files need less");
     return status < 0 ? -1 : view->profile->files_bad > 0;

@@ -27,8 +27,10 @@ int chain_init(struct chain *chain, struct store *store)
     chain->kernel_module = add_module(store, "[kernel.kallsyms]", true);
     chain->hypervisor_module = chain->guest_module = LOOKUP_NONE;
     struct profile_frame frame = {0};
-    uint32_t unknown = store_frame(store, &frame);
-    chain->none = unknown == LOOKUP_NONE ? unknown : store_stack(store, &unknown, 1, false);
+    uint32_t unknown = store_frame(store, store_frame_hash(&frame), &frame);
+    chain->none = unknown == LOOKUP_NONE
+                      ? unknown
+                      : store_stack(store, store_stack_hash(&unknown, 1, false), &unknown, 1, false);
     return chain->known && chain->kernel_module != LOOKUP_NONE && chain->none != LOOKUP_NONE ? 0 : -ENOMEM;
 }
 
@@ -36,7 +38,7 @@ void chain_release(struct chain *chain)
 {
     free(chain->known);
     free(chain->frames);
-    free(chain->ips);
+    free(chain->wanted);
     *chain = (struct chain){0};
 }
 
@@ -48,6 +50,11 @@ static const struct profile_module *rare_module(struct chain *chain, uint32_t *i
     return *index == LOOKUP_NONE ? NULL : store_module_at(chain->store, *index);
 }
 
+static const struct profile_module *module_at(const struct chain *chain, uint32_t index)
+{
+    return chain->modules ? chain->modules[index] : store_module_at(chain->store, index);
+}
+
 static void place_frame(struct chain *chain, const struct chain_place *place, enum mode mode,
                         struct profile_frame *frame)
 {
@@ -57,37 +64,58 @@ static void place_frame(struct chain *chain, const struct chain_place *place, en
         mapping = space_find(place->user, frame->offset);
         if (!mapping)
             return;
-        frame->module = store_module_at(chain->store, mapping->module);
+        frame->module = module_at(chain, mapping->module);
         if (frame->module->pid == 0)
             frame->offset = frame->offset - mapping->start + mapping->pgoff;
         return;
     case MODE_KERNEL:
         mapping = space_find(place->kernel, frame->offset);
         frame->kernel = true;
-        frame->module = store_module_at(chain->store, mapping ? mapping->module : chain->kernel_module);
+        frame->module = module_at(chain, mapping ? mapping->module : chain->kernel_module);
         return;
     case MODE_HYPERVISOR: frame->module = rare_module(chain, &chain->hypervisor_module, "[hypervisor]"); return;
     case MODE_GUEST: frame->module = rare_module(chain, &chain->guest_module, "[guest]"); return;
     }
 }
 
-static int add_frame(struct chain *chain, const struct chain_place *place, enum mode mode, uint64_t ip, bool caller)
+int chain_room(struct chain *chain, uint32_t count)
 {
-    if (chain->count == chain->capacity) {
+    while (count > chain->capacity) {
         uint32_t capacity = chain->capacity;
-        if (arena_room(&chain->frames, &capacity, chain->count, sizeof(*chain->frames)) < 0)
+        if (arena_room(&chain->frames, &capacity, chain->capacity, sizeof(*chain->frames)) < 0)
             return -ENOMEM;
         capacity = chain->capacity;
-        if (arena_room(&chain->ips, &capacity, chain->count, sizeof(*chain->ips)) < 0)
+        if (arena_room(&chain->wanted, &capacity, chain->capacity, sizeof(*chain->wanted)) < 0)
             return -ENOMEM;
         chain->capacity = capacity;
     }
-    struct profile_frame frame = {.offset = ip - caller, .ip = ip, .caller = caller};
-    place_frame(chain, place, mode, &frame);
-    uint32_t index = store_frame(chain->store, &frame);
-    chain->ips[chain->count] = ip;
-    chain->frames[chain->count++] = index;
-    return index == LOOKUP_NONE ? -ENOMEM : 0;
+    return 0;
+}
+
+static int add_frame(struct chain *chain, const struct chain_place *place, enum mode mode, uint64_t ip, bool caller)
+{
+    if (chain_room(chain, chain->count + 1) < 0)
+        return -ENOMEM;
+    struct chain_frame *wanted = &chain->wanted[chain->count++];
+    wanted->frame = (struct profile_frame){.offset = ip - caller, .ip = ip, .caller = caller};
+    place_frame(chain, place, mode, &wanted->frame);
+    wanted->hash = store_frame_hash(&wanted->frame);
+    lookup_prefetch(&chain->store->frames.lookup, wanted->hash);
+    return 0;
+}
+
+/* Finds in the store what was wanted. */
+static int intern(struct chain *chain)
+{
+    const uint32_t ahead = 8;
+    for (uint32_t i = 0; i < chain->count; i++) {
+        if (i + ahead < chain->count)
+            store_frame_fetch(chain->store, chain->wanted[i + ahead].hash);
+        chain->frames[i] = store_frame(chain->store, chain->wanted[i].hash, &chain->wanted[i].frame);
+        if (chain->frames[i] == LOOKUP_NONE)
+            return -ENOMEM;
+    }
+    return 0;
 }
 
 static enum mode mode_of_sample(const struct record *sample)
@@ -184,21 +212,29 @@ static bool chain_has_leaf(const struct record *sample)
     return false;
 }
 
-int chain_resolve(struct chain *chain, const struct chain_place *place, const struct record *sample)
+/* The frames of SAMPLE become the last ones that are wanted. */
+static int want(struct chain *chain, const struct chain_place *place, const struct record *sample)
 {
     bool user = mode_of_sample(sample) == MODE_USER, leaf = chain_has_leaf(sample);
+    uint32_t before = chain->count;
     int status = 0;
-    chain->count = 0;
     chain->truncated = false;
     if (!leaf)
         status = add_frame(chain, place, mode_of_sample(sample), sample->ip, false);
     if (status == 0)
         status = add_chain(chain, place, sample, leaf, &user);
-    if (status == 0 && chain->count == 0)
+    if (status == 0 && chain->count == before)
         status = add_frame(chain, place, mode_of_sample(sample), sample->ip, false);
     if (status == 0 && !user && sample->user_regs)
         status = add_user_register(chain, place, sample);
     return status;
+}
+
+int chain_resolve(struct chain *chain, const struct chain_place *place, const struct record *sample)
+{
+    chain->count = 0;
+    int status = want(chain, place, sample);
+    return status < 0 ? status : intern(chain);
 }
 
 static uint64_t hash_of(const struct chain_place *place, const struct record *sample)
@@ -213,16 +249,88 @@ static uint64_t hash_of(const struct chain_place *place, const struct record *sa
     return sample->chain ? lookup_mix(hash, lookup_hash_bytes(sample->chain, 8 * sample->chain_count)) : hash;
 }
 
-uint32_t chain_stack(struct chain *chain, const struct chain_place *place, const struct record *sample)
+struct group {
+    struct chain_sample *samples;
+    uint32_t count;
+    uint64_t hashes[CHAIN_GROUP];   /* of the bytes of each sample; then of its entry */
+    uint64_t stacks[CHAIN_GROUP];   /* hashes of stacks */
+    uint32_t first[CHAIN_GROUP + 1]; /* where the frames begin that are wanted for it; none where its stack is known */
+    bool truncated[CHAIN_GROUP];
+};
+
+static struct chain_known *known_at(const struct chain *chain, uint64_t hash)
 {
-    uint64_t hash = hash_of(place, sample);
-    struct chain_known *known = &chain->known[hash >> (64 - KNOWN_BITS)];
-    if (known->hash == hash && hash != 0)
-        return known->stack;
-    if (chain_resolve(chain, place, sample) < 0)
-        return LOOKUP_NONE;
-    uint32_t stack = store_stack(chain->store, chain->frames, chain->count, chain->truncated);
-    if (stack != LOOKUP_NONE)
-        *known = (struct chain_known){hash, stack};
-    return stack;
+    return &chain->known[hash >> (64 - KNOWN_BITS)];
+}
+
+static int want_all(struct chain *chain, struct group *group)
+{
+    chain->count = 0;
+    for (uint32_t i = 0; i < group->count; i++) {
+        group->hashes[i] = hash_of(&group->samples[i].place, &group->samples[i].sample);
+        __builtin_prefetch(known_at(chain, group->hashes[i]));
+    }
+    for (uint32_t i = 0; i < group->count; i++) {
+        struct chain_sample *sample = &group->samples[i];
+        const struct chain_known *known = known_at(chain, group->hashes[i]);
+        group->first[i] = chain->count;
+        sample->entry.stack = known->hash == group->hashes[i] && known->hash ? known->stack : LOOKUP_NONE;
+        if (sample->entry.stack == LOOKUP_NONE && want(chain, &sample->place, &sample->sample) < 0)
+            return -ENOMEM;
+        group->truncated[i] = chain->truncated;
+    }
+    group->first[group->count] = chain->count;
+    return intern(chain);
+}
+
+static int store_stacks(struct chain *chain, struct group *group)
+{
+    struct store *store = chain->store;
+    for (uint32_t i = 0; i < group->count; i++) {
+        uint32_t first = group->first[i], depth = group->first[i + 1] - first;
+        group->stacks[i] = store_stack_hash(chain->frames + first, depth, group->truncated[i]);
+        lookup_prefetch(&store->stacks.lookup, group->stacks[i]);
+    }
+    for (uint32_t i = 0; i < group->count; i++)
+        store_stack_fetch(store, group->stacks[i]);
+    for (uint32_t i = 0; i < group->count; i++) {
+        struct profile_entry *entry = &group->samples[i].entry;
+        uint32_t first = group->first[i], depth = group->first[i + 1] - first;
+        if (entry->stack != LOOKUP_NONE)
+            continue;
+        entry->stack = store_stack(store, group->stacks[i], chain->frames + first, depth, group->truncated[i]);
+        if (entry->stack == LOOKUP_NONE)
+            return -ENOMEM;
+        *known_at(chain, group->hashes[i]) = (struct chain_known){group->hashes[i], entry->stack};
+    }
+    return 0;
+}
+
+static int store_entries(struct chain *chain, struct group *group)
+{
+    struct store_list *entries = &chain->store->entries;
+    for (uint32_t i = 0; i < group->count; i++) {
+        group->hashes[i] = store_sample_hash(&group->samples[i].entry);
+        lookup_prefetch(&entries->lookup, group->hashes[i]);
+    }
+    for (uint32_t i = 0; i < group->count; i++)
+        store_sample_fetch(entries, group->hashes[i]);
+    for (uint32_t i = 0; i < group->count; i++)
+        if (store_sample(entries, group->hashes[i], &group->samples[i].entry) < 0)
+            return -ENOMEM;
+    return 0;
+}
+
+int chain_add(struct chain *chain, struct chain_sample *samples, uint32_t count)
+{
+    int status = 0;
+    for (uint32_t at = 0; status == 0 && at < count; at += CHAIN_GROUP) {
+        struct group group = {.samples = samples + at, .count = count - at < CHAIN_GROUP ? count - at : CHAIN_GROUP};
+        status = want_all(chain, &group);
+        if (status == 0)
+            status = store_stacks(chain, &group);
+        if (status == 0)
+            status = store_entries(chain, &group);
+    }
+    return status;
 }

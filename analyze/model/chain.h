@@ -11,18 +11,26 @@
  * resolving a frame. */
 struct chain {
     struct store *store;
+    const struct profile_module *const *modules; /* of the mappings; NULL: those of the store */
     struct chain_known *known;   /* stacks by hash: the last one at each place */
     uint32_t kernel_module;      /* "[kernel.kallsyms]" */
     uint32_t hypervisor_module, guest_module;
     uint32_t none;               /* the stack of samples whose chain is not wanted */
-    uint32_t *frames;            /* the last resolved stack */
-    uint64_t *ips;
+    struct chain_frame *wanted;  /* of the stacks that are being resolved, */
+    uint32_t *frames;            /* and where the store has them */
     uint32_t count, capacity;
-    bool truncated;
+    bool truncated;              /* the last one of them */
+};
+
+struct chain_frame {
+    struct profile_frame frame;
+    uint64_t hash;
 };
 
 int chain_init(struct chain *chain, struct store *store);
 void chain_release(struct chain *chain);
+/* Room for COUNT frames. 0 or -ENOMEM. */
+int chain_room(struct chain *chain, uint32_t count);
 
 enum chain_machine { CHAIN_OTHER, CHAIN_X86, CHAIN_ARM64 };
 
@@ -31,9 +39,22 @@ struct chain_place {
     enum chain_machine machine;  /* whose registers a sample has */
 };
 
-/* The stack of SAMPLE, or LOOKUP_NONE without memory. */
-uint32_t chain_stack(struct chain *chain, const struct chain_place *place, const struct record *sample);
-/* The same, and chain->frames, ips and count are those of this sample. 0 or -ENOMEM. */
+/* The frames of SAMPLE in chain->frames[0, count), their addresses in chain->wanted. 0 or -ENOMEM. */
 int chain_resolve(struct chain *chain, const struct chain_place *place, const struct record *sample);
+
+/*
+ * The stacks of many samples. What is looked for is rarely in the caches, so each step is done for all of them before
+ * the next one: the memory of several is waited for at once.
+ */
+enum { CHAIN_GROUP = 64 };
+
+struct chain_sample {
+    struct profile_entry entry; /* without its stack */
+    struct chain_place place;
+    struct record sample;
+};
+
+/* Adds SAMPLES[COUNT], in this order, to ENTRIES of the chain's store. 0 or -ENOMEM. */
+int chain_add(struct chain *chain, struct chain_sample *samples, uint32_t count);
 
 #endif

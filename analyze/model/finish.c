@@ -209,17 +209,26 @@ static int finish_tasks(struct loader *loader)
 static void finish_entries(struct loader *loader)
 {
     struct profile *profile = &loader->profile;
-    struct profile_entry *entries = loader->store.entries.items;
-    for (uint32_t i = 0; i < loader->store.entries.count; i++) {
-        struct profile_entry *entry = &entries[i];
-        entry->task = loader->place_of_task[entry->task];
-        profile->tasks[entry->task].samples += entry->samples;
-        struct profile_event *event = store_event_at(&loader->store, entry->event);
-        event->samples += entry->samples;
-        event->weight += entry->weight;
+    struct profile_entry *entries = loader->store.entries.items, *sums = loader->store.sums.items;
+    for (uint32_t i = 0; i < loader->store.entries.count; i++)
+        entries[i].task = loader->place_of_task[entries[i].task];
+    for (uint32_t i = 0; i < loader->store.sums.count; i++) {
+        struct profile_entry *sum = &sums[i];
+        sum->task = loader->place_of_task[sum->task];
+        profile->tasks[sum->task].samples += sum->samples;
+        struct profile_event *event = store_event_at(&loader->store, sum->event);
+        event->samples += sum->samples;
+        event->weight += sum->weight;
     }
     profile->entries = entries;
     profile->entry_count = loader->store.entries.count;
+    profile->sums = sums;
+    profile->sum_count = loader->store.sums.count;
+    profile->merged = loader->merged;
+    /* No sample comes any more. */
+    lookup_release(&loader->store.entries.lookup);
+    lookup_release(&loader->store.sums.lookup);
+    lookup_release(&loader->store.stacks.lookup);
 }
 
 static int finish_files(struct loader *loader)

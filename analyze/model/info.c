@@ -55,6 +55,7 @@ static int load(struct info *info, const char *path, struct problem *problem)
     if (!loader->inputs)
         return -ENOMEM;
     loader->input_count = 1;
+    loader->counts_only = true;
     struct input *input = &loader->inputs[0];
     input->path = info->shown.path = store_string(&loader->store, path);
     int status = input->path ? loader_look(loader, input, problem) : -ENOMEM;

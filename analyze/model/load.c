@@ -28,6 +28,7 @@ void loader_free(struct loader *loader)
         task_free(loader->tasks[i]);
     for (uint32_t i = 0; i < loader->input_count; i++)
         free(loader->inputs[i].tasks);
+    crew_free(loader->crew);
     chain_release(&loader->chain);
     store_release(&loader->store);
     lookup_release(&loader->task_lookup);
@@ -86,6 +87,7 @@ int loader_look(struct loader *loader, struct input *input, struct problem *prob
     }
     input->device = file.source.device;
     input->inode = file.source.inode;
+    input->bytes_to_read = file.source.size;
     input->limit = UINT64_MAX;
     status = find_session(loader, &seen, &input->session);
     if (status == 0)
@@ -186,6 +188,9 @@ static int look_at_all(struct loader *loader)
 static int take_all(struct loader *loader, uint32_t session)
 {
     int status = 0;
+    for (uint32_t i = 0; i < loader->input_count; i++)
+        if (loader->inputs[i].session == session)
+            loader->bytes_total += loader->inputs[i].bytes_to_read;
     for (uint32_t i = 0; status == 0 && i < loader->input_count; i++) {
         struct input *input = &loader->inputs[i];
         struct problem problem = {""};
@@ -202,6 +207,7 @@ static int take_all(struct loader *loader, uint32_t session)
         }
         if (status == 0) {
             status = loader_take(loader, input, &file, true);
+            loader->bytes_done += input->bytes_to_read;
             file_release(&file);
         }
     }
@@ -221,8 +227,17 @@ static int load(struct loader *loader, const struct profile_options *options)
         return status;
     qsort(loader->inputs, loader->input_count, sizeof(*loader->inputs), compare_inputs);
     loader->counts_only = options && options->counts_only;
+    loader->merged = options && options->merged;
+    if (options) {
+        loader->progress = options->progress;
+        loader->progress_context = options->progress_context;
+    }
     loader->profile.session.ours = loader->sessions[session].ours;
     status = take_all(loader, session);
+    if (status == 0)
+        status = crew_finish(loader->crew);
+    crew_free(loader->crew);
+    loader->crew = NULL;
     if (status < 0)
         return status;
     if (loader->profile.files_read == 0)
@@ -239,6 +254,10 @@ static int load_inputs(const struct input *inputs, size_t count, const struct pr
     if (status == 0) {
         loader->inputs = calloc(count ? count : 1, sizeof(*inputs));
         status = loader->inputs ? 0 : -ENOMEM;
+    }
+    if (status == 0) {
+        loader->crew = crew_new(&loader->chain, crew_size(options ? options->threads : 1));
+        status = loader->crew ? 0 : -ENOMEM;
     }
     if (status == 0) {
         memcpy(loader->inputs, inputs, count * sizeof(*inputs));

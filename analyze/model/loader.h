@@ -4,6 +4,7 @@
 #define ANALYZE_MODEL_LOADER_H
 
 #include "analyze/model/chain.h"
+#include "analyze/model/crew.h"
 #include "analyze/model/profile.h"
 #include "analyze/model/store.h"
 #include "analyze/read/file.h"
@@ -41,6 +42,7 @@ struct input {
     bool own;                       /* one of our own files, with its task */
     int32_t pid, tid;               /* of our own files: the order in which a task's files are read */
     uint64_t start_ns;
+    uint64_t bytes_to_read;         /* for progress */
     uint64_t limit;                 /* bytes of data that profile_load() read */
     uint32_t *tasks;                /* in the order in which its records made them */
     uint32_t task_count, task_capacity;
@@ -58,7 +60,11 @@ struct loader {
     struct store store;
     struct chain chain;
     uint64_t states;                /* of address spaces */
-    bool counts_only;
+    bool counts_only, merged;
+    profile_progress *progress;     /* or NULL */
+    void *progress_context;
+    uint64_t bytes_done, bytes_total; /* of the files before the one that is read, of all */
+    struct crew *crew;              /* that finds stacks; NULL where none are wanted, and once all are found */
     struct input *inputs;
     uint32_t input_count;
     struct session_seen *sessions;

@@ -69,6 +69,20 @@ static inline uint32_t lookup_next(struct lookup_walk *walk)
     return LOOKUP_NONE;
 }
 
+/* A table that is larger than the caches is asked in two steps, with other work in between: the place of HASH, */
+static inline void lookup_prefetch(const struct lookup *lookup, uint64_t hash)
+{
+    if (lookup->places)
+        __builtin_prefetch(&lookup->places[(uint32_t)hash & lookup->mask]);
+}
+
+/* then the thing itself, whose index is most likely this one. */
+static inline uint32_t lookup_guess(const struct lookup *lookup, uint64_t hash)
+{
+    const struct lookup_place *place = lookup->places ? &lookup->places[(uint32_t)hash & lookup->mask] : NULL;
+    return place && place->index ? place->index - 1 : LOOKUP_NONE;
+}
+
 static inline void lookup_put(struct lookup *lookup, uint32_t hash, uint32_t index)
 {
     uint32_t at = hash & lookup->mask;

@@ -172,17 +172,28 @@ struct profile {
     uint32_t stack_count;
     const struct profile_entry *entries;
     uint32_t entry_count;
+    /* Of each task and event, whatever the stack (frames[0] of stacks[0] is nowhere): in the order of their coming. */
+    const struct profile_entry *sums;
+    uint32_t sum_count;
+    bool merged;                 /* entries are of all tasks: their task and comm are the first ones */
     uint64_t lost;
     uint32_t files_read, files_bad, files_other_session; /* other_session: left out */
     /* Private state of the loader. */
     void *loader;
 };
 
+/* Called now and then while files are read: DONE of TOTAL bytes. */
+typedef void profile_progress(void *context, uint64_t done, uint64_t total);
+
 struct profile_options {
     /* --session: prefix of the id in hex, NULL: the newest. "all" is refused: sessions are never mixed. */
     const char *session;
     const char *event;           /* --event: name of the shown event, NULL: the first sampled one */
     bool counts_only;            /* samples are not needed (tree, counts): chains may be skipped */
+    unsigned threads;            /* that look for stacks; 0: one per CPU. What comes out is the same */
+    profile_progress *progress;  /* or NULL */
+    void *progress_context;
+    bool merged;                 /* nobody asks which task an entry is of: one entry per stack */
 };
 
 /*

@@ -6,6 +6,7 @@
 
 #include "analyze/read/bytes.h"
 
+#define RECORDS_PER_NEWS 16384
 #define MOST_MAPPINGS (4u << 20) /* of all address spaces of one file: 128 MiB */
 
 /* A pipe tells its events among its records. */
@@ -62,6 +63,11 @@ static void seen(struct replay *replay, const struct thread *thread, uint64_t ti
         task->shown.end_ns = time;
 }
 
+static int add_entry(struct store_list *list, const struct profile_entry *entry)
+{
+    return store_sample(list, store_sample_hash(entry), entry);
+}
+
 static int take_sample(struct replay *replay, const struct record *sample)
 {
     bool known = sample->has & PERF_SAMPLE_TID;
@@ -79,13 +85,19 @@ static int take_sample(struct replay *replay, const struct record *sample)
         int status = chain_resolve(&loader->chain, &place, sample);
         return status < 0 ? status : replay->each(replay->context, thread->task, event, thread->comm, sample);
     }
-    struct profile_entry entry = {
-        .task = thread->task, .event = event, .comm = thread->comm, .samples = 1, .weight = sample->period};
-    entry.stack = loader->counts_only ? loader->chain.none : chain_stack(&loader->chain, &place, sample);
-    if (entry.stack == LOOKUP_NONE)
-        return -ENOMEM;
+    struct profile_entry entry = {.task = thread->task, .event = event, .stack = loader->chain.none, .samples = 1,
+                                  .weight = sample->period};
     seen(replay, thread, sample->time);
-    return store_sample(&loader->store, &entry);
+    if (add_entry(&loader->store.sums, &entry) < 0)
+        return -ENOMEM;
+    entry.comm = thread->comm;
+    if (loader->counts_only)
+        return add_entry(&loader->store.entries, &entry);
+    if (loader->merged) {
+        entry.task = 0;
+        entry.comm = "";
+    }
+    return crew_add(loader->crew, &entry, &place, sample);
 }
 
 static int take_lost(struct replay *replay, const struct record *record)
@@ -139,9 +151,19 @@ static int take_reading(struct replay *replay, const struct record *record)
     return 0;
 }
 
+static void tell_progress(struct replay *replay)
+{
+    const struct loader *loader = replay->loader;
+    if (++replay->records % RECORDS_PER_NEWS || !loader->progress || replay->each)
+        return;
+    uint64_t done = loader->bytes_done + replay->file->source.window_offset;
+    loader->progress(loader->progress_context, done, loader->bytes_total);
+}
+
 static int take_record(void *context, const struct record *record)
 {
     struct replay *replay = context;
+    tell_progress(replay);
     switch (record->type) {
     case PERF_RECORD_SAMPLE: return take_sample(replay, record);
     case PERF_RECORD_MMAP:
@@ -255,6 +277,8 @@ int replay_file(struct loader *loader, struct input *input, struct file *file, r
         status = count_lost(&replay);
     if (status == 0)
         status = count_readings(&replay);
+    if (loader->crew)
+        crew_next_file(loader->crew);
     release(&replay);
     return status;
 }

@@ -46,6 +46,7 @@ struct replay {
     const char **build_id_paths;   /* interned, parallel to features.build_ids */
     struct lookup build_id_lookup; /* by path */
     bool mappings_refused;
+    uint64_t records;
 };
 
 /* threads.c: threads and processes. All return -ENOMEM or LOOKUP_NONE without memory. */

@@ -51,9 +51,9 @@ int profile_select_event(struct profile *profile, const char *name)
     profile->event = event;
     for (uint32_t i = 0; i < profile->task_count; i++)
         profile->tasks[i].weight = 0;
-    for (uint32_t i = 0; i < profile->entry_count; i++)
-        if (profile->entries[i].event == event)
-            profile->tasks[profile->entries[i].task].weight += profile->entries[i].weight;
+    for (uint32_t i = 0; i < profile->sum_count; i++)
+        if (profile->sums[i].event == event)
+            profile->tasks[profile->sums[i].task].weight += profile->sums[i].weight;
     return 0;
 }
 

@@ -144,6 +144,29 @@ int space_map(struct space *space, struct space_limits *limits, const struct map
     return 0;
 }
 
+static int copy_mappings(struct mappings **mappings, struct arena *arena, size_t *bytes)
+{
+    const struct mappings *old = *mappings;
+    if (!old)
+        return 0;
+    struct mappings *fresh = arena_take(arena, sizeof(*fresh));
+    struct mapping *items = arena_copy(arena, old->items, old->count * sizeof(*items));
+    if (!fresh || !items)
+        return -ENOMEM;
+    *fresh = (struct mappings){.items = items, .count = old->count, .capacity = old->count, .references = 1};
+    *bytes += sizeof(*fresh) + old->count * sizeof(*items);
+    *mappings = fresh;
+    return 0;
+}
+
+struct space *space_copy(const struct space *space, struct arena *arena, size_t *bytes)
+{
+    struct space *copy = arena_copy(arena, space, sizeof(*space));
+    if (!copy || copy_mappings(&copy->mappings, arena, bytes) < 0 || copy_mappings(&copy->before, arena, bytes) < 0)
+        return NULL;
+    return copy;
+}
+
 static const struct mapping *find(const struct mappings *mappings, uint64_t address)
 {
     uint32_t at = mappings ? first_behind(mappings, address) : 0;

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyze/read/arena.h"
+
 struct mapping {
     uint64_t start, end; /* end is behind the last byte */
     uint64_t pgoff;
@@ -38,6 +40,8 @@ void space_share(struct space *child, const struct space *parent);
 /* 0; -ENOMEM; -ENOSPC when it would be more than the limits allow (it is left out then). An empty mapping is ignored.
  */
 int space_map(struct space *space, struct space_limits *limits, const struct mapping *mapping);
+/* As it is now, for space_find() alone, and never released; *BYTES grows by what it takes of ARENA. NULL: no memory. */
+struct space *space_copy(const struct space *space, struct arena *arena, size_t *bytes);
 /* The mapping of ADDRESS, or NULL. */
 const struct mapping *space_find(const struct space *space, uint64_t address);
 

@@ -18,6 +18,7 @@ void store_release(struct store *store)
     list_release(&store->stacks);
     list_release(&store->events);
     list_release(&store->entries);
+    list_release(&store->sums);
     arena_release(&store->arena);
 }
 
@@ -75,10 +76,26 @@ uint32_t store_module(struct store *store, const struct profile_module *wanted)
     return list_add(&store->modules, hash, &fresh, sizeof(fresh));
 }
 
-uint32_t store_frame(struct store *store, const struct profile_frame *wanted)
+uint64_t store_frame_hash(const struct profile_frame *wanted)
 {
     uint64_t hash = lookup_mix((uintptr_t)wanted->module, wanted->offset);
-    hash = lookup_mix(hash, (uint64_t)wanted->kernel << 1 | wanted->caller);
+    return lookup_mix(hash, (uint64_t)wanted->kernel << 1 | wanted->caller);
+}
+
+static void fetch(const struct store_list *list, uint64_t hash, size_t size)
+{
+    uint32_t index = lookup_guess(&list->lookup, hash);
+    if (index != LOOKUP_NONE)
+        __builtin_prefetch((const unsigned char *)list->items + index * size);
+}
+
+void store_frame_fetch(const struct store *store, uint64_t hash)
+{
+    fetch(&store->frames, hash, sizeof(struct profile_frame));
+}
+
+uint32_t store_frame(struct store *store, uint64_t hash, const struct profile_frame *wanted)
+{
     const struct profile_frame *frames = store->frames.items;
     struct lookup_walk walk = lookup_start(&store->frames.lookup, hash);
     for (uint32_t i; (i = lookup_next(&walk)) != LOOKUP_NONE;)
@@ -90,9 +107,18 @@ uint32_t store_frame(struct store *store, const struct profile_frame *wanted)
     return list_add(&store->frames, hash, &fresh, sizeof(fresh));
 }
 
-uint32_t store_stack(struct store *store, const uint32_t *frames, uint32_t depth, bool truncated)
+uint64_t store_stack_hash(const uint32_t *frames, uint32_t depth, bool truncated)
 {
-    uint64_t hash = lookup_mix(lookup_hash_bytes(frames, depth * sizeof(*frames)), truncated);
+    return lookup_mix(lookup_hash_bytes(frames, depth * sizeof(*frames)), truncated);
+}
+
+void store_stack_fetch(const struct store *store, uint64_t hash)
+{
+    fetch(&store->stacks, hash, sizeof(struct profile_stack));
+}
+
+uint32_t store_stack(struct store *store, uint64_t hash, const uint32_t *frames, uint32_t depth, bool truncated)
+{
     const struct profile_stack *stacks = store->stacks.items;
     struct lookup_walk walk = lookup_start(&store->stacks.lookup, hash);
     for (uint32_t i; (i = lookup_next(&walk)) != LOOKUP_NONE;)
@@ -121,11 +147,20 @@ uint32_t store_event(struct store *store, const struct profile_event *wanted)
     return list_add(&store->events, lookup_mix((uintptr_t)wanted->name, wanted->config), wanted, sizeof(*wanted));
 }
 
-int store_sample(struct store *store, const struct profile_entry *sample)
+uint64_t store_sample_hash(const struct profile_entry *sample)
 {
-    uint64_t hash = lookup_mix((uint64_t)sample->task << 32 | sample->stack, (uintptr_t)sample->comm + sample->event);
-    struct profile_entry *entries = store->entries.items;
-    struct lookup_walk walk = lookup_start(&store->entries.lookup, hash);
+    return lookup_mix((uint64_t)sample->task << 32 | sample->stack, (uintptr_t)sample->comm + sample->event);
+}
+
+void store_sample_fetch(const struct store_list *list, uint64_t hash)
+{
+    fetch(list, hash, sizeof(struct profile_entry));
+}
+
+int store_sample(struct store_list *list, uint64_t hash, const struct profile_entry *sample)
+{
+    struct profile_entry *entries = list->items;
+    struct lookup_walk walk = lookup_start(&list->lookup, hash);
     for (uint32_t i; (i = lookup_next(&walk)) != LOOKUP_NONE;) {
         struct profile_entry *entry = &entries[i];
         if (entry->task == sample->task && entry->stack == sample->stack && entry->event == sample->event &&
@@ -135,5 +170,5 @@ int store_sample(struct store *store, const struct profile_entry *sample)
             return 0;
         }
     }
-    return list_add(&store->entries, hash, sample, sizeof(*sample)) == LOOKUP_NONE ? -ENOMEM : 0;
+    return list_add(list, hash, sample, sizeof(*sample)) == LOOKUP_NONE ? -ENOMEM : 0;
 }

@@ -22,6 +22,7 @@ struct store {
     struct store_list stacks;   /* struct profile_stack */
     struct store_list events;   /* struct profile_event; few, without lookup */
     struct store_list entries;  /* struct profile_entry */
+    struct store_list sums;     /* the same, without stacks */
 };
 
 void store_release(struct store *store);
@@ -32,10 +33,18 @@ const char *store_string(struct store *store, const char *text);
 
 /* All of these: LOOKUP_NONE without memory. PATH is of store_text(). */
 uint32_t store_module(struct store *store, const struct profile_module *wanted);
-uint32_t store_frame(struct store *store, const struct profile_frame *wanted);
-uint32_t store_stack(struct store *store, const uint32_t *frames, uint32_t depth, bool truncated);
+/* HASH: store_..._hash() of the same. store_..._fetch() brings what is about to be looked at into the caches. */
+uint64_t store_frame_hash(const struct profile_frame *wanted);
+uint32_t store_frame(struct store *store, uint64_t hash, const struct profile_frame *wanted);
+void store_frame_fetch(const struct store *store, uint64_t hash);
+uint64_t store_stack_hash(const uint32_t *frames, uint32_t depth, bool truncated);
+uint32_t store_stack(struct store *store, uint64_t hash, const uint32_t *frames, uint32_t depth, bool truncated);
+void store_stack_fetch(const struct store *store, uint64_t hash);
 uint32_t store_event(struct store *store, const struct profile_event *wanted);
-int store_sample(struct store *store, const struct profile_entry *sample);
+/* Adds SAMPLE to what LIST (entries or sums) has with the same task, event, stack and comm. 0 or -ENOMEM. */
+int store_sample(struct store_list *list, uint64_t hash, const struct profile_entry *sample);
+uint64_t store_sample_hash(const struct profile_entry *sample);
+void store_sample_fetch(const struct store_list *list, uint64_t hash);
 
 static inline struct profile_event *store_event_at(const struct store *store, uint32_t index)
 {

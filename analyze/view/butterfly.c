@@ -129,7 +129,8 @@ static void print_side(struct view *view, struct hits *hits, const struct hits_r
     release(&wings);
     static const struct grid_column column[] = {{"", false, true}};
     struct grid *grid = grid_new(column, 1, view->output->utf8);
-    chains_show(hits, row->key, entries, count, direction, hits->weight, grid, view->output->utf8);
+    const struct chains_part part = {.entries = entries, .count = count};
+    chains_show(hits, row->key, &part, direction, hits->weight, grid, view->output->utf8);
     grid_print(grid, view->output, false);
     grid_free(grid);
 }

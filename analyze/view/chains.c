@@ -59,7 +59,7 @@ static void add_stack(struct tree *tree, struct hits *hits, uint64_t key, const 
     tree->nodes[0].weight += entry->weight;
     for (uint32_t i = 1; i <= steps && i <= DEEPEST; i++) {
         uint32_t frame = stack->frames[outwards ? found + i : found - i];
-        node = child_of(tree, node, hits_frame_key(hits, frame), names_frame(tree->names, frame)->function);
+        node = child_of(tree, node, hits_frame_key(hits, frame), names_function_of(tree->names, frame));
         tree->nodes[node].weight += entry->weight;
     }
     tree->nodes[node].self += entry->weight;
@@ -153,14 +153,17 @@ static void show_children(struct tree *tree, uint32_t parent, const char *prefix
     free(list);
 }
 
-void chains_show(struct hits *hits, uint64_t key, const uint32_t *entries, uint32_t count,
-                 enum chains_direction direction, uint64_t whole, struct grid *grid, bool utf8)
+void chains_show(struct hits *hits, uint64_t key, const struct chains_part *part, enum chains_direction direction,
+                 uint64_t whole, struct grid *grid, bool utf8)
 {
     struct tree tree = {.names = hits->names, .grid = grid, .utf8 = utf8, .whole = whole, .by = hits->by};
     tree.nodes = memory_grow(NULL, &tree.capacity, 1, sizeof(*tree.nodes));
     tree.nodes[tree.count++] = (struct node){0};
-    for (uint32_t i = 0; i < count; i++)
-        add_stack(&tree, hits, key, &hits->profile->entries[entries[i]], direction);
+    for (uint32_t i = 0; i < part->count; i++) {
+        const struct profile_entry *entry = &hits->profile->entries[part->entries[i]];
+        if (!part->marks || part->marks[entry->stack] >> part->bit & 1)
+            add_stack(&tree, hits, key, entry, direction);
+    }
     grid_line(grid, direction == CHAINS_CALLERS ? "      callers:" : "      callees:");
     if (tree.nodes[0].first)
         show_children(&tree, 0, "        ", 1, direction == CHAINS_CALLEES);

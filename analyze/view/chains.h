@@ -12,11 +12,18 @@
 
 enum chains_direction { CHAINS_CALLERS, CHAINS_CALLEES };
 
+struct chains_part {
+    const uint32_t *entries; /* of the profile */
+    uint32_t count;
+    const uint32_t *marks;   /* of hits_mark_stacks(); NULL: each stack is searched */
+    unsigned bit;            /* of the row in them */
+};
+
 /*
- * Adds the tree of the row KEY of HITS (functions, objects or addresses), from the ENTRIES[COUNT] of the profile, as
- * lines to GRID. Shares are of WHOLE; branches below 0.5 % of it are only summed up.
+ * Adds the tree of the row KEY of HITS (functions, objects or addresses), from the entries of PART, as lines to GRID.
+ * Shares are of WHOLE; branches below 0.5 % of it are only summed up.
  */
-void chains_show(struct hits *hits, uint64_t key, const uint32_t *entries, uint32_t count,
-                 enum chains_direction direction, uint64_t whole, struct grid *grid, bool utf8);
+void chains_show(struct hits *hits, uint64_t key, const struct chains_part *part, enum chains_direction direction,
+                 uint64_t whole, struct grid *grid, bool utf8);
 
 #endif

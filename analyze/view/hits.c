@@ -9,21 +9,20 @@
 void hits_init(struct hits *hits, const struct profile *profile, struct names *names, int by)
 {
     *hits = (struct hits){.by = by, .profile = profile, .names = names};
+    if (by == BY_FUNCTION)
+        hits->numbers = names_functions(names);
+    else if (by == BY_OBJECT)
+        hits->numbers = names_objects(names);
 }
 
 void hits_release(struct hits *hits)
 {
     free(hits->rows);
+    free(hits->row_of);
     map_release(&hits->keys);
     hits->rows = NULL;
-    hits->count = hits->capacity = 0;
-}
-
-void hits_clear(struct hits *hits)
-{
-    map_clear(&hits->keys);
-    hits->count = 0;
-    hits->samples = hits->weight = 0;
+    hits->row_of = NULL;
+    hits->count = hits->capacity = hits->row_of_capacity = 0;
 }
 
 bool hits_has_stacks(int by)
@@ -31,23 +30,51 @@ bool hits_has_stacks(int by)
     return by == BY_FUNCTION || by == BY_OBJECT || by == BY_ADDRESS || by == BY_LINE || by == BY_INLINE;
 }
 
-uint64_t hits_frame_key(struct hits *hits, uint32_t frame)
+static uint32_t number_of(struct hits *hits, uint32_t frame)
 {
     if (hits->by == BY_OBJECT)
         return names_object_of(hits->names, frame);
-    if (hits->by == BY_ADDRESS)
-        return frame;
-    return names_frame(hits->names, frame)->function;
+    return hits->by == BY_ADDRESS ? frame : names_function_of(hits->names, frame);
 }
 
-static struct hits_row *row_of(struct hits *hits, uint64_t key, uint32_t frame, uint32_t task)
+static inline uint32_t key_of(struct hits *hits, uint32_t frame)
+{
+    uint32_t number = hits->numbers ? hits->numbers[frame] : 0;
+    return number ? number - 1 : number_of(hits, frame);
+}
+
+uint64_t hits_frame_key(struct hits *hits, uint32_t frame)
+{
+    return key_of(hits, frame);
+}
+
+static struct hits_row *add_row(struct hits *hits, uint64_t key, uint32_t frame, uint32_t task)
+{
+    hits->rows = memory_grow(hits->rows, &hits->capacity, hits->count + 1, sizeof(*hits->rows));
+    hits->rows[hits->count] = (struct hits_row){.key = key, .frame = frame, .task = task};
+    return &hits->rows[hits->count++];
+}
+
+static struct hits_row *row_of_key(struct hits *hits, uint64_t key, uint32_t task)
 {
     uint32_t index = map_add(&hits->keys, key, 0);
-    if (index == hits->count) {
-        hits->rows = memory_grow(hits->rows, &hits->capacity, hits->count + 1, sizeof(*hits->rows));
-        hits->rows[hits->count++] = (struct hits_row){.key = key, .frame = frame, .task = task};
+    return index == hits->count ? add_row(hits, key, 0, task) : &hits->rows[index];
+}
+
+/* Numbers of frames, functions and objects are dense: an array finds their rows. */
+static struct hits_row *row_of_frame(struct hits *hits, uint32_t frame, uint32_t task)
+{
+    uint32_t key = key_of(hits, frame);
+    if (key >= hits->row_of_capacity) {
+        size_t before = hits->row_of_capacity;
+        hits->row_of = memory_grow(hits->row_of, &hits->row_of_capacity, (size_t)key + 1, sizeof(*hits->row_of));
+        memset(hits->row_of + before, 0, (hits->row_of_capacity - before) * sizeof(*hits->row_of));
     }
-    return &hits->rows[index];
+    if (hits->row_of[key])
+        return &hits->rows[hits->row_of[key] - 1];
+    struct hits_row *row = add_row(hits, key, frame, task);
+    hits->row_of[key] = (uint32_t)hits->count;
+    return row;
 }
 
 static void count_total(struct hits *hits, struct hits_row *row, const struct profile_entry *entry)
@@ -64,7 +91,7 @@ static void add_stack(struct hits *hits, const struct profile_entry *entry)
     const struct profile_stack *stack = &hits->profile->stacks[entry->stack];
     for (uint32_t i = 0; i < stack->depth; i++) {
         uint32_t frame = stack->frames[i];
-        struct hits_row *row = row_of(hits, hits_frame_key(hits, frame), frame, entry->task);
+        struct hits_row *row = row_of_frame(hits, frame, entry->task);
         if (i == 0) {
             row->self_samples += entry->samples;
             row->self_weight += entry->weight;
@@ -80,6 +107,26 @@ static uint64_t task_key(const struct hits *hits, const struct profile_entry *en
     return hits->by == BY_PROCESS ? (uint32_t)hits->profile->tasks[entry->task].pid : entry->task;
 }
 
+uint32_t *hits_mark_stacks(struct hits *hits, const struct hits_row *const *rows, size_t count, const uint32_t *entries,
+                           uint32_t entry_count)
+{
+    const struct profile *profile = hits->profile;
+    const uint32_t looked_at = 1u << HITS_MARKED;
+    uint32_t *marks = memory_new(profile->stack_count, sizeof(*marks));
+    uint32_t *bits = memory_new(hits->row_of_capacity, sizeof(*bits)); /* by key */
+    for (size_t i = 0; i < count; i++)
+        bits[rows[i]->key] = 1u << i;
+    for (uint32_t i = 0; i < entry_count; i++) {
+        uint32_t index = profile->entries[entries[i]].stack;
+        const struct profile_stack *stack = &profile->stacks[index];
+        for (uint32_t at = 0; marks[index] < looked_at && at < stack->depth; at++)
+            marks[index] |= bits[key_of(hits, stack->frames[at])];
+        marks[index] |= looked_at;
+    }
+    free(bits);
+    return marks;
+}
+
 void hits_add(struct hits *hits, const struct profile_entry *entry)
 {
     hits->stamp++;
@@ -89,7 +136,7 @@ void hits_add(struct hits *hits, const struct profile_entry *entry)
         add_stack(hits, entry);
         return;
     }
-    struct hits_row *row = row_of(hits, task_key(hits, entry), 0, entry->task);
+    struct hits_row *row = row_of_key(hits, task_key(hits, entry), entry->task);
     row->self_samples += entry->samples;
     row->self_weight += entry->weight;
     count_total(hits, row, entry);

@@ -25,18 +25,27 @@ struct hits {
     struct names *names;
     struct hits_row *rows;
     size_t count, capacity;
-    struct map keys;
+    const uint32_t *numbers; /* of frames + 1, as far as they are known; NULL: a frame is its own number */
+    uint32_t *row_of;        /* where rows have stacks: by key, the row + 1 */
+    size_t row_of_capacity;
+    struct map keys;         /* where they have none */
     uint64_t samples, weight, stamp;
 };
 
 void hits_init(struct hits *hits, const struct profile *profile, struct names *names, int by);
 void hits_release(struct hits *hits);
-void hits_clear(struct hits *hits);
 void hits_add(struct hits *hits, const struct profile_entry *entry);
 /* SORT: enum settings_sort. Invalidates what was looked up by key. */
 void hits_sort(struct hits *hits, int sort);
 /* The key of FRAME, where rows are functions, objects or addresses. */
 uint64_t hits_frame_key(struct hits *hits, uint32_t frame);
+/*
+ * Which of ROWS[COUNT] (HITS_MARKED at most) the stacks of the profile go through, bit by bit; of those of the
+ * ENTRIES[ENTRY_COUNT] alone. By index of the stack; to be freed.
+ */
+enum { HITS_MARKED = 31 };
+uint32_t *hits_mark_stacks(struct hits *hits, const struct hits_row *const *rows, size_t count, const uint32_t *entries,
+                           uint32_t entry_count);
 /* Whether rows have a stack below them, so that total differs from self. */
 bool hits_has_stacks(int by);
 

@@ -29,7 +29,13 @@ struct names {
     struct map functions; /* (object string, symbol string) */
     struct function *function_list;
     size_t function_capacity;
-    struct names_place **places; /* by frame; NULL: not looked up yet */
+    struct map known; /* (name as sym handed it out, what it is in) */
+    uint32_t *known_functions;
+    size_t known_capacity;
+    /* By frame; 0: not looked up yet, else the number + 1. */
+    uint32_t *functions_of, *objects_of;
+    struct names_place **places; /* by frame; NULL: nobody wanted more than the function */
+    size_t frame_count;
 };
 
 static void check_servers(int error)
@@ -87,7 +93,10 @@ struct names *names_new(const struct profile *profile, const struct settings *se
     };
     names->profile = profile;
     names->objects = memory_new(profile->module_count, sizeof(*names->objects));
-    names->places = memory_new(profile->frame_count, sizeof(*names->places));
+    names->frame_count = profile->frame_count;
+    names->places = memory_new(names->frame_count, sizeof(*names->places));
+    names->functions_of = memory_new(names->frame_count, sizeof(*names->functions_of));
+    names->objects_of = memory_new(names->frame_count, sizeof(*names->objects_of));
     if (new_symbols(names, settings, &options) < 0)
         names->symbols = NULL;
     else if (settings->debuginfod)
@@ -99,9 +108,13 @@ void names_free(struct names *names)
 {
     if (!names)
         return;
-    for (uint32_t i = 0; i < names->profile->frame_count; i++)
+    for (size_t i = 0; i < names->frame_count; i++)
         free(names->places[i]);
     free(names->places);
+    free(names->functions_of);
+    free(names->objects_of);
+    free(names->known_functions);
+    map_release(&names->known);
     free(names->objects);
     free(names->function_list);
     map_release(&names->functions);
@@ -143,18 +156,15 @@ static void name_address(struct names_place *place, const struct profile_frame *
         snprintf(ret, size, "0x%" PRIx64, frame->module || frame->kernel ? place->address : frame->ip);
 }
 
-static void number(struct names *names, struct names_place *place, const char *object, const char *symbol)
+static uint32_t number(struct names *names, bool named, const char *object, const char *symbol)
 {
     uint32_t object_id = map_strings_add(&names->strings, object);
     uint32_t symbol_id = map_strings_add(&names->strings, symbol);
     uint32_t function = map_add(&names->functions, object_id, symbol_id);
     names->function_list = memory_grow(names->function_list, &names->function_capacity, names->functions.count,
                                        sizeof(*names->function_list));
-    names->function_list[function] = (struct function){symbol_id, object_id, place->named};
-    place->function = function;
-    place->object_id = object_id;
-    place->object = names->strings.texts[object_id];
-    place->symbol = names->strings.texts[symbol_id];
+    names->function_list[function] = (struct function){symbol_id, object_id, named};
+    return function;
 }
 
 static const char *object_name(const struct profile_frame *frame)
@@ -164,37 +174,87 @@ static const char *object_name(const struct profile_frame *frame)
     return frame->kernel ? "[kernel.kallsyms]" : "[unknown]";
 }
 
-static struct names_place *look_up(struct names *names, const struct profile_frame *frame,
-                                   struct symbols_object *object)
+/* Equal names may have several addresses in memory, but one address has one name: most frames are told apart by it,
+ * without a look at the text. */
+static uint32_t number_of_symbol(struct names *names, const struct profile_frame *frame, const struct symbol *symbol)
 {
-    struct names_place *place = memory_new(1, sizeof(*place));
+    const char *object = symbol->module ? symbol->module : object_name(frame);
+    size_t before = names->known.count;
+    uint32_t index = map_add(&names->known, (uintptr_t)symbol->name, (uintptr_t)object);
+    if (names->known.count == before)
+        return names->known_functions[index];
+    char module[256];
+    if (symbol->module) {
+        snprintf(module, sizeof(module), "[%s]", symbol->module);
+        object = module;
+    }
+    names->known_functions = memory_grow(names->known_functions, &names->known_capacity, names->known.count,
+                                         sizeof(*names->known_functions));
+    uint32_t function = number(names, true, object, symbol->name);
+    names->known_functions[index] = function;
+    return function;
+}
+
+static void look_up(struct names *names, const struct profile_frame *frame, struct names_place *place)
+{
+    struct symbols_object *object = frame->module ? object_of(names, frame->module) : NULL;
     struct symbol symbol;
-    place->address = frame->offset;
-    place->kernel = frame->kernel;
+    uint64_t address;
+    *place = (struct names_place){.address = frame->offset, .kernel = frame->kernel};
     place->named = object && symbols_find(object, frame->offset, &symbol);
     if (place->named) {
-        char module[256];
-        snprintf(module, sizeof(module), "[%s]", symbol.module ? symbol.module : "");
         place->address = symbol.address;
         place->offset = symbol.address >= symbol.start ? symbol.address - symbol.start : 0;
-        number(names, place, symbol.module ? module : object_name(frame), symbol.name);
-        return place;
+        place->function = number_of_symbol(names, frame, &symbol);
+        return;
     }
-    uint64_t address;
     if (object && !frame->kernel && symbols_address(object, frame->offset, &address))
         place->address = address;
     char text[4200];
     name_address(place, frame, text, sizeof(text));
-    number(names, place, object_name(frame), text);
-    return place;
+    place->function = number(names, false, object_name(frame), text);
+}
+
+/* A file that grew or changed between two passes may have brought new frames. */
+static void make_room(struct names *names, uint32_t index)
+{
+    size_t count = names->profile->frame_count;
+    if (index < names->frame_count || count <= names->frame_count)
+        return;
+    size_t capacity[3] = {names->frame_count, names->frame_count, names->frame_count};
+    names->places = memory_grow(names->places, &capacity[0], count, sizeof(*names->places));
+    names->functions_of = memory_grow(names->functions_of, &capacity[1], count, sizeof(*names->functions_of));
+    names->objects_of = memory_grow(names->objects_of, &capacity[2], count, sizeof(*names->objects_of));
+    for (; names->frame_count < count; names->frame_count++) {
+        names->places[names->frame_count] = NULL;
+        names->functions_of[names->frame_count] = names->objects_of[names->frame_count] = 0;
+    }
 }
 
 const struct names_place *names_frame(struct names *names, uint32_t index)
 {
-    const struct profile_frame *frame = &names->profile->frames[index];
-    if (!names->places[index])
-        names->places[index] = look_up(names, frame, names_symbols(names, index));
-    return names->places[index];
+    make_room(names, index);
+    if (names->places[index])
+        return names->places[index];
+    struct names_place *place = memory_new(1, sizeof(*place));
+    look_up(names, &names->profile->frames[index], place);
+    const struct function *function = &names->function_list[place->function];
+    place->object_id = function->object;
+    place->object = names->strings.texts[function->object];
+    place->symbol = names->strings.texts[function->symbol];
+    names->functions_of[index] = place->function + 1;
+    return names->places[index] = place;
+}
+
+uint32_t names_function_of(struct names *names, uint32_t index)
+{
+    make_room(names, index);
+    if (names->functions_of[index] == 0) {
+        struct names_place place;
+        look_up(names, &names->profile->frames[index], &place);
+        names->functions_of[index] = place.function + 1;
+    }
+    return names->functions_of[index] - 1;
 }
 
 struct symbols_object *names_symbols(struct names *names, uint32_t index)
@@ -210,11 +270,27 @@ uint64_t names_offset(const struct names *names, uint32_t index)
 
 uint32_t names_object_of(struct names *names, uint32_t index)
 {
-    const struct profile_frame *frame = &names->profile->frames[index];
-    /* Only the symbol tells the kernel's modules apart. */
-    if (frame->kernel)
-        return names_frame(names, index)->object_id;
-    return map_strings_add(&names->strings, object_name(frame));
+    make_room(names, index);
+    if (names->objects_of[index] == 0) {
+        const struct profile_frame *frame = &names->profile->frames[index];
+        if (frame->kernel) {
+            uint32_t function = names_function_of(names, index);
+            names->objects_of[index] = names->function_list[function].object + 1;
+        } else {
+            names->objects_of[index] = map_strings_add(&names->strings, object_name(frame)) + 1;
+        }
+    }
+    return names->objects_of[index] - 1;
+}
+
+const uint32_t *names_functions(const struct names *names)
+{
+    return names->functions_of;
+}
+
+const uint32_t *names_objects(const struct names *names)
+{
+    return names->objects_of;
 }
 
 struct names_function names_function(const struct names *names, uint32_t index)

@@ -28,13 +28,20 @@ void names_free(struct names *names);
 
 /* FRAME: index. Lives until names_free(). */
 const struct names_place *names_frame(struct names *names, uint32_t frame);
-/* The same without looking further than the object: no file is opened, symbol is NULL. */
+/* Its function alone, without keeping a place: what a sum over all samples needs. */
+uint32_t names_function_of(struct names *names, uint32_t frame);
+/* Its object alone. Only for the kernel, whose modules the symbols tell apart, is a name looked up. */
 uint32_t names_object_of(struct names *names, uint32_t frame);
 
 /* The object of FRAME as symbols.h knows it; NULL: none. */
 struct symbols_object *names_symbols(struct names *names, uint32_t frame);
 /* What symbols.h calls the offset of FRAME. */
 uint64_t names_offset(const struct names *names, uint32_t frame);
+
+/* What the two have answered so far, by frame of the profile: the number + 1, 0 where nobody asked. Where a sum over
+ * millions of frames looks first. Valid until names_free(), and as long as the profile gets no new frames. */
+const uint32_t *names_functions(const struct names *names);
+const uint32_t *names_objects(const struct names *names);
 
 /* By the numbers of a place. Valid until the next names_frame(). */
 struct names_function {

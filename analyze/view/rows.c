@@ -155,26 +155,45 @@ static void print_more(struct view *view, const struct hits *hits, const struct 
     output_color(view->output, OUTPUT_PLAIN);
 }
 
+/* For the rows from FROM on: as many as marks tell apart. */
+static uint32_t *mark_stacks(struct hits *hits, const struct rows *rows, size_t from, const uint32_t *entries,
+                             uint32_t count)
+{
+    size_t left = rows->count - from;
+    return hits_mark_stacks(hits, rows->list + from, left < HITS_MARKED ? left : HITS_MARKED, entries, count);
+}
+
 void rows_print(struct view *view, struct hits *hits, const struct rows *rows, const uint32_t *entries, uint32_t count)
 {
     const struct kind *kind = &kinds[hits->by];
     const struct settings *settings = view->settings;
-    bool utf8 = view->output->utf8, stacks = hits_has_stacks(hits->by);
+    bool utf8 = view->output->utf8;
+    bool trees = hits_has_stacks(hits->by) && (settings->callers || settings->callees);
     /* Whoever names functions wants to know all of each; else a short tree stands below each line. */
-    bool wings = stacks && settings->symbols.count && (settings->callers || settings->callees);
+    bool wings = trees && settings->symbols.count;
     struct grid_column columns[MOST_COLUMNS];
     for (size_t i = 0; i < kind->count; i++)
         columns[i] = kind->columns[i];
     if (!view->profile->events[view->profile->event].nanoseconds)
         columns[1].head = "Weight";
     struct grid *grid = grid_new(columns, kind->count, utf8);
+    struct chains_part part = {.entries = entries, .count = count};
+    uint32_t *marks = NULL;
     for (size_t i = 0; i < rows->count; i++) {
         add_row(grid, view, hits, rows->list[i]);
-        if (settings->callers && stacks && !wings)
-            chains_show(hits, rows->list[i]->key, entries, count, CHAINS_CALLERS, hits->weight, grid, utf8);
-        if (settings->callees && stacks && !wings)
-            chains_show(hits, rows->list[i]->key, entries, count, CHAINS_CALLEES, hits->weight, grid, utf8);
+        if (!trees || wings)
+            continue;
+        part.bit = i % HITS_MARKED;
+        if (part.bit == 0) {
+            free(marks);
+            part.marks = marks = mark_stacks(hits, rows, i, entries, count);
+        }
+        if (settings->callers)
+            chains_show(hits, rows->list[i]->key, &part, CHAINS_CALLERS, hits->weight, grid, utf8);
+        if (settings->callees)
+            chains_show(hits, rows->list[i]->key, &part, CHAINS_CALLEES, hits->weight, grid, utf8);
     }
+    free(marks);
     grid_print(grid, view->output, true);
     grid_free(grid);
     print_more(view, hits, rows);

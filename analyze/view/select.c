@@ -84,8 +84,21 @@ static bool chosen(const struct selection *selection, const struct profile *prof
                    struct names *names, uint32_t index)
 {
     const struct profile_entry *entry = &profile->entries[index];
-    return entry->event == profile->event && selection->tasks[entry->task] && select_comm(settings, entry->comm) &&
-           hits_place(profile, settings, names, entry);
+    if (entry->event != profile->event || !hits_place(profile, settings, names, entry))
+        return false;
+    return profile->merged || (selection->tasks[entry->task] && select_comm(settings, entry->comm));
+}
+
+/* What the tasks have of the shown event, where the entries do not tell. */
+static void add_sums(struct selection *selection, const struct profile *profile)
+{
+    for (uint32_t i = 0; i < profile->sum_count; i++) {
+        const struct profile_entry *sum = &profile->sums[i];
+        if (sum->event != profile->event)
+            continue;
+        selection->samples[sum->task] += sum->samples;
+        selection->weights[sum->task] += sum->weight;
+    }
 }
 
 static void choose_entries(struct selection *selection, const struct profile *profile, const struct settings *settings,
@@ -98,10 +111,12 @@ static void choose_entries(struct selection *selection, const struct profile *pr
             continue;
         const struct profile_entry *entry = &profile->entries[i];
         selection->first[entry->task + 1]++;
-        selection->samples[entry->task] += entry->samples;
-        selection->weights[entry->task] += entry->weight;
+        selection->samples[entry->task] += profile->merged ? 0 : entry->samples;
+        selection->weights[entry->task] += profile->merged ? 0 : entry->weight;
         selection->entry_count++;
     }
+    if (profile->merged)
+        add_sums(selection, profile);
     for (uint32_t i = 0; i < profile->task_count; i++)
         selection->first[i + 1] += selection->first[i];
     selection->entries = memory_new(selection->entry_count, sizeof(*selection->entries));

@@ -39,6 +39,7 @@ struct settings {
     uint64_t top; /* 0: the view's own choice, SETTINGS_ALL: everything */
     double cum;   /* percent, 0: no limit */
     double min;   /* percent: what is below is summed up or not drawn; where it is given */
+    uint64_t threads; /* 0: one per CPU */
     struct settings_numbers pids, tids;
     struct settings_list comms, objects, symbols, debug_paths;
     const char *event, *session, *symfs, *file, *title;

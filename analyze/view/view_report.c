@@ -125,55 +125,50 @@ static void print_sections(struct view *view)
 
 struct lacks {
     struct view *view;
-    uint64_t *weights; /* without a name, by object number */
-    size_t count;
-    struct hits *hits;
+    uint64_t *weights; /* hit there without a name, by object number */
+    uint32_t count;
     uint32_t printed;
 };
 
 static void print_lack(void *context, const char *path, const char *why)
 {
     struct lacks *lacks = context;
-    for (size_t i = 0; i < lacks->hits->count; i++) {
-        const struct hits_row *row = &lacks->hits->rows[i];
-        struct names_function function = names_function(lacks->hits->names, (uint32_t)row->key);
-        if (function.named || strcmp(function.object, path) != 0)
+    struct names *names = lacks->view->names;
+    uint64_t whole = lacks->view->selection->total_weight, weight = 0;
+    for (uint32_t i = 0; i < lacks->count && weight == 0; i++) {
+        if (lacks->weights[i] == 0 || strcmp(names_object(names, i), path) != 0)
             continue;
-        uint64_t weight = lacks->weights[function.object_id];
-        lacks->weights[function.object_id] = 0;
-        if (text_share(weight, lacks->hits->weight) < LACK_PERCENT || lacks->printed >= MOST_LACKS)
-            return;
-        char share[TEXT_AMOUNT];
-        char *line = memory_print("No names for %s of the samples, in %s: %s",
-                                  text_percent(share, weight, lacks->hits->weight), path, why);
-        output_wrapped(lacks->view->output, 2, line);
-        free(line);
-        lacks->printed++;
-        return;
+        weight = lacks->weights[i];
+        lacks->weights[i] = 0;
     }
+    if (text_share(weight, whole) < LACK_PERCENT || lacks->printed >= MOST_LACKS)
+        return;
+    char share[TEXT_AMOUNT];
+    char *line = memory_print("No names for %s of the samples, in %s: %s", text_percent(share, weight, whole), path, why);
+    output_wrapped(lacks->view->output, 2, line);
+    free(line);
+    lacks->printed++;
 }
 
 /* Objects whose samples have no names, with the reason. */
 static void print_lacks(struct view *view)
 {
-    struct hits hits;
-    uint32_t most = 0;
-    hits_init(&hits, view->profile, view->names, BY_FUNCTION);
-    for (uint32_t i = 0; i < view->selection->entry_count; i++)
-        hits_add(&hits, &view->profile->entries[view->selection->entries[i]]);
-    for (size_t i = 0; i < hits.count; i++) {
-        uint32_t object = names_function(view->names, (uint32_t)hits.rows[i].key).object_id;
-        most = object > most ? object : most;
-    }
-    struct lacks lacks = {.view = view, .weights = memory_new((size_t)most + 1, sizeof(uint64_t)), .hits = &hits};
-    for (size_t i = 0; i < hits.count; i++) {
-        struct names_function function = names_function(view->names, (uint32_t)hits.rows[i].key);
-        if (!function.named)
-            lacks.weights[function.object_id] += hits.rows[i].self_weight;
+    const struct selection *selection = view->selection;
+    struct lacks lacks = {.view = view};
+    size_t capacity = 0;
+    for (uint32_t i = 0; i < selection->entry_count; i++) {
+        const struct profile_entry *entry = &view->profile->entries[selection->entries[i]];
+        uint32_t leaf = view->profile->stacks[entry->stack].frames[0];
+        struct names_function function = names_function(view->names, names_function_of(view->names, leaf));
+        if (function.named)
+            continue;
+        lacks.weights = memory_grow(lacks.weights, &capacity, (size_t)function.object_id + 1, sizeof(uint64_t));
+        while (lacks.count <= function.object_id)
+            lacks.weights[lacks.count++] = 0;
+        lacks.weights[function.object_id] += entry->weight;
     }
     names_lacks(view->names, print_lack, &lacks);
     free(lacks.weights);
-    hits_release(&hits);
 }
 
 static int print_report(struct view *view)

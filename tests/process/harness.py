@@ -460,7 +460,7 @@ def _reachable(*paths):
 def _copy_for_nobody(folder):
     """Copies what the tests run: the clone lies where an unprivileged user may not look (/root)."""
     source, build = folder / "source", folder / "build"
-    for part in ("tests/process", "tests/data", "scripts", "include", "cmake", "docs"):
+    for part in ("tests/process", "tests/data", "tests/bench", "scripts", "include", "cmake", "docs"):
         if (SOURCE / part).exists():
             shutil.copytree(SOURCE / part, source / part, symlinks=True)
     for part in ("bin", "lib", "tests/targets", "python-tests"):

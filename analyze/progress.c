@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE_NS 1000000000u
+#define INTERVAL_NS 200000000u
+
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+void progress_init(struct progress *progress)
+{
+    const char *kind = getenv("TERM");
+    *progress = (struct progress){.terminal = isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0};
+    progress->start_ns = progress->last_ns = now();
+}
+
+void progress_tell(void *context, uint64_t done, uint64_t total)
+{
+    struct progress *progress = context;
+    if (!progress->terminal || total == 0)
+        return;
+    uint64_t time = now();
+    if (time - progress->start_ns < PATIENCE_NS || time - progress->last_ns < INTERVAL_NS)
+        return;
+    progress->last_ns = time;
+    progress->shown = true;
+    unsigned percent = done < total ? (unsigned)((double)done * 100 / (double)total) : 100;
+    /* The cursor goes back: a message that comes meanwhile is written over it. */
+    fprintf(stderr, "panalyze: reading, %u %% of %llu MB\033[K\r", percent, (unsigned long long)(total / 1000000));
+    fflush(stderr);
+}
+
+void progress_end(struct progress *progress)
+{
+    if (progress->shown)
+        fputs("\033[K", stderr);
+    progress->shown = false;
+}
