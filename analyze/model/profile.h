@@ -226,6 +226,7 @@ int profile_samples(struct profile *profile, profile_each *each, void *context);
 struct profile_file {
     const char *path;
     uint64_t size, data_size;
+    uint32_t parts;              /* of a folder of perf's: files beside its `data` */
     bool ours, swapped, pipe;
     uint64_t records[96];        /* by record type; the last one: all others */
     uint64_t truncated_bytes;    /* bytes at the end that are no whole record */
