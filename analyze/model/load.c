@@ -37,6 +37,7 @@ void loader_free(struct loader *loader)
     free(loader->sessions);
     free(loader->place_of_task);
     free(loader->unseen);
+    free(loader->jit_dumps);
     free(loader->notes);
     free(loader);
 }

@@ -69,6 +69,8 @@ struct loader {
     uint32_t *place_of_task;        /* from the order of making to that of profile.tasks */
     struct profile_unseen *unseen;
     uint32_t unseen_count, unseen_capacity;
+    struct profile_jit_dump *jit_dumps;
+    uint32_t jit_dump_count, jit_dump_capacity;
     const char **notes;
     uint32_t note_count, note_capacity;
 };

@@ -85,6 +85,8 @@ struct profile_module {
     size_t build_id_size;        /* 0: unknown */
     bool kernel;
     int32_t pid; /* memory without a file ("//anon", "[heap]": generated code) is a module per process; else 0 */
+    const char *symbol;          /* all of it is this one function, as the kernel said (a BPF program); else NULL */
+    uint64_t symbol_start;       /* its address */
     uint32_t index;
 };
 
@@ -127,6 +129,12 @@ struct profile_unseen {
     uint64_t cpu_ns;
 };
 
+/* A file in which a process told what code it generated (jit-PID.dump). */
+struct profile_jit_dump {
+    int32_t pid;
+    const char *path;
+};
+
 struct profile_session {
     uint8_t id[16];
     bool ours;                   /* false: perf's own file */
@@ -166,6 +174,8 @@ struct profile {
     uint32_t task_count;
     const struct profile_module *const *modules;
     uint32_t module_count;
+    const struct profile_jit_dump *jit_dumps;
+    uint32_t jit_dump_count;
     const struct profile_frame *frames;
     uint32_t frame_count;
     const struct profile_stack *stacks;

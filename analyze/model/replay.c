@@ -62,17 +62,15 @@ static void seen(struct replay *replay, const struct thread *thread, uint64_t ti
         task->shown.end_ns = time;
 }
 
-static int take_sample(struct replay *replay, const struct record *sample)
+/* SAMPLE, as one of the event of ATTR. */
+static int take_one(struct replay *replay, const struct record *sample, const struct attr *attr, uint32_t index)
 {
-    bool known = sample->has & PERF_SAMPLE_TID;
-    uint32_t index = threads_get(replay, known ? (int32_t)sample->pid : -1, known ? (int32_t)sample->tid : -1);
-    uint32_t event = event_of(replay, sample->attr);
-    if (index == LOOKUP_NONE || event == LOOKUP_NONE)
-        return -ENOMEM;
-    struct thread *thread = &replay->threads[index];
-    thread->described = false;
+    const struct thread *thread = &replay->threads[index];
     struct loader *loader = replay->loader;
     const struct chain_place place = {&replay->processes[thread->process].space, &replay->kernel, replay->machine};
+    uint32_t event = event_of(replay, attr);
+    if (event == LOOKUP_NONE)
+        return -ENOMEM;
     if (replay->each) {
         if (thread->task == LOOKUP_NONE)
             return 0;
@@ -86,6 +84,31 @@ static int take_sample(struct replay *replay, const struct record *sample)
         return -ENOMEM;
     seen(replay, thread, sample->time);
     return store_sample(&loader->store, &entry);
+}
+
+static int take_group(struct replay *replay, const struct record *sample, uint32_t index)
+{
+    struct record one = *sample;
+    int status = 0;
+    for (uint64_t i = 0; status == 0 && i < sample->read_count; i++) {
+        struct group_sample member;
+        status = group_member(&replay->group, &replay->file->attrs, sample, i, &member);
+        if (status < 0 || member.period == 0)
+            continue;
+        one.period = member.period;
+        status = take_one(replay, &one, member.attr, index);
+    }
+    return status;
+}
+
+static int take_sample(struct replay *replay, const struct record *sample)
+{
+    bool known = sample->has & PERF_SAMPLE_TID;
+    uint32_t index = threads_get(replay, known ? (int32_t)sample->pid : -1, known ? (int32_t)sample->tid : -1);
+    if (index == LOOKUP_NONE)
+        return -ENOMEM;
+    replay->threads[index].described = false;
+    return group_has(sample) ? take_group(replay, sample, index) : take_one(replay, sample, sample->attr, index);
 }
 
 static int take_lost(struct replay *replay, const struct record *record)
@@ -128,7 +151,7 @@ static int take_reading(struct replay *replay, const struct record *record)
             reading.id = cursor_u64(&payload);
             attr = attr_of_id(&replay->file->attrs, reading.id);
         }
-        if (format & 1u << 4) /* PERF_FORMAT_LOST */
+        if (format & RECORD_READ_LOST)
             cursor_u64(&payload);
         if (payload.failed)
             break;
@@ -148,6 +171,7 @@ static int take_record(void *context, const struct record *record)
     case PERF_RECORD_MMAP2:
         return replay->loader->counts_only && !replay->each && replay->own != LOOKUP_NONE ? 0
                                                                                           : maps_take(replay, record);
+    case PERF_RECORD_KSYMBOL: return code_take_symbol(replay, record);
     case PERF_RECORD_COMM: return threads_comm(replay, record);
     case PERF_RECORD_FORK: return threads_fork(replay, record_cursor(record));
     case PERF_RECORD_EXIT: return threads_exit(replay, record_cursor(record));
@@ -219,6 +243,7 @@ static void release(struct replay *replay)
     for (uint32_t i = 0; i < replay->process_count; i++)
         space_release(&replay->processes[i].space);
     space_release(&replay->kernel);
+    group_release(&replay->group);
     free(replay->processes);
     free(replay->threads);
     free(replay->events);

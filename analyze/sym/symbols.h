@@ -82,6 +82,8 @@ struct symbols_object *symbols_kernel(struct symbols *symbols, const struct symb
 
 /* Code that PID generated: /tmp/perf-PID.map of this user or of root. symbols_find() takes real addresses. */
 struct symbols_object *symbols_jit(struct symbols *symbols, uint32_t pid);
+/* The jitdump file of a symbols_jit() that was recorded; to be said before anything is asked of OBJECT, the first counts. */
+void symbols_jit_dump(struct symbols_object *object, const char *path);
 
 /*
  * The symbol that covers FILE_OFFSET: of a file the mapping's pgoff + address - start (PT_LOAD gives the virtual
