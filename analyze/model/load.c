@@ -223,6 +223,12 @@ static int load(struct loader *loader, const struct profile_options *options)
     qsort(loader->inputs, loader->input_count, sizeof(*loader->inputs), compare_inputs);
     loader->counts_only = options && options->counts_only;
     loader->profile.session.ours = loader->sessions[session].ours;
+    if (options && options->symfs)
+        loader->chain.dumps.symfs = options->symfs;
+    if (options && options->debug_path_count) {
+        loader->chain.dumps.debug_paths = options->debug_paths;
+        loader->chain.dumps.debug_path_count = options->debug_path_count;
+    }
     status = take_all(loader, session);
     if (status < 0)
         return status;

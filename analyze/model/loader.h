@@ -59,6 +59,7 @@ struct loader {
     struct chain chain;
     uint64_t states;                /* of address spaces */
     bool counts_only;
+    uint64_t guest_samples;         /* of the file that is read */
     struct input *inputs;
     uint32_t input_count;
     struct session_seen *sessions;
@@ -106,6 +107,12 @@ uint32_t event_of_count(struct store *store, const struct file *file, const stru
 typedef int replay_each(void *context, uint32_t task, uint32_t event, const char *comm, const struct record *sample);
 /* First pass (EACH NULL): everything goes into LOADER. 0, -ENOMEM, or what EACH returned. */
 int replay_file(struct loader *loader, struct input *input, struct file *file, replay_each *each, void *context);
+
+/* remark.c */
+/* A note of the session; each is kept once. 0 or -ENOMEM. */
+int remark_add(struct loader *loader, const char *text);
+/* What FILE, one of perf's that was read, has that is not shown. 0 or -ENOMEM. */
+int remark_file(struct loader *loader, const struct file *file);
 
 /* session.c */
 /* What the features of FILE say of the session, first come first served. */

@@ -193,6 +193,10 @@ struct profile_options {
     const char *session;
     const char *event;           /* --event: name of the shown event, NULL: the first sampled one */
     bool counts_only;            /* samples are not needed (tree, counts): chains may be skipped */
+    /* Where the programs are whose stacks have to be unwound (perf record --call-graph dwarf), as for their names. */
+    const char *symfs;           /* root in front of every recorded path, or NULL */
+    const char *const *debug_paths;
+    size_t debug_path_count;
 };
 
 /*

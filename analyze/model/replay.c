@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "analyze/read/bytes.h"
 
@@ -108,6 +109,9 @@ static int take_sample(struct replay *replay, const struct record *sample)
     if (index == LOOKUP_NONE)
         return -ENOMEM;
     replay->threads[index].described = false;
+    uint16_t mode = sample->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+    if (!replay->each)
+        replay->loader->guest_samples += mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
     return group_has(sample) ? take_group(replay, sample, index) : take_one(replay, sample, sample->attr, index);
 }
 
@@ -220,6 +224,13 @@ static enum chain_machine machine_of(const char *arch)
 #endif
 }
 
+/* Whether OSRELEASE ("": a pipe does not say it in front) is the kernel that runs. */
+static bool is_here(const char *osrelease)
+{
+    struct utsname name;
+    return !osrelease[0] || (uname(&name) == 0 && strcmp(name.release, osrelease) == 0);
+}
+
 static int find_own(struct replay *replay)
 {
     struct input *input = replay->input;
@@ -265,6 +276,7 @@ int replay_file(struct loader *loader, struct input *input, struct file *file, r
                             .last_thread = LOOKUP_NONE,
                             .machine = machine_of(file->features.arch),
                             .limits = {&loader->states, MOST_MAPPINGS}};
+    loader->chain.dumps.vdso = is_here(file->features.osrelease);
     int status = maps_start(&replay);
     if (status == 0)
         status = find_own(&replay);
@@ -280,6 +292,8 @@ int replay_file(struct loader *loader, struct input *input, struct file *file, r
         status = count_lost(&replay);
     if (status == 0)
         status = count_readings(&replay);
+    if (status == 0 && !each && replay.own == LOOKUP_NONE)
+        status = remark_file(loader, file);
     release(&replay);
     return status;
 }

@@ -123,9 +123,13 @@ static void take_stack(struct walk *walk, struct record *ret)
     uint64_t size = take_u64(walk);
     if (size == 0)
         return;
-    take(walk, size);
+    const unsigned char *stack = take(walk, size);
     uint64_t used = take_u64(walk);
+    if (walk->failed)
+        return;
+    ret->stack_full = used >= size;
     ret->stack_size = used < size ? used : size;
+    ret->user_stack = ret->stack_size ? stack : NULL;
 }
 
 /* What comes behind the call chain: only checked, but for the registers. */

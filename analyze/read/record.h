@@ -33,7 +33,9 @@ struct record {
     uint64_t read_count;          /* events that were read */
     uint64_t user_abi;            /* of the registers of user space, 0: none */
     const unsigned char *user_regs;
-    uint64_t stack_size;          /* bytes of user stack recorded */
+    const unsigned char *user_stack; /* what was recorded of the stack, from its pointer upwards; NULL: nothing */
+    uint64_t stack_size;
+    bool stack_full;              /* there may be more of it */
 };
 
 /* When RAW, a record of SIZE bytes, happened; 0: it does not say. ATTR may be NULL. */
