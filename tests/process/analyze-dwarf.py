@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+# labels: analyze
+# timeout: 120
+"""perf record --call-graph dwarf: the stacks that perf script unwinds out of the same file, and where it fails the whole ones."""
+from harness import *
+
+EVENT = "task-clock:u"
+SHARE = 0.99
+
+
+def need_dumps():
+    need("perf")
+    need_perf_events()
+    if platform.machine() != "x86_64":
+        skip("stack dumps are unwound for x86-64 only")
+
+
+def record(name, program, dump=8192, options=(), frequency="2000"):
+    run(["perf", "record", "-q", "-N", "-F", frequency, "-e", EVENT, "--call-graph", f"dwarf,{dump}", *options, "-o", name, "--",
+         *program], timeout=60).ok()
+
+
+def stacks(text):
+    """{heading: [frame]}, each frame without its address."""
+    found = {}
+    for part in re.sub(r"^(\S.* \d+/\d+) \[\d+\] ", r"\1 ", text, flags=re.MULTILINE).split("\n\n"):
+        lines = [" ".join(line.split()) for line in part.splitlines()]
+        # perf adds the address -1 where it cannot go on.
+        frames = [line.split(" ", 1) for line in lines[1:] if not line.startswith("ffffffffffffffff ")]
+        if lines:
+            check(lines[0] not in found, f"two samples at one time: {lines[0]}")
+            found[lines[0]] = [(address, re.sub(r"\+0x[0-9a-f]+ ", " ", rest)) for address, rest in frames]
+    return found
+
+
+def ours(name, *options):
+    return stacks(panalyze("script", *options, name).ok().out)
+
+
+def theirs(name):
+    return stacks(run(["perf", "script", "-i", name, "--no-inline", "-F", "comm,pid,tid,time,period,event,ip,sym,symoff,dso"]).ok().out)
+
+
+def agree(name):
+    """How many samples have the same leaf and as many callers as for perf, of how many."""
+    mine, other = ours(name), theirs(name)
+    check_equal(sorted(mine), sorted(other), "samples")
+    same = sum(bool(mine[at]) and mine[at][0] == other[at][0] and len(mine[at]) == len(other[at]) for at in other)
+    return same, len(other)
+
+
+def test_as_perf_script():
+    """One process in each file: of several that run the same program perf 6.1 unwinds most no further than a frame or two."""
+    need_dumps()
+    programs = {
+        "spin": [target("spin"), "60", "2"],
+        "python": [os.path.realpath(sys.executable), "-S", "-E", "-c", "import re\nfor i in range(40): re.compile('(a|b)*c' * 9 + str(i))"],
+        "ls": ["/bin/ls", "-lR", "/usr/include/linux", "/usr/share/doc"],
+    }
+    for name, program in programs.items():
+        if not os.access(program[0], os.X_OK):
+            continue
+        for options in ((), ("-z",)):
+            with open("out", "w") as out:
+                run(["perf", "record", "-q", "-N", "-F", "1500", "-e", EVENT, "--call-graph", "dwarf,16384", *options, "-o", name, "--",
+                     *program], stdout=out).ok()
+            same, count = agree(name)
+            check(count >= 10, f"{name}: only {count} samples")
+            check(same >= SHARE * count, f"{name} {options}: {same} of {count} agree")
+
+
+def is_bottom(at, frames):
+    """A thread begins in libc with start_thread and clone3, which have no names without libc's debug symbols."""
+    thread = re.search(r" (\d+)/(\d+) ", at)
+    if thread[1] == thread[2]:
+        return frames[-1][1].startswith("_start ")
+    return frames[-3][1].startswith("spin_thread ") and "/libc.so" in frames[-1][1]
+
+
+def bottoms(found, comm="spin"):
+    """How many stacks of our program reach the bottom, of how many."""
+    mine = {at: frames for at, frames in found.items() if at.startswith(comm + " ") and f"/{comm})" in frames[0][1]}
+    return sum(is_bottom(at, frames) for at, frames in mine.items()), len(mine)
+
+
+def test_every_process():
+    """Several processes and threads, in a file and in a pipe: all the way down in each of them."""
+    need_dumps()
+    program = ["sh", "-c", f"{target('spin')} 20 2; {target('spin')} 20; exec {target('spin')} 20"]
+    record("file", program)
+    with open("pipe", "wb") as out:
+        run(["perf", "record", "-q", "-F", "2000", "-e", EVENT, "--call-graph", "dwarf", "-o", "-", "--", "sh", "-c",
+             f"exec >&2; {program[2]}"], stdout=out).ok()
+    for name in ("file", "pipe"):
+        reached, count = bottoms(ours(name))
+        check(count >= 50, f"{name}: only {count} samples")
+        check(reached >= SHARE * count, f"{name}: {reached} of {count} stacks reach the bottom")
+        total = {f["symbol"]: f["total_percent"] for f in panalyze_json("--aggregate", name)["functions"]}
+        check(total["main"] > 50 and total["spin_both"] > 80, total)
+
+
+def test_symfs():
+    """Programs and libraries elsewhere than they ran."""
+    need_dumps()
+    shutil.copy(target("spin-nofp"), "moved")
+    record("dumps", [os.path.abspath("moved"), "30"])
+    here = ours("dumps")
+    reached, count = bottoms(here, "moved")
+    check(count >= 20 and reached >= SHARE * count, (reached, count))
+    for path in {re.search(r"\((/.*)\)$", frame)[1] for frames in here.values() for _, frame in frames if frame.endswith(")") and "(/" in frame}:
+        os.makedirs(os.path.dirname("root" + path), exist_ok=True)
+        shutil.copy(path, "root" + path)
+    os.unlink("moved")
+    check_equal(ours("dumps", "--symfs", os.path.abspath("root")), here)
+    # Without it the way ends where the program's own tables are missing, and that is said.
+    lost = panalyze("--aggregate", "dumps").ok().out
+    check_match(r"Note: \d+ of \d+ stacks could not be unwound to their end", lost)
+    # A program of that name with other code has other tables: they are not used.
+    shutil.copy("/bin/true", "moved")
+    shutil.copy("/bin/true", "root" + os.path.abspath("moved"))
+    with_other = panalyze("script", "--symfs", os.path.abspath("root"), "dumps").ok().out
+    check(bottoms(stacks(with_other), "moved")[0] == 0, with_other[:1000])
+
+
+def test_too_small_dumps():
+    need_dumps()
+    record("small", [os.path.realpath(sys.executable), "-S", "-E", "-c",
+                     "def deep(n): return sum(map(deep, [n - 1])) if n else sum(i * i for i in range(400000))\ndeep(60)"], dump=512)
+    note = check_match(r"Note: (\d+) of (\d+) stacks are deeper than what was recorded of them", panalyze("--aggregate", "small").ok().out)
+    document = panalyze_json("--aggregate", "small")
+    check(0 < int(note[1]) <= int(note[2]) == document["total"]["samples"], note[0])
+    check_in("are deeper than what was recorded", " ".join(document["coverage"]["notes"]))
+
+
+if __name__ == "__main__":
+    main()
