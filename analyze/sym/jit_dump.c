@@ -132,6 +132,7 @@ static void take_header(struct dump *dump)
     dump->swap = header.swap = magic == bswap_32(MAGIC);
     cursor_u32(&header); /* version: 1 */
     uint32_t size = cursor_u32(&header);
+    cursor_skip(&header, HEADER_SIZE - 12);
     dump->damaged = header.failed || (magic != MAGIC && !dump->swap) || size < HEADER_SIZE;
     dump->at = size;
 }
