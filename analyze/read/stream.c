@@ -129,6 +129,9 @@ static int decompress(struct stream *stream, const unsigned char *raw, size_t si
                         "its records are compressed (perf record -z), and this program was built without libzstd");
         else if (status == -EBADMSG)
             problem_set(&file->problem, status, "a compressed record is damaged");
+        else if (status == -E2BIG)
+            problem_set(&file->problem, status,
+                        "its compressed records grow more than a thousand times: it is no recording, the rest is not read");
         if (status <= 0)
             return status == -ENOMEM ? status : 0;
         size_t taken = 0;
