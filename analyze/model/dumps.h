@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stack dumps of `perf record --call-graph dwarf`: registers and a piece of stack with each sample, which perf leaves to be
- * unwound by whoever reads. By unwind/, in the files that were mapped, found as names are (symfs, build-ids).
+ * Stack dumps of `perf record --call-graph dwarf`: registers and a piece of stack with each sample, which perf leaves to
+ * whoever reads. Unwound by unwind/, in the files that were mapped, found as names are (symfs, build-ids).
  */
 #ifndef ANALYZE_MODEL_DUMPS_H
 #define ANALYZE_MODEL_DUMPS_H
@@ -32,8 +32,8 @@ struct dumps {
 bool dumps_has(const struct record *sample);
 
 /*
- * The chain into dumps->ips, leaf first, and why it ends. 0: it cannot be unwound, as it was recorded on another kind of
- * machine, or without the registers that it takes.
+ * The chain into dumps->ips, leaf first, and why it ends. 0: it cannot be unwound, recorded on another kind of machine
+ * or without the registers that it takes.
  */
 unsigned dumps_unwind(struct dumps *dumps, const struct space *user, const struct record *sample,
                       enum unwind_end *ret_end);

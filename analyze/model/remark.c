@@ -61,15 +61,15 @@ static int remark_dumps(struct loader *loader)
     }
     if (status == 0 && early) {
         snprintf(text, sizeof(text),
-                 "%" PRIu64 " of %" PRIu64 " stacks could not be unwound to their end: %" PRIu64 " came to code without an "
-                 "unwind table or whose file is gone, %" PRIu64 " to memory that was not recorded",
+                 "%" PRIu64 " of %" PRIu64 " stacks could not be unwound to their end: %" PRIu64 " came to code without "
+                 "an unwind table or whose file is gone, %" PRIu64 " to memory that was not recorded",
                  early, all, ends[UNWIND_NO_TABLE], ends[UNWIND_BAD_MEMORY]);
         status = remark_add(loader, text);
     }
     if (status == 0 && loader->chain.dumps_left) {
         snprintf(text, sizeof(text),
-                 "%" PRIu64 " of %" PRIu64 " stack dumps cannot be unwound, only where they begin is shown: recorded on "
-                 "another kind of machine than x86-64, or without its registers",
+                 "%" PRIu64 " of %" PRIu64 " stack dumps cannot be unwound, only where they begin is shown: recorded "
+                 "on another kind of machine than x86-64, or without its registers",
                  loader->chain.dumps_left, all);
         status = remark_add(loader, text);
     }

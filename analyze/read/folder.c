@@ -53,9 +53,8 @@ int folder_open_data(struct source *ret_data, const char *path, struct problem *
         return problem_set(problem, -ENAMETOOLONG, "its name is too long");
     struct problem why = {""};
     int status = source_open(ret_data, data, &why);
-    return status < 0 ? problem_set(problem, status, "its file 'data' %s%s", status == -ENODATA ? "" : "cannot be read: ",
-                                    why.text)
-                      : 0;
+    const char *how = status == -ENODATA ? "" : "cannot be read: ";
+    return status < 0 ? problem_set(problem, status, "its file 'data' %s%s", how, why.text) : 0;
 }
 
 static int compare(const void *left, const void *right)

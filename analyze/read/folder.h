@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf's folders, of `perf record --threads` or `--kcore`: `data` is a perf.data file, and `data.0`, `data.1`, ... are the
- * records of one recording thread each, without a header.
+ * perf's folders, of `perf record --threads` or `--kcore`: `data` is a perf.data file, and `data.0`, `data.1`, ... are
+ * the records of one recording thread each, without a header.
  */
 #ifndef ANALYZE_READ_FOLDER_H
 #define ANALYZE_READ_FOLDER_H

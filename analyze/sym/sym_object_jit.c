@@ -67,7 +67,8 @@ void sym_object_load_jit(struct symbols_object *object)
     if (object->table.failed)
         sym_object_lack(object, SYMBOLS_NO_MEMORY, "out of memory");
     else if (!map && !dump && object->dump)
-        sym_object_lack(object, SYMBOLS_ANONYMOUS, "memory without a file, whose jitdump file is gone or cannot be read");
+        sym_object_lack(object, SYMBOLS_ANONYMOUS,
+                        "memory without a file, whose jitdump file is gone or cannot be read");
     else if (!map && !dump)
         sym_object_lack(object, SYMBOLS_ANONYMOUS, "memory without a file, and the program left no perf map in /tmp");
 }

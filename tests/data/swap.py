@@ -28,7 +28,7 @@ def attr(data):
 
 
 def fields(data, kinds):
-    """DATA word for word; those of two numbers of 32 bits (TID, CPU) in halves. What is behind them is words of 64 bits."""
+    """The fields KINDS at the beginning of DATA, those of two numbers of 32 bits (TID, CPU) in halves; where they end."""
     out, at = b"", 0
     for bit in kinds:
         if SAMPLE_TYPE >> bit & 1 and at < len(data):
@@ -54,7 +54,7 @@ def read_words(payload, at):
 
 
 def sample(payload):
-    # In the kernel's order: IDENTIFIER IP TID TIME ADDR ID STREAM_ID CPU PERIOD READ CALLCHAIN RAW BRANCH REGS STACK ...
+    # In the kernel's order: IDENTIFIER IP TID TIME ADDR ID STREAM_ID CPU PERIOD READ CALLCHAIN RAW BRANCH REGS ...
     out, at = fields(payload, (16, 0, 1, 2, 3, 6, 9, 7, 8))
     count = read_words(payload, at) if SAMPLE_TYPE >> 4 & 1 else 0
     if SAMPLE_TYPE >> 5 & 1:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libFuzzer entry: a folder of perf record --threads. The input is two sizes of 32 bits, then so many bytes of `data`, so
+ * libFuzzer entry: a folder of perf record --threads. The input is two sizes of 32 bits, so many bytes of `data`, so
  * many of `data.0`, and the rest is `data.1`.
  */
 #include <fcntl.h>

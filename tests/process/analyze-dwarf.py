@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
 # timeout: 120
-"""perf record --call-graph dwarf: the stacks that perf script unwinds out of the same file, and where it fails the whole ones."""
+"""perf record --call-graph dwarf: the stacks that perf script unwinds out of the same file; where it fails, whole ones."""
 from harness import *
 
 EVENT = "task-clock:u"
@@ -15,9 +15,9 @@ def need_dumps():
         skip("stack dumps are unwound for x86-64 only")
 
 
-def record(name, program, dump=8192, options=(), frequency="2000"):
-    run(["perf", "record", "-q", "-N", "-F", frequency, "-e", EVENT, "--call-graph", f"dwarf,{dump}", *options, "-o", name, "--",
-         *program], timeout=60).ok()
+def record(name, program, dump=8192, options=(), **kw):
+    run(["perf", "record", "-q", "-N", "-F", "2000", "-e", EVENT, "--call-graph", f"dwarf,{dump}", *options, "-o", name,
+         "--", *program], **kw).ok()
 
 
 def stacks(text):
@@ -38,7 +38,8 @@ def ours(name, *options):
 
 
 def theirs(name):
-    return stacks(run(["perf", "script", "-i", name, "--no-inline", "-F", "comm,pid,tid,time,period,event,ip,sym,symoff,dso"]).ok().out)
+    fields = "comm,pid,tid,time,period,event,ip,sym,symoff,dso"
+    return stacks(run(["perf", "script", "-i", name, "--no-inline", "-F", fields]).ok().out)
 
 
 def agree(name):
@@ -50,11 +51,12 @@ def agree(name):
 
 
 def test_as_perf_script():
-    """One process in each file: of several that run the same program perf 6.1 unwinds most no further than a frame or two."""
+    """One process in each file: of several that run the same program perf 6.1 unwinds most no further than a few frames."""
     need_dumps()
     programs = {
         "spin": [target("spin"), "60", "2"],
-        "python": [os.path.realpath(sys.executable), "-S", "-E", "-c", "import re\nfor i in range(40): re.compile('(a|b)*c' * 9 + str(i))"],
+        "python": [os.path.realpath(sys.executable), "-S", "-E", "-c",
+                   "import re\nfor i in range(40): re.compile('(a|b)*c' * 9 + str(i))"],
         "ls": ["/bin/ls", "-lR", "/usr/include/linux", "/usr/share/doc"],
     }
     for name, program in programs.items():
@@ -62,8 +64,7 @@ def test_as_perf_script():
             continue
         for options in ((), ("-z",)):
             with open("out", "w") as out:
-                run(["perf", "record", "-q", "-N", "-F", "1500", "-e", EVENT, "--call-graph", "dwarf,16384", *options, "-o", name, "--",
-                     *program], stdout=out).ok()
+                record(name, program, dump=16384, options=options, stdout=out)
             same, count = agree(name)
             check(count >= 10, f"{name}: only {count} samples")
             check(same >= SHARE * count, f"{name} {options}: {same} of {count} agree")
@@ -107,7 +108,8 @@ def test_symfs():
     here = ours("dumps")
     reached, count = bottoms(here, "moved")
     check(count >= 20 and reached >= SHARE * count, (reached, count))
-    for path in {re.search(r"\((/.*)\)$", frame)[1] for frames in here.values() for _, frame in frames if frame.endswith(")") and "(/" in frame}:
+    used = [re.search(r"\((/.*)\)$", frame) for frames in here.values() for _, frame in frames]
+    for path in {one[1] for one in used if one}:
         os.makedirs(os.path.dirname("root" + path), exist_ok=True)
         shutil.copy(path, "root" + path)
     os.unlink("moved")
@@ -125,8 +127,10 @@ def test_symfs():
 def test_too_small_dumps():
     need_dumps()
     record("small", [os.path.realpath(sys.executable), "-S", "-E", "-c",
-                     "def deep(n): return sum(map(deep, [n - 1])) if n else sum(i * i for i in range(400000))\ndeep(60)"], dump=512)
-    note = check_match(r"Note: (\d+) of (\d+) stacks are deeper than what was recorded of them", panalyze("--aggregate", "small").ok().out)
+                     "def deep(n): return sum(map(deep, [n - 1])) if n else sum(i * i for i in range(400000))\n"
+                     "deep(60)"], dump=512)
+    note = check_match(r"Note: (\d+) of (\d+) stacks are deeper than what was recorded of them",
+                       panalyze("--aggregate", "small").ok().out)
     document = panalyze_json("--aggregate", "small")
     check(0 < int(note[1]) <= int(note[2]) == document["total"]["samples"], note[0])
     check_in("are deeper than what was recorded", " ".join(document["coverage"]["notes"]))

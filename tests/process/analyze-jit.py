@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
 # timeout: 120
-"""Names of generated code: node tells them in /tmp/perf-PID.map (--perf-basic-prof) and in jit-PID.dump (--perf-prof)."""
+"""Names of generated code: node tells them in /tmp/perf-PID.map (--perf-basic-prof) and jit-PID.dump (--perf-prof)."""
 from harness import *
 
 SCRIPT = """
@@ -27,9 +27,8 @@ def share(*names):
 
 def perf_node(*options):
     need("perf")
-    out = run(["perf", "record", "-q", "-N", "-F", "500", "-g", "-e", "task-clock:u", "-o", "perf.data", "--", "node", *options,
-               "work.js"]).ok().out
-    return int(out)
+    return int(run(["perf", "record", "-q", "-N", "-F", "500", "-g", "-e", "task-clock:u", "-o", "perf.data", "--",
+                    "node", *options, "work.js"]).ok().out)
 
 
 def test_perf_map():
@@ -39,7 +38,8 @@ def test_perf_map():
     try:
         check(share("perf.data") > 20, panalyze("--aggregate", "perf.data"))
         # perf takes the same names out of the map.
-        shown = run(["perf", "report", "-i", "perf.data", "--stdio", "--no-children", "-g", "none", "--sort", "sym"]).ok().out
+        shown = run(["perf", "report", "-i", "perf.data", "--stdio", "--no-children", "-g", "none",
+                     "--sort", "sym"]).ok().out
         theirs = sum(float(line.split("%")[0]) for line in shown.splitlines() if re.search(r"%.*\bhotLoop\b", line))
         check_near(share("perf.data"), theirs, points=0.1, what=shown)
         if IS_ROOT:
