@@ -51,7 +51,7 @@ def agree(name):
 
 
 def test_as_perf_script():
-    """One process in each file: of several that run the same program perf 6.1 unwinds most no further than a few frames."""
+    """One process in each file: of several perf 6.1 loses the outer frames of some."""
     need_dumps()
     programs = {
         "spin": [target("spin"), "60", "2"],
