@@ -112,6 +112,60 @@ static void test_names(void **state)
     }
 }
 
+/* Memory of code that was thrown away is used again: the latest code is what is there. */
+static void test_reuse(void **state)
+{
+    (void)state;
+    struct dump dump;
+    struct names names;
+    put_header(&dump, false);
+    put_load(&dump, 0x1000, 0x100, "before", 8);
+    put_load(&dump, 0x1100, 0x20, "inside", 8);
+    put_load(&dump, 0x1140, 0x20, "inside too", 8);
+    put_load(&dump, 0x1080, 0x1000, "over", 8);
+    put_load(&dump, 0x1140, 0x10, "later", 8);
+    put_load(&dump, 0x4000, 0x10, "elsewhere", 8);
+    assert_int_equal(read_bytes(&names, dump.bytes.data, dump.bytes.size), JIT_DUMP_READ);
+    assert_string_equal(name_at(&names, 0x107f), "before");
+    assert_string_equal(name_at(&names, 0x1080), "over");
+    assert_string_equal(name_at(&names, 0x1110), "over");
+    assert_string_equal(name_at(&names, 0x1145), "later");
+    assert_string_equal(name_at(&names, 0x1155), "over");
+    assert_string_equal(name_at(&names, 0x4000), "elsewhere");
+    release(&names);
+    buffer_release(&dump.bytes);
+}
+
+/* Against what a byte of memory holds after one piece of code after the other was written to it. */
+static void test_reuse_at_random(void **state)
+{
+    (void)state;
+    enum { MEMORY = 256, PIECES = 12 };
+    uint32_t seed = 12345;
+    for (int round = 0; round < 300; round++) {
+        struct names names = {0};
+        char texts[PIECES][16];
+        size_t memory[MEMORY + 64] = {0}, starts[PIECES + 1];
+        name_table_init(&names.table, &names.pool, false);
+        for (size_t i = 0; i < PIECES; i++) {
+            seed = seed * 1664525 + 1013904223;
+            uint64_t start = seed >> 24, size = 1 + (seed >> 8) % 60;
+            starts[i + 1] = start;
+            snprintf(texts[i], sizeof(texts[i]), "f%zu", i);
+            struct name_entry entry = {.start = start, .end = start + size, .limit = UINT64_MAX, .raw = texts[i]};
+            name_table_add(&names.table, &entry);
+            for (uint64_t at = start; at < start + size; at++)
+                memory[at] = i + 1;
+        }
+        name_table_finish(&names.table, NAME_LAST_WINS);
+        for (uint64_t at = 0; at < MEMORY; at++)
+            /* Code whose beginning is there still has its name, all of it that is there. */
+            if (memory[at] && memory[starts[memory[at]]] == memory[at])
+                assert_string_equal(name_at(&names, at), texts[memory[at] - 1]);
+        release(&names);
+    }
+}
+
 /* Whatever is cut off, what stands before it is there. */
 static void test_cut(void **state)
 {
@@ -196,6 +250,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_reuse_at_random),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_not_read),

@@ -2,6 +2,8 @@
 /* What perf's own files have and ours have not: groups, dumps, code in no file, things that are only noted. */
 #include "profile_kit.h"
 
+#include "analyze/read/unzstd.h"
+
 #define READ_FIELDS (WRITER_SAMPLE | PERF_SAMPLE_READ)
 
 static void load_and_release(struct writer *writer, struct buffer *bytes, struct profile **ret)
@@ -322,6 +324,34 @@ static void test_dumps_left(void **state)
     buffer_release(&bytes);
 }
 
+/* 16,000 blocks of 128 KiB in 64 KiB, and of records: nobody waits for that. */
+static void test_bomb(void **state)
+{
+    (void)state;
+    static const unsigned char frame[] = {0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x50}, block[] = {0x02, 0x00, 0x10, 0x48};
+    struct writer writer;
+    struct buffer bytes = BUFFER_INIT;
+    struct profile *profile;
+    if (!unzstd_available())
+        skip();
+    begin(&writer, 10, 10);
+    writer_sample(&writer, 0, USER, 0x1010, 1, NULL, 0);
+    for (int i = 0; i < 4; i++) {
+        writer_begin(&writer, PERFDATA_RECORD_COMPRESSED, 0);
+        if (i == 0)
+            buffer_append(&writer.data, frame, sizeof(frame));
+        for (int j = 0; j < 16000; j++)
+            buffer_append(&writer.data, block, sizeof(block));
+        writer_end(&writer);
+    }
+    check_capture();
+    load_and_release(&writer, &bytes, &profile);
+    assert_non_null(strstr(check_captured(), "grow a thousandfold"));
+    expect_event(profile, "task-clock", 1, 1);
+    profile_free(profile);
+    buffer_release(&bytes);
+}
+
 static void test_jit_dumps_of_mappings(void **state)
 {
     (void)state;
@@ -357,6 +387,7 @@ int main(void)
         cmocka_unit_test(test_lying_dumps),
         cmocka_unit_test(test_dumps_beyond_record),
         cmocka_unit_test(test_dumps_left),
+        cmocka_unit_test(test_bomb),
         cmocka_unit_test(test_jit_dumps_of_mappings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
