@@ -22,7 +22,7 @@ static uint32_t add_module(struct store *store, const char *path, bool kernel)
 
 int chain_init(struct chain *chain, struct store *store)
 {
-    *chain = (struct chain){.store = store, .dumps = {.store = store, .symfs = ""}};
+    *chain = (struct chain){.store = store};
     chain->known = calloc(1u << KNOWN_BITS, sizeof(*chain->known));
     chain->kernel_module = add_module(store, "[kernel.kallsyms]", true);
     chain->hypervisor_module = chain->guest_module = LOOKUP_NONE;
@@ -34,7 +34,6 @@ int chain_init(struct chain *chain, struct store *store)
 
 void chain_release(struct chain *chain)
 {
-    dumps_release(&chain->dumps);
     free(chain->known);
     free(chain->frames);
     free(chain->ips);
@@ -157,11 +156,12 @@ static int add_chain(struct chain *chain, const struct chain_place *place, const
         *ret_user |= mode == MODE_USER && ip != 0;
         exact = false;
     }
-    chain->truncated = addresses >= depth_limit(sample);
+    chain->truncated = sample->unwound ? sample->cut : addresses >= depth_limit(sample);
     return status;
 }
 
-/* No user part was recorded: the registers tell at least where it begins. */
+/* perf record --call-graph dwarf records no user part. Where the dump could not be unwound (dumps.h) the registers tell at
+ * least where it begins. */
 static int add_user_register(struct chain *chain, const struct chain_place *place, const struct record *sample)
 {
     static const unsigned program_counter[] = {[CHAIN_OTHER] = 64, [CHAIN_X86] = 8, [CHAIN_ARM64] = 32};
@@ -169,24 +169,6 @@ static int add_user_register(struct chain *chain, const struct chain_place *plac
     if (!record_user_register(sample, program_counter[place->machine], &ip) || ip == 0)
         return 0;
     return add_frame(chain, place, MODE_USER, ip, false);
-}
-
-/* The user part out of a stack dump. With LEAF the sample was taken there. */
-static int add_dump(struct chain *chain, const struct chain_place *place, const struct record *sample, bool leaf)
-{
-    enum unwind_end end = UNWIND_NO_TABLE;
-    unsigned count = place->machine == CHAIN_X86 ? dumps_unwind(&chain->dumps, place->user, sample, &end) : 0;
-    int status = 0;
-    chain->dump_ends[end] += count > 0;
-    chain->dumps_left += count == 0;
-    if (count == 0)
-        return leaf ? add_frame(chain, place, MODE_USER, sample->ip, false) : add_user_register(chain, place, sample);
-    for (unsigned i = 0; status == 0 && i < count; i++) {
-        uint64_t ip = i == 0 && leaf && sample->ip ? sample->ip : chain->dumps.ips[i];
-        status = add_frame(chain, place, MODE_USER, ip, i > 0);
-    }
-    chain->truncated |= end == UNWIND_TRUNCATED || end == UNWIND_TOO_DEEP;
-    return status;
 }
 
 /* Whether the chain begins where the sample is; else (nothing recorded, or only of another part) the sample comes in
@@ -203,34 +185,16 @@ static bool chain_has_leaf(const struct record *sample)
     return false;
 }
 
-/* Whether addresses of user space were recorded (perf asks for none where it asks for a dump). */
-static bool chain_has_user(const struct record *sample)
-{
-    enum mode mode = mode_of_sample(sample);
-    for (uint64_t i = 0; i < sample->chain_count; i++) {
-        uint64_t ip = bytes_u64(sample->chain + 8 * i, sample->swap);
-        if (is_marker(ip))
-            take_marker(ip, &mode);
-        else if (mode == MODE_USER && ip != 0)
-            return true;
-    }
-    return false;
-}
-
 int chain_resolve(struct chain *chain, const struct chain_place *place, const struct record *sample)
 {
     bool user = mode_of_sample(sample) == MODE_USER, leaf = chain_has_leaf(sample);
-    bool dump = dumps_has(sample) && !chain_has_user(sample);
     int status = 0;
     chain->count = 0;
     chain->truncated = false;
-    if (!leaf && !(dump && user))
+    if (!leaf)
         status = add_frame(chain, place, mode_of_sample(sample), sample->ip, false);
-    bool own = user;
     if (status == 0)
         status = add_chain(chain, place, sample, leaf, &user);
-    if (status == 0 && dump)
-        return add_dump(chain, place, sample, own);
     if (status == 0 && chain->count == 0)
         status = add_frame(chain, place, mode_of_sample(sample), sample->ip, false);
     if (status == 0 && !user && sample->user_regs)
@@ -242,7 +206,8 @@ static uint64_t hash_of(const struct chain_place *place, const struct record *sa
 {
     uint64_t hash = lookup_mix(place->user->state, place->kernel->state);
     hash = lookup_mix(hash, sample->ip);
-    hash = lookup_mix(hash, (uint64_t)sample->misc << 16 | sample->attr->perf.sample_max_stack);
+    hash = lookup_mix(hash, (uint64_t)sample->cut << 32 | (uint64_t)sample->misc << 16 |
+                               sample->attr->perf.sample_max_stack);
     if (sample->user_regs)
         hash =
             lookup_mix(hash, lookup_hash_bytes(sample->user_regs,
@@ -252,15 +217,14 @@ static uint64_t hash_of(const struct chain_place *place, const struct record *sa
 
 uint32_t chain_stack(struct chain *chain, const struct chain_place *place, const struct record *sample)
 {
-    /* No two dumps are alike. */
-    uint64_t hash = dumps_has(sample) ? 0 : hash_of(place, sample);
+    uint64_t hash = hash_of(place, sample);
     struct chain_known *known = &chain->known[hash >> (64 - KNOWN_BITS)];
     if (known->hash == hash && hash != 0)
         return known->stack;
     if (chain_resolve(chain, place, sample) < 0)
         return LOOKUP_NONE;
     uint32_t stack = store_stack(chain->store, chain->frames, chain->count, chain->truncated);
-    if (stack != LOOKUP_NONE && hash != 0)
+    if (stack != LOOKUP_NONE)
         *known = (struct chain_known){hash, stack};
     return stack;
 }

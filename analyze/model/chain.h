@@ -3,7 +3,6 @@
 #ifndef ANALYZE_MODEL_CHAIN_H
 #define ANALYZE_MODEL_CHAIN_H
 
-#include "analyze/model/dumps.h"
 #include "analyze/model/space.h"
 #include "analyze/model/store.h"
 #include "analyze/read/record.h"
@@ -20,9 +19,6 @@ struct chain {
     uint64_t *ips;
     uint32_t count, capacity;
     bool truncated;
-    struct dumps dumps;
-    uint64_t dump_ends[UNWIND_ENDS]; /* by chain_stack(): how often unwinding ended so, */
-    uint64_t dumps_left;             /* and how often it could not begin */
 };
 
 int chain_init(struct chain *chain, struct store *store);

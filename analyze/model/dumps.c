@@ -12,11 +12,6 @@
 #define DELETED " (deleted)"
 #define SYSTEM_DEBUG "/usr/lib/debug"
 
-bool dumps_has(const struct record *sample)
-{
-    return sample->user_stack && sample->user_regs;
-}
-
 void dumps_release(struct dumps *dumps)
 {
     unwind_files_free(dumps->files);
@@ -107,8 +102,8 @@ static bool find(void *context, uint64_t address, struct unwind_map *ret)
     return true;
 }
 
-unsigned dumps_unwind(struct dumps *dumps, const struct space *user, const struct record *sample,
-                      enum unwind_end *ret_end)
+/* The chain of the dump into dumps->chain from AT on. 0: it cannot be unwound. */
+static unsigned unwind(struct dumps *dumps, const struct record *sample, size_t at, enum unwind_end *ret_end)
 {
     uint64_t words[64], mask = sample->attr->perf.sample_regs_user;
     size_t count = (size_t)__builtin_popcountll(mask);
@@ -125,6 +120,38 @@ unsigned dumps_unwind(struct dumps *dumps, const struct space *user, const struc
     const struct unwind_dump dump = {.bytes = sample->user_stack, .start = regs.value[UNWIND_RSP],
                                      .size = sample->stack_size, .full = sample->stack_full};
     const struct unwind_target target = {find, dumps};
+    return unwind_stack(&target, &regs, &dump, dumps->chain + at, DUMPS_DEPTH, ret_end);
+}
+
+/* Whether perf recorded no chain of user space, as it does where it records dumps. */
+static bool lacks_user(const struct record *sample)
+{
+    bool user = false;
+    for (uint64_t i = 0; i < sample->chain_count && !user; i++)
+        user = bytes_u64(sample->chain + 8 * i, sample->swap) == PERF_CONTEXT_USER;
+    return !user;
+}
+
+struct record dumps_unwound(struct dumps *dumps, const struct space *user, const struct record *sample)
+{
+    struct record whole = *sample;
+    size_t recorded = sample->chain_count;
+    enum unwind_end end = UNWIND_NO_TABLE;
+    if (!sample->user_stack || !sample->user_regs || recorded > DUMPS_RECORDED || !lacks_user(sample))
+        return whole;
     dumps->user = user;
-    return unwind_stack(&target, &regs, &dump, dumps->ips, DUMPS_DEPTH, ret_end);
+    unsigned count = unwind(dumps, sample, recorded + 1, &end);
+    dumps->left += count == 0;
+    if (count == 0)
+        return whole;
+    dumps->ends[end]++;
+    if (recorded > 0)
+        memcpy(dumps->chain, sample->chain, 8 * recorded);
+    dumps->chain[recorded] = PERF_CONTEXT_USER;
+    whole.chain = (const unsigned char *)dumps->chain;
+    whole.chain_count = recorded + 1 + count;
+    whole.user_regs = whole.user_stack = NULL;
+    whole.unwound = true;
+    whole.cut = end == UNWIND_TRUNCATED || end == UNWIND_TOO_DEEP;
+    return whole;
 }

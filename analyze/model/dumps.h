@@ -11,32 +11,33 @@
 #include "analyze/read/record.h"
 #include "unwind/unwind.h"
 
-/* Deeper than perf's 127: nobody is interested in where a limit cuts. */
-enum { DUMPS_DEPTH = 1024 };
+enum {
+    DUMPS_DEPTH = 1024,         /* deeper than perf's 127: nobody is interested in where a limit cuts */
+    DUMPS_RECORDED = 65536 / 8, /* addresses that a record can have */
+};
 
 struct dumps {
     struct unwind_files *files;
     struct unwind_file **of_module; /* by module of the store */
     bool *asked;                    /* of_module is known */
     uint32_t modules;
-    struct store *store;
+    const struct store *store;
     const char *symfs;              /* "" for none; not owned */
     const char *const *debug_paths; /* not owned */
     size_t debug_path_count;
     bool vdso;                      /* the recorded kernel is the running one */
     const struct space *user;       /* of the stack that is being unwound */
-    uint64_t ips[DUMPS_DEPTH];
+    uint64_t chain[DUMPS_RECORDED + 1 + DUMPS_DEPTH];
+    uint64_t ends[UNWIND_ENDS];     /* how often unwinding ended so, */
+    uint64_t left;                  /* and how often it could not begin */
 };
 
-/* Whether the user part of SAMPLE's chain is a dump. */
-bool dumps_has(const struct record *sample);
-
 /*
- * The chain into dumps->ips, leaf first, and why it ends. 0: it cannot be unwound, recorded on another kind of machine
- * or without the registers that it takes.
+ * SAMPLE as if its user part had been recorded as a call chain. It is left as it is where that was so, and where a dump
+ * cannot be unwound: recorded on another kind of machine than x86-64, or without the registers that it takes. The chain is
+ * good until the next call.
  */
-unsigned dumps_unwind(struct dumps *dumps, const struct space *user, const struct record *sample,
-                      enum unwind_end *ret_end);
+struct record dumps_unwound(struct dumps *dumps, const struct space *user, const struct record *sample);
 void dumps_release(struct dumps *dumps);
 
 #endif

@@ -13,6 +13,7 @@ struct loader *loader_new(void)
     if (!loader)
         return NULL;
     loader->profile.loader = loader;
+    loader->dumps = (struct dumps){.store = &loader->store, .symfs = ""};
     if (chain_init(&loader->chain, &loader->store) < 0) {
         loader_free(loader);
         return NULL;
@@ -29,6 +30,7 @@ void loader_free(struct loader *loader)
     for (uint32_t i = 0; i < loader->input_count; i++)
         free(loader->inputs[i].tasks);
     chain_release(&loader->chain);
+    dumps_release(&loader->dumps);
     store_release(&loader->store);
     lookup_release(&loader->task_lookup);
     free(loader->profile.tasks);
@@ -224,10 +226,10 @@ static int load(struct loader *loader, const struct profile_options *options)
     loader->counts_only = options && options->counts_only;
     loader->profile.session.ours = loader->sessions[session].ours;
     if (options && options->symfs)
-        loader->chain.dumps.symfs = options->symfs;
+        loader->dumps.symfs = options->symfs;
     if (options && options->debug_path_count) {
-        loader->chain.dumps.debug_paths = options->debug_paths;
-        loader->chain.dumps.debug_path_count = options->debug_path_count;
+        loader->dumps.debug_paths = options->debug_paths;
+        loader->dumps.debug_path_count = options->debug_path_count;
     }
     status = take_all(loader, session);
     if (status < 0)

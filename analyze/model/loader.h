@@ -4,6 +4,7 @@
 #define ANALYZE_MODEL_LOADER_H
 
 #include "analyze/model/chain.h"
+#include "analyze/model/dumps.h"
 #include "analyze/model/profile.h"
 #include "analyze/model/store.h"
 #include "analyze/read/file.h"
@@ -57,6 +58,7 @@ struct loader {
     struct profile profile;         /* first: profile_free() gets this address */
     struct store store;
     struct chain chain;
+    struct dumps dumps;
     uint64_t states;                /* of address spaces */
     bool counts_only;
     uint64_t guest_samples;         /* of the file that is read */

@@ -45,8 +45,8 @@ static uint64_t branch_events(const struct file *file)
 
 static int remark_dumps(struct loader *loader)
 {
-    const uint64_t *ends = loader->chain.dump_ends;
-    uint64_t all = loader->chain.dumps_left;
+    const uint64_t *ends = loader->dumps.ends;
+    uint64_t all = loader->dumps.left;
     char text[300];
     for (unsigned i = 0; i < UNWIND_ENDS; i++)
         all += ends[i];
@@ -66,11 +66,11 @@ static int remark_dumps(struct loader *loader)
                  early, all, ends[UNWIND_NO_TABLE], ends[UNWIND_BAD_MEMORY]);
         status = remark_add(loader, text);
     }
-    if (status == 0 && loader->chain.dumps_left) {
+    if (status == 0 && loader->dumps.left) {
         snprintf(text, sizeof(text),
                  "%" PRIu64 " of %" PRIu64 " stack dumps cannot be unwound, only where they begin is shown: recorded "
                  "on another kind of machine than x86-64, or without its registers",
-                 loader->chain.dumps_left, all);
+                 loader->dumps.left, all);
         status = remark_add(loader, text);
     }
     return status;

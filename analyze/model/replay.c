@@ -108,10 +108,17 @@ static int take_sample(struct replay *replay, const struct record *sample)
     uint32_t index = threads_get(replay, known ? (int32_t)sample->pid : -1, known ? (int32_t)sample->tid : -1);
     if (index == LOOKUP_NONE)
         return -ENOMEM;
-    replay->threads[index].described = false;
+    struct thread *thread = &replay->threads[index];
+    struct loader *loader = replay->loader;
+    thread->described = false;
     uint16_t mode = sample->misc & PERF_RECORD_MISC_CPUMODE_MASK;
     if (!replay->each)
-        replay->loader->guest_samples += mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
+        loader->guest_samples += mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
+    struct record whole;
+    if (sample->user_stack && (replay->each || !loader->counts_only)) {
+        whole = dumps_unwound(&loader->dumps, &replay->processes[thread->process].space, sample);
+        sample = &whole;
+    }
     return group_has(sample) ? take_group(replay, sample, index) : take_one(replay, sample, sample->attr, index);
 }
 
@@ -276,7 +283,7 @@ int replay_file(struct loader *loader, struct input *input, struct file *file, r
                             .last_thread = LOOKUP_NONE,
                             .machine = machine_of(file->features.arch),
                             .limits = {&loader->states, MOST_MAPPINGS}};
-    loader->chain.dumps.vdso = is_here(file->features.osrelease);
+    loader->dumps.vdso = is_here(file->features.osrelease);
     int status = maps_start(&replay);
     if (status == 0)
         status = find_own(&replay);

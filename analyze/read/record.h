@@ -36,6 +36,7 @@ struct record {
     const unsigned char *user_stack; /* what was recorded of the stack, from its pointer upwards; NULL: nothing */
     uint64_t stack_size;
     bool stack_full;              /* there may be more of it */
+    bool unwound, cut;            /* chain was made out of the stack; callers are missing at its end */
 };
 
 /* When RAW, a record of SIZE bytes, happened; 0: it does not say. ATTR may be NULL. */
