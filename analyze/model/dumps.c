@@ -108,7 +108,7 @@ static unsigned unwind(struct dumps *dumps, const struct record *sample, size_t 
     uint64_t words[64], mask = sample->attr->perf.sample_regs_user;
     size_t count = (size_t)__builtin_popcountll(mask);
     struct unwind_regs regs;
-    if (sample->swap || sample->user_abi != PERF_SAMPLE_REGS_ABI_64)
+    if (!dumps->x86 || sample->swap || sample->user_abi != PERF_SAMPLE_REGS_ABI_64)
         return 0;
     memcpy(words, sample->user_regs, count * sizeof(*words));
     if (!unwind_regs_of_perf(mask, words, count, &regs))

@@ -25,6 +25,7 @@ struct dumps {
     const char *symfs;              /* "" for none; not owned */
     const char *const *debug_paths; /* not owned */
     size_t debug_path_count;
+    bool x86;                       /* whose registers the dumps have */
     bool vdso;                      /* the recorded kernel is the running one */
     const struct space *user;       /* of the stack that is being unwound */
     uint64_t chain[DUMPS_RECORDED + 1 + DUMPS_DEPTH];

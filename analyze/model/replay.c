@@ -63,6 +63,37 @@ static void seen(struct replay *replay, const struct thread *thread, uint64_t ti
         task->shown.end_ns = time;
 }
 
+static enum chain_machine machine_of(const char *arch)
+{
+    if (strcmp(arch, "aarch64") == 0 || strcmp(arch, "arm64") == 0)
+        return CHAIN_ARM64;
+    if (strcmp(arch, "x86_64") == 0 || (arch[0] == 'i' && strcmp(arch + 1, "86") > 0))
+        return CHAIN_X86;
+#if defined(__x86_64__)
+    return arch[0] ? CHAIN_OTHER : CHAIN_X86;
+#elif defined(__aarch64__)
+    return arch[0] ? CHAIN_OTHER : CHAIN_ARM64;
+#else
+    return CHAIN_OTHER;
+#endif
+}
+
+/* Whether OSRELEASE ("": not known) is the kernel that runs. */
+static bool is_here(const char *osrelease)
+{
+    struct utsname name;
+    return !osrelease[0] || (uname(&name) == 0 && strcmp(name.release, osrelease) == 0);
+}
+
+static void know_machine(struct replay *replay)
+{
+    const struct features *features = &replay->file->features;
+    replay->machine_known = true;
+    replay->machine = machine_of(features->arch);
+    replay->loader->dumps.x86 = replay->machine == CHAIN_X86;
+    replay->loader->dumps.vdso = is_here(features->osrelease);
+}
+
 /* SAMPLE, as one of the event of ATTR. */
 static int take_one(struct replay *replay, const struct record *sample, const struct attr *attr, uint32_t index)
 {
@@ -114,6 +145,8 @@ static int take_sample(struct replay *replay, const struct record *sample)
     uint16_t mode = sample->misc & PERF_RECORD_MISC_CPUMODE_MASK;
     if (!replay->each)
         loader->guest_samples += mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
+    if (!replay->machine_known)
+        know_machine(replay);
     struct record whole;
     if (sample->user_stack && (replay->each || !loader->counts_only)) {
         whole = dumps_unwound(&loader->dumps, &replay->processes[thread->process].space, sample);
@@ -216,28 +249,6 @@ static int count_readings(struct replay *replay)
     return task ? task_take_readings(task, task->split ? task->first_image : UINT32_MAX) : 0;
 }
 
-static enum chain_machine machine_of(const char *arch)
-{
-    if (strcmp(arch, "aarch64") == 0 || strcmp(arch, "arm64") == 0)
-        return CHAIN_ARM64;
-    if (strcmp(arch, "x86_64") == 0 || (arch[0] == 'i' && strcmp(arch + 1, "86") > 0))
-        return CHAIN_X86;
-#if defined(__x86_64__)
-    return arch[0] ? CHAIN_OTHER : CHAIN_X86;
-#elif defined(__aarch64__)
-    return arch[0] ? CHAIN_OTHER : CHAIN_ARM64;
-#else
-    return CHAIN_OTHER;
-#endif
-}
-
-/* Whether OSRELEASE ("": a pipe does not say it in front) is the kernel that runs. */
-static bool is_here(const char *osrelease)
-{
-    struct utsname name;
-    return !osrelease[0] || (uname(&name) == 0 && strcmp(name.release, osrelease) == 0);
-}
-
 static int find_own(struct replay *replay)
 {
     struct input *input = replay->input;
@@ -281,9 +292,7 @@ int replay_file(struct loader *loader, struct input *input, struct file *file, r
                             .context = context,
                             .own = LOOKUP_NONE,
                             .last_thread = LOOKUP_NONE,
-                            .machine = machine_of(file->features.arch),
                             .limits = {&loader->states, MOST_MAPPINGS}};
-    loader->dumps.vdso = is_here(file->features.osrelease);
     int status = maps_start(&replay);
     if (status == 0)
         status = find_own(&replay);

@@ -37,8 +37,10 @@ bool folder_is_perf(const char *path)
         return false;
     if (status.st_size == 0)
         return true;
-    if (source_open(&source, data, NULL) < 0)
-        return false;
+    int error = source_open(&source, data, NULL);
+    /* Who may not look at it hears of that, and not that it is something else. */
+    if (error < 0)
+        return error == -EACCES;
     const unsigned char *magic = source_at(&source, 0, 8);
     const uint64_t ours = PERFDATA_MAGIC, other = __builtin_bswap64(PERFDATA_MAGIC);
     bool perf = magic && (memcmp(magic, &ours, 8) == 0 || memcmp(magic, &other, 8) == 0);

@@ -11,7 +11,8 @@
 
 #include "analyze/read/source.h"
 
-/* Whether PATH is such a folder: one with a `data` that begins like a perf.data file, or is empty. */
+/* Whether PATH is such a folder: one with a `data` that begins like a perf.data file, is empty, or
+ * may not be read. */
 bool folder_is_perf(const char *path);
 
 /* Opens `data`. As source_open(). */

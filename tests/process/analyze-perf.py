@@ -265,6 +265,10 @@ def test_bad_folders():
     open("empty/data", "w").close()
     result = panalyze("empty")
     check_equal((result.status, result.err), (1, "panalyze: empty: its file 'data' is empty\n"))
+    if not IS_ROOT:
+        os.chmod("empty/data", 0)
+        open("empty/data.0", "w").write("x")
+        check_equal(panalyze("empty").err, "panalyze: empty: its file 'data' cannot be read: Permission denied\n")
     parts = [name for name in sorted(os.listdir("good")) if name != "data" and os.path.getsize("good/" + name)]
     shutil.copytree("good", "cut")
     os.truncate("cut/" + parts[0], os.path.getsize("cut/" + parts[0]) - 4)

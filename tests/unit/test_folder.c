@@ -164,6 +164,12 @@ static void test_what_is_one(void **state)
     problem.text[0] = '\0';
     assert_int_equal(file_open(&file, folder, &problem), -ENODATA);
     assert_string_equal(problem.text, "its file 'data' is empty");
+    if (geteuid() != 0) {
+        assert_int_equal(chmod(in_folder("data"), 0), 0);
+        save("data.0", "x", 1);
+        problem.text[0] = '\0';
+        assert_int_equal(file_open(&file, folder, &problem), -EACCES);
+    }
     unlink(in_folder("data"));
     assert_int_equal(mkfifo(in_folder("data"), 0600), 0);
     assert_false(folder_is_perf(folder));
