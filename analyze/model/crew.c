@@ -260,6 +260,7 @@ static int fill(struct crew *crew, struct chain_sample *item, const struct chain
     struct record *copy = &item->sample;
     *copy = *sample;
     copy->attr = copy_of_attr(crew, sample->attr);
+    copy->user_stack = NULL; /* what could be unwound was; it may not be there any more when the chain is looked for */
     item->place = (struct chain_place){copy_of_space(batch, place->user), copy_of_space(batch, place->kernel),
                                        place->machine};
     if (sample->chain)
