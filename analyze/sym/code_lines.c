@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyze/sym/code_lines.h"
 
-#include <dwarf.h>
-#include <elfutils/libdw.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include "analyze/sym/elf_image.h"
 
 static int file_number(struct code_lines *lines, const char *name, uint32_t *ret)
 {
@@ -47,72 +41,21 @@ static int add_row(struct code_lines *lines, const struct code_lines_row *row)
     return 0;
 }
 
-static int add_line(struct code_lines *lines, Dwarf_Line *line, uint64_t start, uint64_t end)
+struct reading {
+    struct code_lines *lines;
+    int status;
+};
+
+static void take(void *context, uint64_t address, const char *file, uint32_t line)
 {
-    struct code_lines_row row = {.file = CODE_LINES_NONE};
-    Dwarf_Addr address;
-    bool over = false;
-    int number = 0;
-    if (dwarf_lineaddr(line, &address) != 0 || address < start || address >= end)
-        return 0;
-    row.address = address;
-    dwarf_lineendsequence(line, &over);
-    const char *name = over ? NULL : dwarf_linesrc(line, NULL, NULL);
-    if (name && dwarf_lineno(line, &number) == 0 && number > 0) {
-        row.line = (uint32_t)number;
-        int status = file_number(lines, name, &row.file);
-        if (status < 0)
-            return status;
+    struct reading *reading = context;
+    struct code_lines_row row = {.address = address, .file = CODE_LINES_NONE};
+    if (file) {
+        row.line = line;
+        reading->status = reading->status ? reading->status : file_number(reading->lines, file, &row.file);
     }
-    return add_row(lines, &row);
-}
-
-static int add_unit(struct code_lines *lines, Dwarf_Die *unit, uint64_t start, uint64_t end)
-{
-    Dwarf_Lines *table;
-    size_t count = 0;
-    int status = 0;
-    if (dwarf_getsrclines(unit, &table, &count) != 0)
-        return 0;
-    for (size_t i = 0; status == 0 && i < count; i++) {
-        Dwarf_Line *line = dwarf_onesrcline(table, i);
-        if (line)
-            status = add_line(lines, line, start, end);
-    }
-    return status;
-}
-
-static int read_dwarf(struct code_lines *lines, Dwarf *dwarf, uint64_t start, uint64_t end)
-{
-    Dwarf_CU *unit = NULL;
-    Dwarf_Die die;
-    uint8_t kind;
-    int status = 0;
-    /* Not by .debug_aranges: clang writes none. */
-    while (status == 0 && dwarf_get_units(dwarf, unit, &unit, NULL, &kind, &die, NULL) == 0)
-        if ((kind == DW_UT_compile || kind == DW_UT_skeleton) && dwarf_haspc(&die, start) == 1)
-            status = add_unit(lines, &die, start, end);
-    return status;
-}
-
-static int read_file(struct code_lines *lines, const char *path, uint64_t start, uint64_t end)
-{
-    uint64_t size;
-    int fd = elf_image_open_regular(path, 0, &size), status = 0;
-    if (fd < 0)
-        return 0;
-    elf_version(EV_CURRENT);
-    /* Not mapped: a file that shrinks meanwhile must be an error, not a SIGBUS. */
-    Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
-    Dwarf *dwarf = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
-    if (dwarf)
-        status = read_dwarf(lines, dwarf, start, end);
-    if (dwarf)
-        dwarf_end(dwarf);
-    if (elf)
-        elf_end(elf);
-    close(fd);
-    return status;
+    if (!reading->status)
+        reading->status = add_row(reading->lines, &row);
 }
 
 struct order {
@@ -150,17 +93,16 @@ static int settle(struct code_lines *lines)
     return 0;
 }
 
-int code_lines_init(struct code_lines *lines, const char *file, const char *debug_file, uint64_t start, uint64_t end)
+int code_lines_init(struct code_lines *lines, struct symbols_object *object, uint64_t start, uint64_t end)
 {
     *lines = (struct code_lines){0};
-    int status = debug_file ? read_file(lines, debug_file, start, end) : 0;
-    if (status == 0 && !lines->count)
-        status = read_file(lines, file, start, end);
-    if (status == 0)
-        status = settle(lines);
-    if (status < 0)
+    struct reading reading = {lines, 0};
+    symbols_rows(object, start, end, take, &reading);
+    if (reading.status == 0)
+        reading.status = settle(lines);
+    if (reading.status < 0)
         code_lines_release(lines);
-    return status;
+    return reading.status;
 }
 
 void code_lines_release(struct code_lines *lines)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Source lines of a range of addresses, from the line table of DWARF. libdw and not objdump -l, which names the wrong
+ * Source lines of a range of addresses, from the line table of DWARF, and not of objdump -l, which names the wrong
  * files where gcc writes DWARF 5 (binutils 2.40).
  */
 #ifndef ANALYZE_SYM_CODE_LINES_H
@@ -8,6 +8,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "analyze/sym/symbols.h"
 
 struct code_lines_row {
     uint64_t address; /* from here to the next row */
@@ -24,8 +26,8 @@ struct code_lines {
     size_t file_count, file_capacity;
 };
 
-/* Of START up to END in FILE or its DEBUG_FILE (NULL: none). Without rows where there are none; 0 or -ENOMEM. */
-int code_lines_init(struct code_lines *lines, const char *file, const char *debug_file, uint64_t start, uint64_t end);
+/* Of the virtual addresses START up to END in OBJECT. Without rows where there are none; 0 or -ENOMEM. */
+int code_lines_init(struct code_lines *lines, struct symbols_object *object, uint64_t start, uint64_t end);
 void code_lines_release(struct code_lines *lines);
 /* NULL: no line is known for ADDRESS. */
 const struct code_lines_row *code_lines_at(const struct code_lines *lines, uint64_t address);

@@ -310,6 +310,39 @@ size_t dwarf_find(struct dwarf *dwarf, uint64_t address, struct dwarf_frame *ret
     return count ? count : row ? 1 : 0;
 }
 
+static void rows_of(struct dwarf *dwarf, struct dwarf_lines *lines, uint64_t start, uint64_t end, dwarf_each_row *each,
+                    void *context)
+{
+    for (size_t i = 0; i < lines->sequence_count; i++) {
+        const struct dwarf_sequence *sequence = &lines->sequences[i];
+
+        if (sequence->high <= start || sequence->low >= end)
+            continue;
+        for (size_t j = sequence->first; j < sequence->first + sequence->count; j++) {
+            const struct dwarf_row *row = &lines->rows[j];
+
+            if (row->address >= start && row->address < end)
+                each(context, row->address,
+                     row->end || !row->line ? NULL : dwarf_lines_path(lines, row->file, dwarf->pool), row->line);
+        }
+    }
+}
+
+void dwarf_rows(struct dwarf *dwarf, uint64_t start, uint64_t end, dwarf_each_row *each, void *context)
+{
+    const struct dwarf_unit *last = NULL;
+
+    for (size_t i = 0; i < dwarf->range_count; i++) {
+        struct unit_range *range = &dwarf->ranges[i];
+
+        if (range->high <= start || range->low >= end || range->unit == last)
+            continue;
+        last = range->unit;
+        if (lines_of(dwarf, range->unit))
+            rows_of(dwarf, range->unit->lines, start, end, each, context);
+    }
+}
+
 unsigned dwarf_missing(const struct dwarf *dwarf)
 {
     return dwarf->missing;

@@ -100,6 +100,15 @@ size_t symbols_lines(struct symbols_object *object, uint64_t file_offset, struct
     return count;
 }
 
+void symbols_rows(struct symbols_object *object, uint64_t start, uint64_t end, symbols_each_row *each, void *context)
+{
+    symbols_lacks(object); /* loads it */
+    if (!object->lines_loaded)
+        load_lines(object);
+    if (object->dwarf)
+        dwarf_rows(object->dwarf, start, end, each, context);
+}
+
 const char *symbols_lines_why(struct symbols_object *object)
 {
     unsigned missing = object->dwarf ? dwarf_missing(object->dwarf) : 0;

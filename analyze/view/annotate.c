@@ -158,7 +158,7 @@ int annotate_code_init(struct annotate_code *code, const struct annotate_functio
     int status = code_init(&code->code, &request, reason, size);
     if (status < 0)
         return status;
-    if (code_lines_init(&code->lines, file, symbols_debug_file(function->object), request.start, request.end) < 0)
+    if (code_lines_init(&code->lines, function->object, request.start, request.end) < 0)
         memory_exhausted();
     add_hits(code, function);
     add_lines(code);

@@ -201,8 +201,8 @@ int view_report(struct view *view)
     const struct settings *settings = view->settings;
     if (!line_hits_wanted(settings->by))
         return print_report(view);
-    if (settings->callers || settings->callees) {
-        report_error("--callers and --callees are of functions: leave out --by, or take --by function");
+    if (settings->callers || settings->callees || settings->call_tree) {
+        report_error("--callers, --callees and --call-tree are of functions: leave out --by, or take --by function");
         return 2;
     }
     view->lines = lines_new(view->names, view->profile->frame_count);

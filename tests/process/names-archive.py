@@ -51,7 +51,7 @@ def names_of(*args):
 def check_archive(files, gone):
     """That an archive gives the same names as the files GONE, which are taken away."""
     before = names_of(*files)
-    check(any(row["inlined"] for row in before[1]), before[1])
+    check(any(row["inlined"] and row["symbol"] == "step" for row in before[1]), before[1])
     check_match(r"^out\.symbols: symbols and lines of \d+ objects?, ", panalyze("archive", *files).ok().out)
     check_equal(names_of(*files), before, "with the archive beside")
     panalyze("archive", "-o", "packed.tar.gz", *files).ok()
@@ -181,10 +181,11 @@ def test_debuginfod():
     try:
         env = {"DEBUGINFOD_URLS": server.url}
         text = panalyze("-a", "--by", "inline", *files, env=env).ok().out
-        check("(inlined)" not in text and not server.asked, "servers are asked without --debuginfod")
+        check("step (inlined)" not in text, text)  # libpinject.so may have been hit, and has lines
+        check(not server.asked, f"servers are asked without --debuginfod: {server.asked}")
         result = panalyze("-a", "--by", "inline", "--debuginfod", *files).ok()
         check_match("^panalyze: .*DEBUGINFOD_URLS names no server", result.err)
-        check("(inlined)" not in result.out and not server.asked)
+        check("step (inlined)" not in result.out and not server.asked)
         text = panalyze("-a", "--by", "inline", "--debuginfod", *files, env=env).ok().out
         check_match(r"step \(inlined\)$", text)
         check_in(f"/buildid/{build_id}/debuginfo", server.asked)

@@ -344,9 +344,10 @@ def test_why_lines_are_missing():
     text = panalyze("-a", "--by", "line", *files).ok().out
     check_match(r"No lines for [\d.]+ % of the samples \(\d+ address(es)?\) in \S+/p: "
                 "the file has no debug information", re.sub(r"\n +", " ", text))
-    result = panalyze("-a", "--by", "line", "--callers", *files)
-    check_equal(result.status, 2)
-    check_in("--callers", result.err)
+    for option in ("--callers", "--callees", "--call-tree"):
+        result = panalyze("-a", "--by", "line", option, *files)
+        check_equal(result.status, 2)
+        check_in(option, result.err)
 
 
 if __name__ == "__main__":
