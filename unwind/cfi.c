@@ -8,6 +8,9 @@
 #include "unwind/cfi_parse.h"
 #include "unwind/leb.h"
 
+/* The largest program that was seen, of a function of gcc's own, has 20 KB. */
+enum { NAME_MAX_SIZE = 16, PROGRAM_MAX = 128 << 10 };
+
 /* Of one entry: where it is, and what it is. */
 struct entry {
     struct cursor body;  /* behind the id */
@@ -73,6 +76,18 @@ static bool read_augmentation(const char *text, struct cursor *cursor, struct cf
     return !data.failed;
 }
 
+/* A string that ends soon: each FDE may have a CIE of its own to read. */
+static const char *read_name(struct cursor *cursor)
+{
+    struct cursor text = *cursor;
+    if (cursor_left(&text) > NAME_MAX_SIZE)
+        text.end = text.at + NAME_MAX_SIZE;
+    const char *name = cursor_string(&text);
+    if (name)
+        cursor_skip(cursor, strlen(name) + 1);
+    return name;
+}
+
 static bool read_cie(const struct cfi *cfi, size_t at, struct cfi_cie *ret)
 {
     struct entry entry;
@@ -81,7 +96,7 @@ static bool read_cie(const struct cfi *cfi, size_t at, struct cfi_cie *ret)
     struct cursor *cursor = &entry.body;
     *ret = (struct cfi_cie){0};
     uint8_t version = cursor_u8(cursor);
-    const char *augmentation = cursor_string(cursor);
+    const char *augmentation = read_name(cursor);
     if (!augmentation || (version != 1 && version != 3 && version != 4))
         return false;
     if (version == 4 && (cursor_u8(cursor) != 8 || cursor_u8(cursor) != 0)) /* size of addresses, of selectors */
@@ -207,5 +222,11 @@ bool cfi_find_row(const struct cfi *cfi, uint64_t address, struct cfi_row *ret)
     if (low == 0 || address - cfi->fdes[low - 1].start >= cfi->fdes[low - 1].size)
         return false;
     struct cfi_function function;
-    return cfi_parse_function(cfi, cfi->fdes[low - 1].at, &function) && cfi_run(cfi, &function, address, ret);
+    if (!cfi_parse_function(cfi, cfi->fdes[low - 1].at, &function))
+        return false;
+    size_t work = cursor_left(&function.cie.program) + cursor_left(&function.program);
+    if (work > PROGRAM_MAX || !cfi_run(cfi, &function, address, ret))
+        return false;
+    ret->work = (uint32_t)work;
+    return true;
 }

@@ -31,6 +31,7 @@ struct cfi_row {
     uint8_t return_reg;
     bool signal;         /* the frame was entered by a signal: what it returns to is not behind a call */
     bool debug;          /* it is of .debug_frame: expressions lie there */
+    uint32_t work;       /* bytes of program that it took to find it */
 };
 
 struct cfi_fde {
