@@ -10,6 +10,7 @@
 
 /* The largest program that was seen, of a function of gcc's own, has 20 KB. */
 enum { NAME_MAX_SIZE = 16, PROGRAM_MAX = 128 << 10 };
+enum { SPLIT_MAX = 16 };
 
 /* Of one entry: where it is, and what it is. */
 struct entry {
@@ -209,7 +210,8 @@ void cfi_release(struct cfi *cfi)
     *cfi = (struct cfi){0};
 }
 
-bool cfi_find_row(const struct cfi *cfi, uint64_t address, struct cfi_row *ret)
+/* How many functions begin at ADDRESS or before. */
+static size_t count_before(const struct cfi *cfi, uint64_t address)
 {
     size_t low = 0, high = cfi->count;
     while (low < high) {
@@ -219,6 +221,12 @@ bool cfi_find_row(const struct cfi *cfi, uint64_t address, struct cfi_row *ret)
         else
             high = middle;
     }
+    return low;
+}
+
+bool cfi_find_row(const struct cfi *cfi, uint64_t address, struct cfi_row *ret)
+{
+    size_t low = count_before(cfi, address);
     if (low == 0 || address - cfi->fdes[low - 1].start >= cfi->fdes[low - 1].size)
         return false;
     struct cfi_function function;
@@ -229,4 +237,16 @@ bool cfi_find_row(const struct cfi *cfi, uint64_t address, struct cfi_row *ret)
         return false;
     ret->work = (uint32_t)work;
     return true;
+}
+
+bool cfi_find_split(const struct cfi *cfi, uint64_t address, struct cfi_row *ret)
+{
+    struct cfi_row behind;
+    size_t low = count_before(cfi, address);
+    if (low == 0 || low == cfi->count)
+        return false;
+    uint64_t end = cfi->fdes[low - 1].start + cfi->fdes[low - 1].size, next = cfi->fdes[low].start;
+    if (address < end || next - end > SPLIT_MAX || !cfi_find_row(cfi, next, &behind))
+        return false;
+    return behind.rules[behind.return_reg].how == CFI_UNDEFINED && cfi_find_row(cfi, end - 1, ret);
 }

@@ -158,6 +158,9 @@ static enum step step(struct walk *walk)
         struct cfi_row copy = *row;
         return step_by_row(walk, copy.debug ? &file->debug : &file->frames, &copy);
     }
+    struct cfi_row creator;
+    if (walk->leaf && cfi_find_split(&map.file->frames, address, &creator))
+        return walk->regs.value[UNWIND_RAX] ? step_by_row(walk, &map.file->frames, &creator) : STEP_BOTTOM;
     return is_entry(map.file, address) ? STEP_BOTTOM : step_by_pointer(walk);
 }
 

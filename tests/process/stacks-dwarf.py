@@ -344,6 +344,15 @@ def test_static_program():
     check(share and float(share.group(1)) >= 95, result.err)
 
 
+def test_threads_from_their_first_moment():
+    """In the system call that makes a thread libc has no table, neither for the one who calls nor for the new one."""
+    need_dumps()
+    result = pinject_run("--follow-all", "-g", "dwarf", "-F", "4000", "--", target("threads-storm"), "2000", "8").ok()
+    found = re.search(r"(\d+) call stacks unwound, ([\d.]+) % to the bottom", result.err)
+    print(found and found.group(0))
+    check(found and int(found.group(1)) >= 20 and float(found.group(2)) >= 95, result.err)
+
+
 def test_bare_preload():
     need_dumps()
     env = {"LD_PRELOAD": PRELOAD, "PINJECT_CALL_GRAPH": "dwarf", "PLUGIN": ""}

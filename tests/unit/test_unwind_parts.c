@@ -183,6 +183,40 @@ static void test_rows(void **state)
     assert_false(row_at(BYTES(0x0c, 40, 8), 0x1000, &row));
 }
 
+/* As in clone(): [0x1000, 0x1010), the system call, [0x1018, 0x1020) of a thread without a caller. */
+static void test_split(void **state)
+{
+    static const uint8_t cie[] = {20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x78, 16,
+                                  0x0c, 7, 8, 0x90, 1, 0, 0, 0, 0, 0, 0};
+    static const uint64_t ranges[][2] = {{0x1000, 0x10}, {0x1018, 8}, {0x1100, 0x10}};
+    uint8_t bytes[256];
+    size_t size = sizeof(cie);
+    struct cfi_row row;
+    (void)state;
+    memcpy(bytes, cie, size);
+    for (unsigned i = 0; i < 3; i++) {
+        uint32_t head[] = {24, 0};
+        uint8_t program[4] = {i == 1 ? 0x07 : 0, i == 1 ? 16 : 0};
+        memcpy(bytes + size, head, sizeof(head));
+        memcpy(bytes + size + 8, ranges[i], sizeof(ranges[i]));
+        memcpy(bytes + size + 24, program, sizeof(program));
+        size += 28;
+    }
+    struct cfi cfi = {.bytes = malloc(size), .size = size, .debug = true};
+    memcpy(cfi.bytes, bytes, size);
+    assert_int_equal(cfi_index(&cfi), 0);
+    assert_int_equal(cfi.count, 3);
+    assert_true(cfi_find_split(&cfi, 0x1010, &row));
+    assert_int_equal(row.cfa.number, 8);
+    assert_true(cfi_find_split(&cfi, 0x1017, &row));
+    assert_false(cfi_find_split(&cfi, 0x100f, &row));
+    assert_false(cfi_find_split(&cfi, 0x1018, &row));
+    assert_false(cfi_find_split(&cfi, 0x1050, &row)); /* the next one has a caller, and is far away */
+    assert_false(cfi_find_split(&cfi, 0x2000, &row));
+    assert_false(cfi_find_split(&cfi, 0x10, &row));
+    cfi_release(&cfi);
+}
+
 static void test_registers_of_perf(void **state)
 {
     uint64_t words[17];
@@ -208,7 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_constants),    cmocka_unit_test(test_operators), cmocka_unit_test(test_stack),
         cmocka_unit_test(test_memory),       cmocka_unit_test(test_nonsense),  cmocka_unit_test(test_long_numbers),
-        cmocka_unit_test(test_rows),         cmocka_unit_test(test_registers_of_perf),
+        cmocka_unit_test(test_rows),         cmocka_unit_test(test_registers_of_perf), cmocka_unit_test(test_split),
     };
     dump = (struct unwind_dump){.bytes = stack, .start = 0x7ff000, .size = sizeof(stack)};
     regs.value[UNWIND_RSP] = dump.start;
