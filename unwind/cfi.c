@@ -8,6 +8,10 @@
 #include "unwind/cfi_parse.h"
 #include "unwind/leb.h"
 
+/* The largest program that was seen, of a function of gcc's own, has 20 KB. */
+enum { NAME_MAX_SIZE = 16, PROGRAM_MAX = 128 << 10 };
+enum { SPLIT_MAX = 16 };
+
 /* Of one entry: where it is, and what it is. */
 struct entry {
     struct cursor body;  /* behind the id */
@@ -73,6 +77,18 @@ static bool read_augmentation(const char *text, struct cursor *cursor, struct cf
     return !data.failed;
 }
 
+/* A string that ends soon: each FDE may have a CIE of its own to read. */
+static const char *read_name(struct cursor *cursor)
+{
+    struct cursor text = *cursor;
+    if (cursor_left(&text) > NAME_MAX_SIZE)
+        text.end = text.at + NAME_MAX_SIZE;
+    const char *name = cursor_string(&text);
+    if (name)
+        cursor_skip(cursor, strlen(name) + 1);
+    return name;
+}
+
 static bool read_cie(const struct cfi *cfi, size_t at, struct cfi_cie *ret)
 {
     struct entry entry;
@@ -81,7 +97,7 @@ static bool read_cie(const struct cfi *cfi, size_t at, struct cfi_cie *ret)
     struct cursor *cursor = &entry.body;
     *ret = (struct cfi_cie){0};
     uint8_t version = cursor_u8(cursor);
-    const char *augmentation = cursor_string(cursor);
+    const char *augmentation = read_name(cursor);
     if (!augmentation || (version != 1 && version != 3 && version != 4))
         return false;
     if (version == 4 && (cursor_u8(cursor) != 8 || cursor_u8(cursor) != 0)) /* size of addresses, of selectors */
@@ -194,7 +210,8 @@ void cfi_release(struct cfi *cfi)
     *cfi = (struct cfi){0};
 }
 
-bool cfi_find_row(const struct cfi *cfi, uint64_t address, struct cfi_row *ret)
+/* How many functions begin at ADDRESS or before. */
+static size_t count_before(const struct cfi *cfi, uint64_t address)
 {
     size_t low = 0, high = cfi->count;
     while (low < high) {
@@ -204,8 +221,32 @@ bool cfi_find_row(const struct cfi *cfi, uint64_t address, struct cfi_row *ret)
         else
             high = middle;
     }
+    return low;
+}
+
+bool cfi_find_row(const struct cfi *cfi, uint64_t address, struct cfi_row *ret)
+{
+    size_t low = count_before(cfi, address);
     if (low == 0 || address - cfi->fdes[low - 1].start >= cfi->fdes[low - 1].size)
         return false;
     struct cfi_function function;
-    return cfi_parse_function(cfi, cfi->fdes[low - 1].at, &function) && cfi_run(cfi, &function, address, ret);
+    if (!cfi_parse_function(cfi, cfi->fdes[low - 1].at, &function))
+        return false;
+    size_t work = cursor_left(&function.cie.program) + cursor_left(&function.program);
+    if (work > PROGRAM_MAX || !cfi_run(cfi, &function, address, ret))
+        return false;
+    ret->work = (uint32_t)work;
+    return true;
+}
+
+bool cfi_find_split(const struct cfi *cfi, uint64_t address, struct cfi_row *ret)
+{
+    struct cfi_row behind;
+    size_t low = count_before(cfi, address);
+    if (low == 0 || low == cfi->count)
+        return false;
+    uint64_t end = cfi->fdes[low - 1].start + cfi->fdes[low - 1].size, next = cfi->fdes[low].start;
+    if (address < end || next - end > SPLIT_MAX || !cfi_find_row(cfi, next, &behind))
+        return false;
+    return behind.rules[behind.return_reg].how == CFI_UNDEFINED && cfi_find_row(cfi, end - 1, ret);
 }

@@ -31,6 +31,7 @@ struct cfi_row {
     uint8_t return_reg;
     bool signal;         /* the frame was entered by a signal: what it returns to is not behind a call */
     bool debug;          /* it is of .debug_frame: expressions lie there */
+    uint32_t work;       /* bytes of program that it took to find it */
 };
 
 struct cfi_fde {
@@ -53,5 +54,10 @@ int cfi_index(struct cfi *cfi);
 void cfi_release(struct cfi *cfi);
 /* False: no function is there, or what the table says makes no sense. */
 bool cfi_find_row(const struct cfi *cfi, uint64_t address, struct cfi_row *ret);
+/*
+ * Where a system call makes a thread, libc ends the table of the function in front of it, and begins another for the
+ * new thread a few instructions behind, which has no caller. True: ADDRESS lies between; *RET is the creator's row.
+ */
+bool cfi_find_split(const struct cfi *cfi, uint64_t address, struct cfi_row *ret);
 
 #endif

@@ -9,7 +9,7 @@
 #include "unwind/leb.h"
 
 /* More is not a table but nonsense: that of a large browser has 30 MB. */
-#define TABLE_MAX (UINT64_C(256) << 20)
+#define TABLE_MAX (UINT64_C(128) << 20)
 enum { SECTIONS_MAX = 65536, NAMES_MAX = 1 << 22 };
 
 struct reading {

@@ -10,7 +10,7 @@
 #include "unwind/file.h"
 
 /* Tables beyond that are not held any more: their files count as without. */
-#define BYTES_MAX (UINT64_C(1) << 30)
+#define BYTES_MAX (UINT64_C(512) << 20)
 enum { TABLE = 1024, VDSO_MAX = 1 << 20 };
 
 struct unwind_files {

@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "unwind/leb.h"
 
+/* Longer ones, padded with zeros, nobody writes. */
+enum { LEB_MAX = 16 };
+
+static bool is_longer(struct cursor *cursor, const unsigned char *start)
+{
+    if (cursor->at - start <= LEB_MAX)
+        return false;
+    cursor->failed = true;
+    cursor->at = cursor->end;
+    return true;
+}
+
 uint64_t leb_unsigned(struct cursor *cursor)
 {
+    const unsigned char *start = cursor->at;
     uint64_t value = 0;
     uint8_t byte = 0x80;
-    for (unsigned shift = 0; byte & 0x80 && !cursor->failed; shift += 7) {
+    for (unsigned shift = 0; byte & 0x80 && !cursor->failed && !is_longer(cursor, start); shift += 7) {
         byte = cursor_u8(cursor);
         if (shift < 64)
             value |= (uint64_t)(byte & 0x7f) << shift;
@@ -15,10 +28,11 @@ uint64_t leb_unsigned(struct cursor *cursor)
 
 int64_t leb_signed(struct cursor *cursor)
 {
+    const unsigned char *start = cursor->at;
     uint64_t value = 0;
     uint8_t byte = 0x80;
     unsigned shift = 0;
-    for (; byte & 0x80 && !cursor->failed; shift += 7) {
+    for (; byte & 0x80 && !cursor->failed && !is_longer(cursor, start); shift += 7) {
         byte = cursor_u8(cursor);
         if (shift < 64)
             value |= (uint64_t)(byte & 0x7f) << shift;

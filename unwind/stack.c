@@ -7,12 +7,16 @@
 /* A wrong step must not look like a long stack. */
 enum { FRAMES_BY_POINTER = 4096, ENTRY_SIZE = 64 };
 
+/* Bytes of programs for one chain: a file may be made so that each frame is dear. */
+enum { WORK_MAX = 16 << 20 };
+
 enum step { STEP_ON, STEP_BOTTOM, STEP_MEMORY, STEP_NO_TABLE };
 
 struct walk {
     const struct unwind_target *target;
     const struct unwind_dump *dump;
     struct unwind_regs regs;
+    uint64_t work;       /* so far, as WORK_MAX */
     uint64_t missed;     /* the address that could not be read */
     bool exact;          /* rip is where it was interrupted, not behind a call */
     bool leaf;
@@ -146,11 +150,17 @@ static enum step step(struct walk *walk)
     if (!map.file || !file_address(map.file, ip - map.start + map.offset, &address))
         return step_by_pointer(walk);
     const struct cfi_row *row = file_row(map.file, address);
+    walk->work += row ? row->work : 0;
+    if (walk->work > WORK_MAX)
+        return STEP_NO_TABLE;
     if (row) {
         struct unwind_file *file = map.file;
         struct cfi_row copy = *row;
         return step_by_row(walk, copy.debug ? &file->debug : &file->frames, &copy);
     }
+    struct cfi_row creator;
+    if (walk->leaf && cfi_find_split(&map.file->frames, address, &creator))
+        return walk->regs.value[UNWIND_RAX] ? step_by_row(walk, &map.file->frames, &creator) : STEP_BOTTOM;
     return is_entry(map.file, address) ? STEP_BOTTOM : step_by_pointer(walk);
 }
 

@@ -16,6 +16,7 @@
 
 enum {
     UNWIND_REGS = 17, /* by DWARF number: 0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 6 rbp, 7 rsp, r8 ..., 16 rip */
+    UNWIND_RAX = 0,
     UNWIND_RBP = 6,
     UNWIND_RSP = 7,
     UNWIND_RIP = 16,

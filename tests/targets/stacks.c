@@ -3,7 +3,8 @@
  * Burns CPU time at the end of many kinds of call chains, without frame pointers, and prints for each the return
  * addresses above burn(), as libgcc finds them (or, in code without tables, as they were made), "chain NAME
  * ADDRESS...", and where burn() lies: "burn START END".
- * Usage: stacks MILLISECONDS NAME...; PLUGIN: path of the library to be loaded.
+ * Usage: stacks MILLISECONDS NAME..., where the name "unlink" removes the program's own file; PLUGIN: path of the
+ * library to be loaded.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { FRAMES = 512, DEPTH = 40, DEEP = 3000 };
 
@@ -188,11 +190,14 @@ int main(int argc, char **argv)
 {
     burn_ms = argc > 1 ? atol(argv[1]) : 50;
     printf("burn %p %p\n", (void *)__start_burn_text, (void *)__stop_burn_text);
-    for (int i = 2; i < argc; i++)
+    for (int i = 2; i < argc; i++) {
+        if (strcmp(argv[i], "unlink") == 0 && unlink(argv[0]) < 0)
+            return 1;
         for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++)
             if (strcmp(argv[i], kinds[kind].name) == 0) {
                 name = kinds[kind].name;
                 kinds[kind].run();
             }
+    }
     return 0;
 }

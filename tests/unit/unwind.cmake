@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+pinject_unit_test(unwind_parts SOURCES test_unwind_parts.c LINK pinject_unwind pinject_common)
 # Without frame pointers, as distributions build; the loader binds late, so that it is met too.
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
   pinject_unit_test(unwind SOURCES test_unwind.c unwind_kit.c LINK pinject_unwind Threads::Threads)
