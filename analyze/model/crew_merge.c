@@ -108,7 +108,11 @@ int crew_merge(struct crew *crew)
     struct merge_part *parts = calloc(crew->worker_count, sizeof(*parts));
     int status = parts ? 0 : -ENOMEM;
     for (unsigned i = 0; parts && i < crew->worker_count; i++) {
-        const struct store *store = &crew->workers[i].store;
+        struct store *store = &crew->workers[i].store;
+        /* Nothing is looked up there any more, and the memory is wanted. */
+        lookup_release(&store->frames.lookup);
+        lookup_release(&store->stacks.lookup);
+        lookup_release(&store->entries.lookup);
         parts[i].frames = calloc((size_t)store->frames.count + 1, sizeof(uint32_t));
         parts[i].stacks = calloc((size_t)store->stacks.count + 1, sizeof(uint32_t));
         if (!parts[i].frames || !parts[i].stacks)

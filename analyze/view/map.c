@@ -23,22 +23,25 @@ static uint64_t hash_text(const char *text)
 }
 
 /* Puts INDEX, whose hash is HASH and which is known to be new, into SLOTS. */
-static void put(uint32_t *slots, size_t slot_count, uint64_t hash, uint32_t index)
+static void put(struct map_slot *slots, size_t slot_count, uint32_t hash, uint32_t index)
 {
     size_t at = hash & (slot_count - 1);
-    while (slots[at])
+    while (slots[at].index)
         at = (at + 1) & (slot_count - 1);
-    slots[at] = index + 1;
+    slots[at] = (struct map_slot){hash, index + 1};
 }
 
-static void rehash(struct map *map)
+/* Twice the slots, for more than the three quarters that are in use. */
+static void grow(struct map_slot **slots, size_t *slot_count)
 {
-    size_t size = map->slot_count ? map->slot_count * 2 : 64;
-    free(map->slots);
-    map->slots = memory_new(size, sizeof(*map->slots));
-    map->slot_count = size;
-    for (size_t i = 0; i < map->count; i++)
-        put(map->slots, size, mix(map->pairs[i].a, map->pairs[i].b), (uint32_t)i);
+    size_t old_count = *slot_count;
+    struct map_slot *old = *slots;
+    *slot_count = old_count ? old_count * 2 : 64;
+    *slots = memory_new(*slot_count, sizeof(**slots));
+    for (size_t i = 0; i < old_count; i++)
+        if (old[i].index)
+            put(*slots, *slot_count, old[i].hash, old[i].index - 1);
+    free(old);
 }
 
 void map_release(struct map *map)
@@ -59,9 +62,11 @@ uint32_t map_find(const struct map *map, uint64_t a, uint64_t b)
 {
     if (!map->slot_count)
         return MAP_NONE;
-    for (size_t at = mix(a, b) & (map->slot_count - 1); map->slots[at]; at = (at + 1) & (map->slot_count - 1)) {
-        uint32_t index = map->slots[at] - 1;
-        if (map->pairs[index].a == a && map->pairs[index].b == b)
+    uint32_t hash = (uint32_t)mix(a, b);
+    size_t mask = map->slot_count - 1;
+    for (size_t at = hash & mask; map->slots[at].index; at = (at + 1) & mask) {
+        uint32_t index = map->slots[at].index - 1;
+        if (map->slots[at].hash == hash && map->pairs[index].a == a && map->pairs[index].b == b)
             return index;
     }
     return MAP_NONE;
@@ -73,10 +78,10 @@ uint32_t map_add(struct map *map, uint64_t a, uint64_t b)
     if (found != MAP_NONE)
         return found;
     if ((map->count + 1) * 4 > map->slot_count * 3)
-        rehash(map);
+        grow(&map->slots, &map->slot_count);
     map->pairs = memory_grow(map->pairs, &map->capacity, map->count + 1, sizeof(*map->pairs));
     map->pairs[map->count] = (struct map_pair){a, b};
-    put(map->slots, map->slot_count, mix(a, b), (uint32_t)map->count);
+    put(map->slots, map->slot_count, (uint32_t)mix(a, b), (uint32_t)map->count);
     return (uint32_t)map->count++;
 }
 
@@ -89,25 +94,15 @@ void map_strings_release(struct map_strings *strings)
     *strings = (struct map_strings){0};
 }
 
-static void rehash_strings(struct map_strings *strings)
-{
-    size_t size = strings->slot_count ? strings->slot_count * 2 : 64;
-    free(strings->slots);
-    strings->slots = memory_new(size, sizeof(*strings->slots));
-    strings->slot_count = size;
-    for (size_t i = 0; i < strings->count; i++)
-        put(strings->slots, size, hash_text(strings->texts[i]), (uint32_t)i);
-}
-
 uint32_t map_strings_add(struct map_strings *strings, const char *text)
 {
-    uint64_t hash = hash_text(text);
+    uint32_t hash = (uint32_t)hash_text(text);
     size_t mask = strings->slot_count - 1;
-    for (size_t at = hash & mask; strings->slot_count && strings->slots[at]; at = (at + 1) & mask)
-        if (strcmp(strings->texts[strings->slots[at] - 1], text) == 0)
-            return strings->slots[at] - 1;
+    for (size_t at = hash & mask; strings->slot_count && strings->slots[at].index; at = (at + 1) & mask)
+        if (strings->slots[at].hash == hash && strcmp(strings->texts[strings->slots[at].index - 1], text) == 0)
+            return strings->slots[at].index - 1;
     if ((strings->count + 1) * 4 > strings->slot_count * 3)
-        rehash_strings(strings);
+        grow(&strings->slots, &strings->slot_count);
     strings->texts = memory_grow(strings->texts, &strings->capacity, strings->count + 1, sizeof(*strings->texts));
     strings->texts[strings->count] = memory_text(text);
     put(strings->slots, strings->slot_count, hash, (uint32_t)strings->count);

@@ -11,8 +11,13 @@ struct map_pair {
     uint64_t a, b;
 };
 
+struct map_slot {
+    uint32_t hash;  /* others with the same slot are told apart without a look at them */
+    uint32_t index; /* + 1; 0: free */
+};
+
 struct map {
-    uint32_t *slots;        /* index + 1, 0: free */
+    struct map_slot *slots;
     size_t slot_count;      /* a power of two */
     struct map_pair *pairs; /* by index */
     size_t count, capacity;
@@ -30,7 +35,7 @@ uint32_t map_find(const struct map *map, uint64_t a, uint64_t b);
 
 /* Strings are copied. */
 struct map_strings {
-    uint32_t *slots;
+    struct map_slot *slots;
     size_t slot_count;
     char **texts; /* by index */
     size_t count, capacity;
