@@ -160,6 +160,17 @@ static const struct perf_event_header *unwound(struct tasks *tasks, struct task 
     return sample;
 }
 
+void tasks_take_sample(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
+{
+    if (task->timed)
+        tasks_meet_timed(tasks, task, record);
+    record = unwound(tasks, task, record);
+    if (!record)
+        return;
+    take_sample(tasks, task, record);
+    tasks_put_record(tasks, task, record, record->size);
+}
+
 bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
 {
     if (!records_check(&tasks->layout, record) || (task->timed && !tasks_check_timed(tasks, task, tasks->scratch))) {
@@ -168,14 +179,12 @@ bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf
     }
     uint64_t time_ns = records_time(&tasks->layout, 0, record);
     if (record->type == PERF_RECORD_SAMPLE && !task->timed) { /* the object follows the stack itself */
-        record = unwound(tasks, task, record);
-        if (!record)
-            return true;
+        tasks_take_sample(tasks, task, record);
+        return true;
     }
     switch (record->type) {
     case PERF_RECORD_SAMPLE:
-        if (task->timed)
-            tasks_meet_timed(tasks, task, record);
+        tasks_meet_timed(tasks, task, record);
         take_sample(tasks, task, record);
         break;
     case PERF_RECORD_COMM:

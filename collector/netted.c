@@ -122,8 +122,10 @@ static void take_of_root(struct tasks *tasks, const struct net_record *kept, con
         (record->misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER ||
         (int)kept->event != attach_timer_event(tasks->plan))
         return;
-    memcpy(tasks->scratch, record, record->size); /* where those of timers are checked and set right */
-    tasks_take_record(tasks, task, (const struct perf_event_header *)(const void *)tasks->scratch);
+    struct perf_event_header *copy = (struct perf_event_header *)(void *)tasks->scratch;
+    memcpy(copy, record, record->size);
+    records_set_id(&tasks->layout, task->ids[kept->event], copy);
+    tasks_take_sample(tasks, task, copy);
 }
 
 static void take(struct tasks *tasks, const struct net_record *kept)

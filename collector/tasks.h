@@ -197,6 +197,8 @@ void tasks_introduce(struct tasks *tasks, struct task *task, uint64_t time_ns);
 void tasks_add_module(struct task *task, struct mapping *mapping);
 /* One record of the task. False: nothing that comes after it is wanted. */
 bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf_event_header *record);
+/* A sample that the kernel wrote; of a timer's task: while a net samples it. */
+void tasks_take_sample(struct tasks *tasks, struct task *task, const struct perf_event_header *record);
 /* Is the task that a FORK record tells of one to follow? */
 bool tasks_follows(const struct tasks *tasks, const struct records_task *made);
 /* One record to the file of the task. */

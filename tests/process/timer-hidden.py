@@ -126,6 +126,21 @@ def test_static_programs_that_follow():
         check_coverage(tree)
 
 
+def test_stacks_that_are_unwound():
+    """Timers follow frame pointers; events beside them, and a net, bring dumps that are unwound. One file may have both."""
+    need_hiding()
+    profile(target("hidden"), 20, "threads", "exec", STATIC, 150, options=["--call-graph", "dwarf"])
+    tree = document()
+    check_coverage(tree)
+    check_equal(sources(tree), ["perf"] + 5 * ["timer"])
+    totals = {(os.path.basename(function["dso"] or ""), function["symbol"]): function["total_percent"]
+              for function in panalyze_json("--aggregate", "--top", "all", *files())["functions"]}
+    check(totals["spin-static", "main"] > 15 and totals["hidden", "main"] > 3, totals)
+    check(totals["hidden", "hidden_thread"] > 5, totals)
+    static = next(task for task in tree["tasks"] if [STATIC, "150"] in [image["cmdline"] for image in task["images"]])
+    check(static["weight"] > 40e6, static)
+
+
 def test_programs_that_are_not_followed():
     need_hiding()
     for program in SPIN, STATIC:
