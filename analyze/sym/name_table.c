@@ -107,6 +107,57 @@ static bool is_better(struct name_table *table, struct name_entry *a, struct nam
     return strncmp(name_a, "SyS", 3) && strncmp(name_a, "compat_SyS", 10);
 }
 
+/* Of the pieces of code that reach over an address the one that was added last is on top of a heap. */
+struct piece {
+    uint64_t end;
+    uint32_t order;
+};
+
+static void heap_pop(struct piece *heap, size_t count)
+{
+    struct piece moved = heap[count];
+    size_t at = 0;
+
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && heap[child + 1].order > heap[child].order)
+            child++;
+        if (heap[child].order < moved.order)
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = moved;
+}
+
+static void heap_push(struct piece *heap, size_t count, struct piece piece)
+{
+    size_t at = count;
+
+    for (size_t up; at && heap[up = (at - 1) / 2].order < piece.order; at = up)
+        heap[at] = heap[up];
+    heap[at] = piece;
+}
+
+/* Code that begins in memory where later code was put is gone. Of what begins before that, its beginning stays. */
+static void drop_overwritten(struct name_table *table)
+{
+    struct piece *heap = malloc((table->count + 1) * sizeof(*heap));
+    size_t open = 0, kept = 0;
+
+    for (size_t i = 0; heap && i < table->count; i++) {
+        const struct name_entry entry = table->entries[i];
+
+        while (open && heap[0].end <= entry.start)
+            heap_pop(heap, --open);
+        if (!open || heap[0].order < entry.enclosing)
+            table->entries[kept++] = entry;
+        if (entry.end > entry.start)
+            heap_push(heap, open++, (struct piece){entry.end, entry.enclosing});
+    }
+    if (heap)
+        table->count = kept;
+    free(heap);
+}
+
 static void drop_aliases(struct name_table *table, enum name_rule rule)
 {
     size_t kept = 0;
@@ -175,11 +226,12 @@ static void link_enclosing(struct name_table *table)
 
 void name_table_finish(struct name_table *table, enum name_rule rule)
 {
-    if (!is_sorted(table)) {
-        for (size_t i = 0; i < table->count; i++)
-            table->entries[i].enclosing = (uint32_t)i;
+    for (size_t i = 0; i < table->count; i++)
+        table->entries[i].enclosing = (uint32_t)i;
+    if (!is_sorted(table))
         qsort(table->entries, table->count, sizeof(*table->entries), by_start);
-    }
+    if (rule == NAME_LAST_WINS)
+        drop_overwritten(table);
     drop_aliases(table, rule);
     drop_labels(table);
     give_ends(table);

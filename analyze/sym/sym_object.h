@@ -36,7 +36,8 @@ struct symbols_object {
     char *path;
     unsigned char build_id[ELF_IMAGE_BUILD_ID_MAX]; /* as recorded */
     size_t build_id_size;
-    uint32_t pid;                /* of a jit map */
+    uint32_t pid;                /* of generated code */
+    char *dump;                  /* its jitdump file, or NULL */
     char *osrelease, *reference; /* of a kernel, or NULL */
     uint64_t reference_address;
 

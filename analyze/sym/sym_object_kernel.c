@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of the running kernel, and of code that just-in-time compilers made. */
+/* Names of the running kernel. */
 #include "analyze/sym/sym_object.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -101,24 +100,5 @@ void sym_object_load_kernel(struct symbols_object *object)
     if (!find_shift(object, &facts, proven)) {
         name_table_release(&object->table);
         sym_object_lack(object, SYMBOLS_OTHER_KERNEL, "the kernel was started anew since, its addresses have changed");
-    }
-}
-
-void sym_object_load_jit(struct symbols_object *object)
-{
-    char path[64];
-    uint32_t owner;
-    int error;
-
-    snprintf(path, sizeof(path), "/tmp/perf-%u.map", (unsigned)object->pid);
-    error = text_names_init(&object->text, path, O_NOFOLLOW, &owner);
-    if (error) {
-        sym_object_lack(object, SYMBOLS_ANONYMOUS, "memory without a file, and the program left no perf map in /tmp");
-    } else if (owner != 0 && owner != geteuid()) {
-        text_names_release(&object->text);
-        sym_object_lack(object, SYMBOLS_NO_FILE, "the perf map in /tmp belongs to somebody else");
-    } else {
-        text_names_add_jit(&object->text, &object->table);
-        object->file = strdup(path);
     }
 }

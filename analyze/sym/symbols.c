@@ -76,6 +76,7 @@ static void free_object(struct symbols_object *object)
     free(object->fetched_file);
     free(object->file);
     free(object->debug_file);
+    free(object->dump);
     free(object->osrelease);
     free(object->reference);
     free(object->path);

@@ -80,8 +80,11 @@ struct symbols_kernel {
  */
 struct symbols_object *symbols_kernel(struct symbols *symbols, const struct symbols_kernel *kernel);
 
-/* Code that PID generated: /tmp/perf-PID.map of this user or of root. symbols_find() takes real addresses. */
+/* Code that PID generated: /tmp/perf-PID.map and jitdump, of this user or of root. symbols_find() takes real addresses.
+ */
 struct symbols_object *symbols_jit(struct symbols *symbols, uint32_t pid);
+/* The jitdump file that was recorded of a symbols_jit(): before anything is asked of OBJECT; the first one counts. */
+void symbols_jit_dump(struct symbols_object *object, const char *path);
 
 /*
  * The symbol that covers FILE_OFFSET: of a file the mapping's pgoff + address - start (PT_LOAD gives the virtual

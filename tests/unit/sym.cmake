@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+pinject_unit_test(jit_dump SOURCES test_jit_dump.c LINK pinject_sym pinject_common)
 pinject_unit_test(symbols SOURCES test_symbols.c LINK pinject_sym)
 # These compile what they look at, so that the truth comes from the compiler and from binutils.
 pinject_unit_test(symbol_files SOURCES test_symbol_files.c LINK pinject_sym)

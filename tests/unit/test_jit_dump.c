@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* jitdump files: of both byte orders, growing, and hostile. */
+#include "check.h"
+
+#include <byteswap.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "analyze/sym/jit_dump.h"
+#include "common/buffer.h"
+
+static char path[] = "/tmp/pinject-jit-XXXXXX";
+
+struct dump {
+    bool swap;
+    struct buffer bytes;
+};
+
+static void put32(struct dump *dump, uint32_t value)
+{
+    buffer_u32(&dump->bytes, dump->swap ? bswap_32(value) : value);
+}
+
+static void put64(struct dump *dump, uint64_t value)
+{
+    buffer_u64(&dump->bytes, dump->swap ? bswap_64(value) : value);
+}
+
+static void put_header(struct dump *dump, bool swap)
+{
+    *dump = (struct dump){.swap = swap, .bytes = BUFFER_INIT};
+    const uint32_t words[] = {0x4a695444, 1, 40, 62, 0, 7};
+    for (size_t i = 0; i < 6; i++)
+        put32(dump, words[i]);
+    put64(dump, 12345);
+    put64(dump, 0);
+}
+
+static void put_load(struct dump *dump, uint64_t start, uint64_t size, const char *name, size_t code)
+{
+    put32(dump, 0);
+    put32(dump, (uint32_t)(16 + 40 + strlen(name) + 1 + code));
+    put64(dump, 1);
+    put32(dump, 7);
+    put32(dump, 7);
+    const uint64_t words[] = {start, start, size, 1};
+    for (size_t i = 0; i < 4; i++)
+        put64(dump, words[i]);
+    buffer_string(&dump->bytes, name);
+    buffer_extend(&dump->bytes, code);
+}
+
+static void put_move(struct dump *dump, uint64_t from, uint64_t to, uint64_t size)
+{
+    put32(dump, 1);
+    put32(dump, 16 + 48);
+    put64(dump, 2);
+    put64(dump, 0);
+    put64(dump, to);
+    const uint64_t words[] = {from, to, size, 1};
+    for (size_t i = 0; i < 4; i++)
+        put64(dump, words[i]);
+}
+
+struct names {
+    struct name_pool pool;
+    struct name_table table;
+};
+
+static enum jit_dump_result read_bytes(struct names *names, const void *bytes, size_t size)
+{
+    int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    assert_true(fd >= 0 && write(fd, bytes, size) == (ssize_t)size);
+    close(fd);
+    *names = (struct names){0};
+    name_table_init(&names->table, &names->pool, false);
+    enum jit_dump_result result = jit_dump_read(path, &names->table);
+    name_table_finish(&names->table, NAME_LAST_WINS);
+    return result;
+}
+
+static const char *name_at(struct names *names, uint64_t address)
+{
+    struct name_entry *entry = name_table_find(&names->table, address);
+    return entry ? name_table_name(&names->table, entry) : "-";
+}
+
+static void release(struct names *names)
+{
+    name_table_release(&names->table);
+    name_pool_release(&names->pool);
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    for (int swap = 0; swap < 2; swap++) {
+        struct dump dump;
+        struct names names;
+        put_header(&dump, swap);
+        put_load(&dump, 0x1000, 0x20, "first", 0x20);
+        put_load(&dump, 0x2000, 0x20, "second", 1 << 20); /* more code than is looked at at once */
+        put_load(&dump, 0x1000, 0x10, "JS:*third file.js:1:2", 0x10);
+        put_move(&dump, 0x2000, 0x3000, 0x20);
+        assert_int_equal(read_bytes(&names, dump.bytes.data, dump.bytes.size), JIT_DUMP_READ);
+        assert_string_equal(name_at(&names, 0x100f), "JS:*third file.js:1:2");
+        assert_string_equal(name_at(&names, 0x1010), "-");
+        assert_string_equal(name_at(&names, 0x2000), "second");
+        assert_string_equal(name_at(&names, 0x301f), "second");
+        release(&names);
+        buffer_release(&dump.bytes);
+    }
+}
+
+/* Memory of code that was thrown away is used again: the latest code is what is there. */
+static void test_reuse(void **state)
+{
+    (void)state;
+    struct dump dump;
+    struct names names;
+    put_header(&dump, false);
+    put_load(&dump, 0x1000, 0x100, "before", 8);
+    put_load(&dump, 0x1100, 0x20, "inside", 8);
+    put_load(&dump, 0x1140, 0x20, "inside too", 8);
+    put_load(&dump, 0x1080, 0x1000, "over", 8);
+    put_load(&dump, 0x1140, 0x10, "later", 8);
+    put_load(&dump, 0x4000, 0x10, "elsewhere", 8);
+    assert_int_equal(read_bytes(&names, dump.bytes.data, dump.bytes.size), JIT_DUMP_READ);
+    assert_string_equal(name_at(&names, 0x107f), "before");
+    assert_string_equal(name_at(&names, 0x1080), "over");
+    assert_string_equal(name_at(&names, 0x1110), "over");
+    assert_string_equal(name_at(&names, 0x1145), "later");
+    assert_string_equal(name_at(&names, 0x1155), "over");
+    assert_string_equal(name_at(&names, 0x4000), "elsewhere");
+    release(&names);
+    buffer_release(&dump.bytes);
+}
+
+/* Against what a byte of memory holds after one piece of code after the other was written to it. */
+static void test_reuse_at_random(void **state)
+{
+    (void)state;
+    enum { MEMORY = 256, PIECES = 12 };
+    uint32_t seed = 12345;
+    for (int round = 0; round < 300; round++) {
+        struct names names = {0};
+        char texts[PIECES][16];
+        size_t memory[MEMORY + 64] = {0}, starts[PIECES + 1];
+        name_table_init(&names.table, &names.pool, false);
+        for (size_t i = 0; i < PIECES; i++) {
+            seed = seed * 1664525 + 1013904223;
+            uint64_t start = seed >> 24, size = 1 + (seed >> 8) % 60;
+            starts[i + 1] = start;
+            snprintf(texts[i], sizeof(texts[i]), "f%zu", i);
+            struct name_entry entry = {.start = start, .end = start + size, .limit = UINT64_MAX, .raw = texts[i]};
+            name_table_add(&names.table, &entry);
+            for (uint64_t at = start; at < start + size; at++)
+                memory[at] = i + 1;
+        }
+        name_table_finish(&names.table, NAME_LAST_WINS);
+        for (uint64_t at = 0; at < MEMORY; at++)
+            /* Code whose beginning is there still has its name, all of it that is there. */
+            if (memory[at] && memory[starts[memory[at]]] == memory[at])
+                assert_string_equal(name_at(&names, at), texts[memory[at] - 1]);
+        release(&names);
+    }
+}
+
+/* Whatever is cut off, what stands before it is there. */
+static void test_cut(void **state)
+{
+    (void)state;
+    struct dump dump;
+    put_header(&dump, false);
+    put_load(&dump, 0x1000, 0x20, "first", 8);
+    size_t whole = dump.bytes.size;
+    put_load(&dump, 0x2000, 0x20, "second", 8);
+    for (size_t size = 0; size <= dump.bytes.size; size++) {
+        struct names names;
+        enum jit_dump_result result = read_bytes(&names, dump.bytes.data, size);
+        assert_int_equal(result, size < 40 ? JIT_DUMP_DAMAGED : JIT_DUMP_READ);
+        assert_string_equal(name_at(&names, 0x1000), size >= whole ? "first" : "-");
+        release(&names);
+    }
+    buffer_release(&dump.bytes);
+}
+
+static void test_hostile(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[] = {0, 1, 15, 16, 17, 55, 56, 57, UINT32_MAX};
+    struct names names;
+    struct dump dump;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        put_header(&dump, false);
+        put_load(&dump, 0x1000, UINT64_MAX, "wraps", 8);
+        put_load(&dump, 0x1000, 0, "empty", 8);
+        put_move(&dump, 0x5000, UINT64_MAX, 8);
+        put_load(&dump, 0x1000, 8, "", 0);
+        size_t at = dump.bytes.size;
+        put_load(&dump, 0x7000, 8, "last", 8);
+        memcpy(dump.bytes.data + at + 4, &sizes[i], 4);
+        enum jit_dump_result result = read_bytes(&names, dump.bytes.data, dump.bytes.size);
+        /* One that goes beyond the end is being written; one that ends in its own middle makes nonsense of the next. */
+        if (sizes[i] < 16 || sizes[i] == UINT32_MAX)
+            assert_int_equal(result, sizes[i] < 16 ? JIT_DUMP_DAMAGED : JIT_DUMP_READ);
+        assert_string_equal(name_at(&names, 0x1000), "-");
+        assert_string_equal(name_at(&names, 0x7000), sizes[i] == 57 ? "l" : "-");
+        release(&names);
+        buffer_release(&dump.bytes);
+    }
+    assert_int_equal(read_bytes(&names, "not a dump, but long enough for its header", 42), JIT_DUMP_DAMAGED);
+    release(&names);
+}
+
+static void test_not_read(void **state)
+{
+    (void)state;
+    struct names names = {0};
+    char link_path[64];
+    name_table_init(&names.table, &names.pool, false);
+    assert_int_equal(jit_dump_read("/nonexistent/jit-1.dump", &names.table), JIT_DUMP_MISSING);
+    assert_int_equal(jit_dump_read("/dev/null", &names.table), JIT_DUMP_MISSING);
+    assert_int_equal(jit_dump_read("/tmp", &names.table), JIT_DUMP_MISSING);
+    snprintf(link_path, sizeof(link_path), "%s.link", path);
+    assert_int_equal(symlink(path, link_path), 0);
+    assert_int_equal(jit_dump_read(link_path, &names.table), JIT_DUMP_MISSING);
+    unlink(link_path);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(path, 65534, 65534), 0);
+        assert_int_equal(jit_dump_read(path, &names.table), JIT_DUMP_FOREIGN);
+    }
+    release(&names);
+}
+
+static int make_file(void **state)
+{
+    (void)state;
+    int fd = mkstemp(path);
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_reuse_at_random),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_not_read),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
