@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyze/read/folder.h"
 #include "analyze/view/archive.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
@@ -118,6 +119,10 @@ int inputs_find(struct inputs *inputs, const char *const *operands, size_t count
             continue;
         }
         long found = add_folder(inputs, operands[i], NULL);
+        if (found == 0 && folder_is_perf(operands[i])) {
+            add(inputs, memory_text(operands[i]));
+            continue;
+        }
         if (found < 0)
             report_error("the folder '%s' cannot be read: %s", operands[i], strerror((int)-found));
         else if (found == 0)

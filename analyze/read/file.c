@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "analyze/read/bytes.h"
+#include "analyze/read/folder.h"
 #include "common/perfdata.h"
 
 #define OLD_MAGIC "PERFFILE"
@@ -215,7 +216,8 @@ static int open_once(struct file *file, const char *path, bool *ret_changed, str
     unsigned char header[sizeof(struct perfdata_header)];
     *file = (struct file){0};
     *ret_changed = false;
-    int status = source_open(&file->source, path, problem);
+    bool folder = folder_is_perf(path);
+    int status = folder ? folder_open_data(&file->source, path, problem) : source_open(&file->source, path, problem);
     if (status < 0)
         return status;
     const unsigned char *bytes = source_at(&file->source, 0, sizeof(header));
@@ -224,6 +226,8 @@ static int open_once(struct file *file, const char *path, bool *ret_changed, str
     status = start(file, problem);
     if (bytes)
         *ret_changed = !same_header(file, header, sizeof(header)) || (status == 0 && between_versions(file));
+    if (status == 0 && folder)
+        status = folder_open_parts(&file->parts, &file->part_count, path, problem);
     if (status < 0)
         file_release(file);
     return status;
@@ -261,6 +265,9 @@ int file_open_memory(struct file *file, const void *bytes, size_t size, struct p
 void file_release(struct file *file)
 {
     source_release(&file->source);
+    folder_release_parts(file->parts, file->part_count);
+    file->parts = NULL;
+    file->part_count = 0;
     attr_list_release(&file->attrs);
     features_release(&file->features);
     arena_release(&file->arena);

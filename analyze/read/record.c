@@ -9,7 +9,6 @@
 #ifndef PERF_SAMPLE_BRANCH_COUNTERS /* Linux 6.8 */
 #define PERF_SAMPLE_BRANCH_COUNTERS (1ull << 19)
 #endif
-#define READ_LOST (1ull << 4) /* PERF_FORMAT_LOST, Linux 6.0 */
 
 #define TRAILER                                                                                                        \
     (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |                   \
@@ -79,13 +78,19 @@ static const unsigned char *take_items(struct walk *walk, uint64_t count, size_t
     return take(walk, count * size);
 }
 
-static void skip_read(struct walk *walk, uint64_t format)
+static void take_read(struct walk *walk, uint64_t format, struct record *ret)
 {
-    size_t each = 1 + !!(format & PERF_FORMAT_ID) + !!(format & READ_LOST);
+    size_t each = 1 + !!(format & PERF_FORMAT_ID) + !!(format & RECORD_READ_LOST);
     size_t times = !!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) + !!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
-    uint64_t count = (format & PERF_FORMAT_GROUP) ? take_u64(walk) : 1;
+    if (!(format & PERF_FORMAT_GROUP)) {
+        /* The times stand behind the value, before the id. */
+        ret->read = take(walk, 8 * (each + times));
+        ret->read_count = 1;
+        return;
+    }
+    ret->read_count = take_u64(walk);
     take(walk, 8 * times);
-    take_items(walk, count, 8 * each);
+    ret->read = take_items(walk, ret->read_count, 8 * each);
 }
 
 static void skip_raw(struct walk *walk)
@@ -118,9 +123,13 @@ static void take_stack(struct walk *walk, struct record *ret)
     uint64_t size = take_u64(walk);
     if (size == 0)
         return;
-    take(walk, size);
+    const unsigned char *stack = take(walk, size);
     uint64_t used = take_u64(walk);
+    if (walk->failed)
+        return;
+    ret->stack_full = used >= size;
     ret->stack_size = used < size ? used : size;
+    ret->user_stack = ret->stack_size ? stack : NULL;
 }
 
 /* What comes behind the call chain: only checked, but for the registers. */
@@ -179,7 +188,7 @@ static int parse_sample(const struct attr *attr, struct walk *walk, struct recor
     if (fields & PERF_SAMPLE_PERIOD)
         ret->period = take_u64(walk);
     if (fields & PERF_SAMPLE_READ)
-        skip_read(walk, attr->perf.read_format);
+        take_read(walk, attr->perf.read_format, ret);
     if (fields & PERF_SAMPLE_CALLCHAIN) {
         ret->chain_count = take_u64(walk);
         ret->chain = take_items(walk, ret->chain_count, 8);

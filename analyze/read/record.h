@@ -9,7 +9,7 @@
 
 #include "analyze/read/attr.h"
 
-enum { RECORD_HEADER = 8 };
+enum { RECORD_HEADER = 8, RECORD_READ_LOST = 1 << 4 /* PERF_FORMAT_LOST, Linux 6.0 */ };
 
 struct record {
     uint32_t type;                /* PERF_RECORD_*, or of enum perfdata_record */
@@ -29,9 +29,14 @@ struct record {
     uint64_t ip, addr, period;
     const unsigned char *chain;   /* chain_count times 8 bytes in the file's byte order */
     uint64_t chain_count;
+    const unsigned char *read;    /* of PERF_SAMPLE_READ the first value, NULL: none; as attr.read_format says */
+    uint64_t read_count;          /* events that were read */
     uint64_t user_abi;            /* of the registers of user space, 0: none */
     const unsigned char *user_regs;
-    uint64_t stack_size;          /* bytes of user stack recorded */
+    const unsigned char *user_stack; /* what was recorded of the stack, from its pointer upwards; NULL: nothing */
+    uint64_t stack_size;
+    bool stack_full;              /* there may be more of it */
+    bool unwound, cut;            /* chain was made out of the stack; callers are missing at its end */
 };
 
 /* When RAW, a record of SIZE bytes, happened; 0: it does not say. ATTR may be NULL. */

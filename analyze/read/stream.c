@@ -2,6 +2,7 @@
 /* file_records(): the data section from record to record. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/read/bytes.h"
@@ -17,14 +18,27 @@
 #define HELD_MOST (64u << 20)
 #define HELD_OURS (4u << 20)  /* our files are nearly in order */
 #define UPDATE_NAME 2u
+/* Of a folder's part at once: all parts together stay well below HELD_MOST, so that what is out of order is caught. */
+#define PART_AHEAD (128u << 10)
+#define PART_TURN (64u << 10)
+
+/* A run of records; of a plain file the only one. */
+struct part {
+    struct source *source;
+    struct unzstd unzstd;  /* each recording thread has a stream of its own */
+    uint64_t at, left;
+    uint64_t newest;       /* the latest time of its records so far */
+    bool over;
+};
 
 struct stream {
     struct file *file;
+    struct part *parts, *part; /* all, and the one that is read */
+    uint32_t part_count;
     struct order order;
-    struct unzstd unzstd;
     file_each *each;
     void *context;
-    bool nested;    /* in decompressed records */
+    bool nested;               /* in decompressed records */
 };
 
 static int deliver(void *context, const unsigned char *raw, size_t size)
@@ -109,19 +123,23 @@ static int decompress(struct stream *stream, const unsigned char *raw, size_t si
         left = (size_t)own;
     }
     for (;;) {
-        int status = unzstd_more(&stream->unzstd, &input, &left);
+        int status = unzstd_more(&stream->part->unzstd, &input, &left);
         if (status == -ENOTSUP)
             problem_set(&file->problem, status,
                         "its records are compressed (perf record -z), and this program was built without libzstd");
         else if (status == -EBADMSG)
             problem_set(&file->problem, status, "a compressed record is damaged");
+        else if (status == -E2BIG)
+            problem_set(&file->problem, status,
+                        "its compressed records grow a thousandfold and more, which no recording does: the rest is not "
+                        "read");
         if (status <= 0)
             return status == -ENOMEM ? status : 0;
         size_t taken = 0;
         stream->nested = true;
-        status = take_records(stream, stream->unzstd.bytes, stream->unzstd.filled, &taken);
+        status = take_records(stream, stream->part->unzstd.bytes, stream->part->unzstd.filled, &taken);
         stream->nested = false;
-        unzstd_taken(&stream->unzstd, taken);
+        unzstd_taken(&stream->part->unzstd, taken);
         if (status != 0 || file->problem.text[0])
             return status;
     }
@@ -133,8 +151,9 @@ static int take_record(struct stream *stream, const unsigned char *raw, size_t s
     struct file *file = stream->file;
     uint32_t type = bytes_u32(raw, file->swap);
     file->records[type < FILE_RECORD_TYPES - 1 ? type : FILE_RECORD_TYPES - 1]++;
+    /* A round of one part says nothing of the others. */
     if (type == PERFDATA_RECORD_FINISHED_ROUND)
-        return order_round(&stream->order, deliver, stream);
+        return stream->part_count > 1 ? 0 : order_round(&stream->order, deliver, stream);
     if (type == PERFDATA_RECORD_COMPRESSED || type == COMPRESSED2)
         return stream->nested ? 0 : decompress(stream, raw, size, type);
     if (type >= PERFDATA_RECORD_ATTR) {
@@ -145,7 +164,10 @@ static int take_record(struct stream *stream, const unsigned char *raw, size_t s
     uint64_t time = record_time(attr, raw, size, type, file->swap);
     if (time == 0 || time == UINT64_MAX)
         return deliver(stream, raw, size);
-    return order_push(&stream->order, time, raw, size, file->source.whole && !stream->nested, deliver, stream);
+    if (time > stream->part->newest)
+        stream->part->newest = time;
+    bool stable = stream->part->source->whole && !stream->nested;
+    return order_push(&stream->order, time, raw, size, stable, deliver, stream);
 }
 
 /* Bytes that follow a record outside of it: the tables of tracepoints in a pipe, and hardware traces. */
@@ -179,12 +201,12 @@ static int take_records(struct stream *stream, const unsigned char *bytes, size_
     return status;
 }
 
-/* The record at AT of LEFT bytes of data; NULL when there is no whole one, with the reason where it is not just the
- * end. */
-static const unsigned char *record_at(struct file *file, uint64_t at, uint64_t left, size_t *ret_size)
+/* The next record of PART; NULL when there is no whole one, with the reason where it is not just the end. */
+static const unsigned char *next_record(struct file *file, struct part *part, size_t *ret_size)
 {
+    uint64_t at = part->at, left = part->left;
     size_t want = left < LARGEST_RECORD ? (size_t)left : LARGEST_RECORD;
-    const unsigned char *raw = source_at(&file->source, at, want);
+    const unsigned char *raw = source_at(part->source, at, want);
     if (!raw) {
         problem_set(&file->problem, -EIO, "could not be read beyond byte %" PRIu64 ": it shrank, or the disk failed",
                     at);
@@ -201,25 +223,77 @@ static const unsigned char *record_at(struct file *file, uint64_t at, uint64_t l
     return size <= left ? raw : NULL;
 }
 
-static int read_all(struct stream *stream, uint64_t limit)
+/* About MOST bytes of PART. */
+static int read_part(struct stream *stream, struct part *part, uint64_t most)
 {
     struct file *file = stream->file;
-    uint64_t at = file->data_offset, left = limit < file->data_size ? limit : file->data_size;
     int status = 0;
-    while (status == 0 && left >= RECORD_HEADER) {
+    uint64_t before = part->left;
+    stream->part = part;
+    while (status == 0 && part->left >= RECORD_HEADER && before - part->left < most) {
         size_t size;
-        const unsigned char *raw = record_at(file, at, left, &size);
+        const unsigned char *raw = next_record(file, part, &size);
+        part->over = !raw;
         if (!raw)
             break;
         uint64_t extra = extra_bytes(file, raw, size);
         status = take_record(stream, raw, size);
-        if (extra > left - size)
+        part->over = extra > part->left - size;
+        if (part->over)
             break;
-        at += size + extra;
-        left -= size + extra;
+        part->at += size + extra;
+        part->left -= size + extra;
     }
-    file->unread = left;
+    part->over |= part->left < RECORD_HEADER;
     return status;
+}
+
+/* The part that is the furthest behind. */
+static struct part *next_part(const struct stream *stream)
+{
+    struct part *found = NULL;
+    for (uint32_t i = 0; i < stream->part_count; i++) {
+        struct part *part = &stream->parts[i];
+        if (!part->over && (!found || part->newest < found->newest))
+            found = part;
+    }
+    return found;
+}
+
+static int read_all(struct stream *stream)
+{
+    int status = 0;
+    uint64_t turn = stream->part_count > 1 ? PART_TURN : UINT64_MAX;
+    for (struct part *part; status == 0 && (part = next_part(stream));)
+        status = read_part(stream, part, turn);
+    for (uint32_t i = 0; i < stream->part_count; i++)
+        stream->file->unread += stream->parts[i].left;
+    return status;
+}
+
+static int start_parts(struct stream *stream, uint64_t limit)
+{
+    struct file *file = stream->file;
+    stream->part_count = 1 + file->part_count;
+    stream->parts = calloc(stream->part_count, sizeof(*stream->parts));
+    if (!stream->parts)
+        return -ENOMEM;
+    file->source.ahead = AHEAD;
+    stream->parts[0] = (struct part){.source = &file->source, .at = file->data_offset,
+                                     .left = limit < file->data_size ? limit : file->data_size};
+    for (uint32_t i = 0; i < file->part_count; i++) {
+        file->parts[i].ahead = PART_AHEAD;
+        stream->parts[1 + i] = (struct part){.source = &file->parts[i], .left = file->parts[i].size};
+    }
+    return 0;
+}
+
+static void release(struct stream *stream)
+{
+    for (uint32_t i = 0; stream->parts && i < stream->part_count; i++)
+        unzstd_release(&stream->parts[i].unzstd);
+    free(stream->parts);
+    order_release(&stream->order);
 }
 
 int file_records(struct file *file, uint64_t limit, file_each *each, void *context)
@@ -238,11 +312,11 @@ int file_records(struct file *file, uint64_t limit, file_each *each, void *conte
         attr_list_release(&file->attrs);
         file->attrs.id_limit = ids;
     }
-    file->source.ahead = AHEAD;
-    int status = read_all(&stream, limit);
+    int status = start_parts(&stream, limit);
+    if (status == 0)
+        status = read_all(&stream);
     if (status == 0)
         status = order_finish(&stream.order, deliver, &stream);
-    unzstd_release(&stream.unzstd);
-    order_release(&stream.order);
+    release(&stream);
     return status;
 }

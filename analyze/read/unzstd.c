@@ -11,6 +11,9 @@
 
 /* A record of at most 64 KiB may be left over from before; the rest is for what comes. */
 #define CAPACITY (512u << 10)
+/* The most alike records shrink to a hundredth; a bomb grows thirty thousand times. */
+#define GROWTH 1000u
+#define GROWTH_FREE (64u << 20)
 
 void unzstd_taken(struct unzstd *unzstd, size_t done)
 {
@@ -56,6 +59,10 @@ int unzstd_more(struct unzstd *unzstd, const unsigned char **input, size_t *size
     if (ZSTD_isError(status))
         return -EBADMSG;
     bool further = in.pos > 0 || out.pos > unzstd->filled;
+    unzstd->taken += in.pos;
+    unzstd->given += out.pos - unzstd->filled;
+    if (unzstd->given > GROWTH_FREE && unzstd->given - GROWTH_FREE > GROWTH * unzstd->taken)
+        return -E2BIG;
     *input += in.pos;
     *size -= in.pos;
     unzstd->filled = out.pos;

@@ -5,12 +5,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct unzstd {
     void *stream;         /* NULL until it is needed */
     unsigned char *bytes; /* what came out and was not taken yet */
     size_t filled;
     size_t capacity;
+    uint64_t taken, given; /* bytes in and out so far */
 };
 
 /* Whether this program was built with libzstd. */
@@ -19,8 +21,8 @@ void unzstd_release(struct unzstd *unzstd);
 
 /*
  * Decompresses some of *INPUT[*SIZE] and moves both on; call until nothing is left and nothing more comes out. New
- * bytes are appended to unzstd->bytes[filled]. 1: came further; 0: nothing more to get; -EBADMSG: damaged; -ENOMEM;
- * -ENOTSUP: built without libzstd.
+ * bytes are appended to unzstd->bytes[filled]. 1: came further; 0: nothing more to get; -EBADMSG: damaged; -E2BIG: it
+ * grows beyond what records do, somebody wants to keep us busy; -ENOMEM; -ENOTSUP: built without libzstd.
  */
 int unzstd_more(struct unzstd *unzstd, const unsigned char **input, size_t *size);
 /* Drops the first DONE bytes. */
