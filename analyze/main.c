@@ -144,6 +144,9 @@ static int load(const struct cli *cli, struct view *view, const char *session)
         .threads = (unsigned)cli->settings.threads,
         .merged = is_merged(cli),
         .counts_only = (cli->command->needs & CLI_COUNTS) && !cli->settings.json,
+        .symfs = cli->settings.symfs,
+        .debug_paths = cli->settings.debug_paths.items,
+        .debug_path_count = cli->settings.debug_paths.count,
     };
     int status = profile_load(view->paths, view->path_count, &options, &view->profile);
     progress_end(&progress);

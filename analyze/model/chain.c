@@ -184,11 +184,12 @@ static int add_chain(struct chain *chain, const struct chain_place *place, const
         *ret_user |= mode == MODE_USER && ip != 0;
         exact = false;
     }
-    chain->truncated = addresses >= depth_limit(sample);
+    chain->truncated = sample->unwound ? sample->cut : addresses >= depth_limit(sample);
     return status;
 }
 
-/* perf record --call-graph dwarf records no user part: the registers tell at least where it begins. */
+/* perf record --call-graph dwarf records no user part. Where the dump could not be unwound (dumps.h) the registers tell at
+ * least where it begins. */
 static int add_user_register(struct chain *chain, const struct chain_place *place, const struct record *sample)
 {
     static const unsigned program_counter[] = {[CHAIN_OTHER] = 64, [CHAIN_X86] = 8, [CHAIN_ARM64] = 32};
@@ -241,7 +242,8 @@ static uint64_t hash_of(const struct chain_place *place, const struct record *sa
 {
     uint64_t hash = lookup_mix(place->user->state, place->kernel->state);
     hash = lookup_mix(hash, sample->ip);
-    hash = lookup_mix(hash, (uint64_t)sample->misc << 16 | sample->attr->perf.sample_max_stack);
+    hash = lookup_mix(hash, (uint64_t)sample->cut << 32 | (uint64_t)sample->misc << 16 |
+                               sample->attr->perf.sample_max_stack);
     if (sample->user_regs)
         hash =
             lookup_mix(hash, lookup_hash_bytes(sample->user_regs,

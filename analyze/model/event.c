@@ -35,7 +35,8 @@ uint32_t event_of_attr(struct store *store, const struct attr *attr)
         .type = attr->perf.type,
         .config = attr->perf.config,
         .nanoseconds = is_clock(attr->perf.type, attr->perf.config),
-        .sampled = attr->perf.sample_period != 0 && !dummy,
+        /* Those of a group that is read with its leader have samples without a period of their own. */
+        .sampled = (attr->perf.sample_period != 0 || (attr->perf.sample_type & PERF_SAMPLE_READ)) && !dummy,
         .frequency = attr->perf.freq,
         .sample_value = attr->perf.sample_period,
         .exclude_kernel = attr->perf.exclude_kernel,

@@ -281,6 +281,8 @@ void loader_show(struct loader *loader)
     struct profile *profile = &loader->profile;
     profile->modules = (const struct profile_module *const *)loader->store.modules.items;
     profile->module_count = loader->store.modules.count;
+    profile->jit_dumps = loader->jit_dumps;
+    profile->jit_dump_count = loader->jit_dump_count;
     profile->frames = loader->store.frames.items;
     profile->frame_count = loader->store.frames.count;
     profile->stacks = loader->store.stacks.items;

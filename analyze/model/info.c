@@ -31,6 +31,11 @@ static int fill(struct info *info, const struct file *file)
     _Static_assert(sizeof(shown->records) == sizeof(file->records), "as many types of records");
     shown->size = file->source.size;
     shown->data_size = file->data_size;
+    shown->parts = file->part_count;
+    for (uint32_t i = 0; i < file->part_count; i++) {
+        shown->size += file->parts[i].size;
+        shown->data_size += file->parts[i].size;
+    }
     shown->ours = feature_present(&file->features, PINJECT_FEATURE);
     shown->swapped = file->swap;
     shown->pipe = file->pipe;

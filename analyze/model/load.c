@@ -13,6 +13,7 @@ struct loader *loader_new(void)
     if (!loader)
         return NULL;
     loader->profile.loader = loader;
+    loader->dumps = (struct dumps){.store = &loader->store, .symfs = ""};
     if (chain_init(&loader->chain, &loader->store) < 0) {
         loader_free(loader);
         return NULL;
@@ -30,6 +31,7 @@ void loader_free(struct loader *loader)
         free(loader->inputs[i].tasks);
     crew_free(loader->crew);
     chain_release(&loader->chain);
+    dumps_release(&loader->dumps);
     store_release(&loader->store);
     lookup_release(&loader->task_lookup);
     free(loader->profile.tasks);
@@ -38,6 +40,7 @@ void loader_free(struct loader *loader)
     free(loader->sessions);
     free(loader->place_of_task);
     free(loader->unseen);
+    free(loader->jit_dumps);
     free(loader->notes);
     free(loader);
 }
@@ -233,6 +236,12 @@ static int load(struct loader *loader, const struct profile_options *options)
         loader->progress_context = options->progress_context;
     }
     loader->profile.session.ours = loader->sessions[session].ours;
+    if (options && options->symfs)
+        loader->dumps.symfs = options->symfs;
+    if (options && options->debug_path_count) {
+        loader->dumps.debug_paths = options->debug_paths;
+        loader->dumps.debug_path_count = options->debug_path_count;
+    }
     status = take_all(loader, session);
     if (status == 0)
         status = crew_finish(loader->crew);

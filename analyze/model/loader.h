@@ -5,6 +5,7 @@
 
 #include "analyze/model/chain.h"
 #include "analyze/model/crew.h"
+#include "analyze/model/dumps.h"
 #include "analyze/model/profile.h"
 #include "analyze/model/store.h"
 #include "analyze/read/file.h"
@@ -59,12 +60,14 @@ struct loader {
     struct profile profile;         /* first: profile_free() gets this address */
     struct store store;
     struct chain chain;
+    struct dumps dumps;
     uint64_t states;                /* of address spaces */
     bool counts_only, merged;
     profile_progress *progress;     /* or NULL */
     void *progress_context;
     uint64_t bytes_done, bytes_total; /* of the files before the one that is read, of all */
     struct crew *crew;              /* that finds stacks; NULL where none are wanted, and once all are found */
+    uint64_t guest_samples;         /* of the file that is read */
     struct input *inputs;
     uint32_t input_count;
     struct session_seen *sessions;
@@ -75,6 +78,8 @@ struct loader {
     uint32_t *place_of_task;        /* from the order of making to that of profile.tasks */
     struct profile_unseen *unseen;
     uint32_t unseen_count, unseen_capacity;
+    struct profile_jit_dump *jit_dumps;
+    uint32_t jit_dump_count, jit_dump_capacity;
     const char **notes;
     uint32_t note_count, note_capacity;
 };
@@ -110,6 +115,12 @@ uint32_t event_of_count(struct store *store, const struct file *file, const stru
 typedef int replay_each(void *context, uint32_t task, uint32_t event, const char *comm, const struct record *sample);
 /* First pass (EACH NULL): everything goes into LOADER. 0, -ENOMEM, or what EACH returned. */
 int replay_file(struct loader *loader, struct input *input, struct file *file, replay_each *each, void *context);
+
+/* remark.c */
+/* A note of the session; each is kept once. 0 or -ENOMEM. */
+int remark_add(struct loader *loader, const char *text);
+/* What FILE, one of perf's that was read, has that is not shown. 0 or -ENOMEM. */
+int remark_file(struct loader *loader, const struct file *file);
 
 /* session.c */
 /* What the features of FILE say of the session, first come first served. */

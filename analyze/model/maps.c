@@ -83,25 +83,6 @@ static void find_build_id(const struct replay *replay, struct profile_module *mo
     module->build_id_size = replay->file->features.build_ids[i].size;
 }
 
-/* Some just-in-time compilers map a memfd twice, to write and to execute; a program may be executed from one as well,
- * and is a file. */
-static bool is_code_memory(const char *path, size_t size)
-{
-    static const char *const names[] = {"jit", "JIT", "doublemapper"};
-    for (size_t i = 0; starts(path, size, "/memfd:") && i < sizeof(names) / sizeof(names[0]); i++)
-        if (memmem(path, size, names[i], strlen(names[i])))
-            return true;
-    return false;
-}
-
-/* Memory without a file, whose code is of this process alone. [vdso] and the like are the same everywhere. */
-static bool is_generated(const char *path, size_t size)
-{
-    return starts(path, size, "//anon") || starts(path, size, "/anon_hugepage") || starts(path, size, "/dev/zero") ||
-           starts(path, size, "[heap]") || starts(path, size, "[stack") || starts(path, size, "/SYSV") ||
-           starts(path, size, "anon_inode:") || is_code_memory(path, size);
-}
-
 static int map_user(struct replay *replay, struct named_mapping *named)
 {
     uint32_t index = replay->own != LOOKUP_NONE ? replay->threads[replay->own].process
@@ -111,7 +92,9 @@ static int map_user(struct replay *replay, struct named_mapping *named)
     if (index == LOOKUP_NONE || !module.path)
         return -ENOMEM;
     struct process *process = &replay->processes[index];
-    if (is_generated(named->path, named->path_size))
+    if (code_take_dump(replay->loader, process->pid, module.path) < 0)
+        return -ENOMEM;
+    if (code_is_generated(named->path, named->path_size))
         module.pid = process->pid;
     else if (module.build_id_size == 0)
         find_build_id(replay, &module);

@@ -5,7 +5,6 @@
 
 #include "analyze/model/loader.h"
 
-#define MOST_NOTES 1000
 
 static struct cursor section_of(const struct file *file)
 {
@@ -195,22 +194,6 @@ static int take_unseen(struct loader *loader, struct item *item)
     return 0;
 }
 
-static int take_note(struct loader *loader, struct item *item)
-{
-    const char *note = store_string(&loader->store, item_string(item));
-    if (!note)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < loader->note_count; i++)
-        if (loader->notes[i] == note)
-            return 0;
-    if (loader->note_count >= MOST_NOTES)
-        return 0;
-    if (arena_room(&loader->notes, &loader->note_capacity, loader->note_count, sizeof(note)) < 0)
-        return -ENOMEM;
-    loader->notes[loader->note_count++] = note;
-    return 0;
-}
-
 /* Of several files with coverage (the root's images) the one that knows the most is taken, with its list of the unseen.
  */
 static bool take_coverage(struct loader *loader, struct item *item)
@@ -265,7 +248,7 @@ int ours_take_session(struct loader *loader, const struct file *file)
         case PINJECT_ITEM_SESSION: status = take_session(loader, &item); break;
         case PINJECT_ITEM_COVERAGE: unseen = take_coverage(loader, &item); break;
         case PINJECT_ITEM_UNSEEN: status = unseen ? take_unseen(loader, &item) : 0; break;
-        case PINJECT_ITEM_NOTE: status = take_note(loader, &item); break;
+        case PINJECT_ITEM_NOTE: status = remark_add(loader, item_string(&item)); break;
         }
     }
     return status;

@@ -85,6 +85,8 @@ struct profile_module {
     size_t build_id_size;        /* 0: unknown */
     bool kernel;
     int32_t pid; /* memory without a file ("//anon", "[heap]": generated code) is a module per process; else 0 */
+    const char *symbol;          /* all of it is this one function, as the kernel said (a BPF program); else NULL */
+    uint64_t symbol_start;       /* its address */
     uint32_t index;
 };
 
@@ -127,6 +129,12 @@ struct profile_unseen {
     uint64_t cpu_ns;
 };
 
+/* A file in which a process told what code it generated (jit-PID.dump). */
+struct profile_jit_dump {
+    int32_t pid;
+    const char *path;
+};
+
 struct profile_session {
     uint8_t id[16];
     bool ours;                   /* false: perf's own file */
@@ -166,6 +174,8 @@ struct profile {
     uint32_t task_count;
     const struct profile_module *const *modules;
     uint32_t module_count;
+    const struct profile_jit_dump *jit_dumps;
+    uint32_t jit_dump_count;
     const struct profile_frame *frames;
     uint32_t frame_count;
     const struct profile_stack *stacks;
@@ -194,6 +204,10 @@ struct profile_options {
     profile_progress *progress;  /* or NULL */
     void *progress_context;
     bool merged;                 /* nobody asks which task an entry is of: one entry per stack */
+    /* Where the programs are whose stacks have to be unwound (perf record --call-graph dwarf), as for their names. */
+    const char *symfs;           /* root in front of every recorded path, or NULL */
+    const char *const *debug_paths;
+    size_t debug_path_count;
 };
 
 /*
@@ -237,6 +251,7 @@ int profile_samples(struct profile *profile, profile_each *each, void *context);
 struct profile_file {
     const char *path;
     uint64_t size, data_size;
+    uint32_t parts;              /* of a folder of perf's: files beside its `data` */
     bool ours, swapped, pipe;
     uint64_t records[96];        /* by record type; the last one: all others */
     uint64_t truncated_bytes;    /* bytes at the end that are no whole record */

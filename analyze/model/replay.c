@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "analyze/read/bytes.h"
 
@@ -63,22 +64,51 @@ static void seen(struct replay *replay, const struct thread *thread, uint64_t ti
         task->shown.end_ns = time;
 }
 
+static enum chain_machine machine_of(const char *arch)
+{
+    if (strcmp(arch, "aarch64") == 0 || strcmp(arch, "arm64") == 0)
+        return CHAIN_ARM64;
+    if (strcmp(arch, "x86_64") == 0 || (arch[0] == 'i' && strcmp(arch + 1, "86") > 0))
+        return CHAIN_X86;
+#if defined(__x86_64__)
+    return arch[0] ? CHAIN_OTHER : CHAIN_X86;
+#elif defined(__aarch64__)
+    return arch[0] ? CHAIN_OTHER : CHAIN_ARM64;
+#else
+    return CHAIN_OTHER;
+#endif
+}
+
+/* Whether OSRELEASE ("": not known) is the kernel that runs. */
+static bool is_here(const char *osrelease)
+{
+    struct utsname name;
+    return !osrelease[0] || (uname(&name) == 0 && strcmp(name.release, osrelease) == 0);
+}
+
+static void know_machine(struct replay *replay)
+{
+    const struct features *features = &replay->file->features;
+    replay->machine_known = true;
+    replay->machine = machine_of(features->arch);
+    replay->loader->dumps.x86 = replay->machine == CHAIN_X86;
+    replay->loader->dumps.vdso = is_here(features->osrelease);
+}
+
 static int add_entry(struct store_list *list, const struct profile_entry *entry)
 {
     return store_sample(list, store_sample_hash(entry), entry);
 }
 
-static int take_sample(struct replay *replay, const struct record *sample)
+/* SAMPLE, as one of the event of ATTR. */
+static int take_one(struct replay *replay, const struct record *sample, const struct attr *attr, uint32_t index)
 {
-    bool known = sample->has & PERF_SAMPLE_TID;
-    uint32_t index = threads_get(replay, known ? (int32_t)sample->pid : -1, known ? (int32_t)sample->tid : -1);
-    uint32_t event = event_of(replay, sample->attr);
-    if (index == LOOKUP_NONE || event == LOOKUP_NONE)
-        return -ENOMEM;
-    struct thread *thread = &replay->threads[index];
-    thread->described = false;
+    const struct thread *thread = &replay->threads[index];
     struct loader *loader = replay->loader;
     const struct chain_place place = {&replay->processes[thread->process].space, &replay->kernel, replay->machine};
+    uint32_t event = event_of(replay, attr);
+    if (event == LOOKUP_NONE)
+        return -ENOMEM;
     if (replay->each) {
         if (thread->task == LOOKUP_NONE)
             return 0;
@@ -98,6 +128,43 @@ static int take_sample(struct replay *replay, const struct record *sample)
         entry.comm = "";
     }
     return crew_add(loader->crew, &entry, &place, sample);
+}
+
+static int take_group(struct replay *replay, const struct record *sample, uint32_t index)
+{
+    struct record one = *sample;
+    int status = 0;
+    for (uint64_t i = 0; status == 0 && i < sample->read_count; i++) {
+        struct group_sample member;
+        status = group_member(&replay->group, &replay->file->attrs, sample, i, &member);
+        if (status < 0 || member.period == 0)
+            continue;
+        one.period = member.period;
+        status = take_one(replay, &one, member.attr, index);
+    }
+    return status;
+}
+
+static int take_sample(struct replay *replay, const struct record *sample)
+{
+    bool known = sample->has & PERF_SAMPLE_TID;
+    uint32_t index = threads_get(replay, known ? (int32_t)sample->pid : -1, known ? (int32_t)sample->tid : -1);
+    if (index == LOOKUP_NONE)
+        return -ENOMEM;
+    struct thread *thread = &replay->threads[index];
+    struct loader *loader = replay->loader;
+    thread->described = false;
+    uint16_t mode = sample->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+    if (!replay->each)
+        loader->guest_samples += mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
+    if (!replay->machine_known)
+        know_machine(replay);
+    struct record whole;
+    if (sample->user_stack && (replay->each || !loader->counts_only)) {
+        whole = dumps_unwound(&loader->dumps, &replay->processes[thread->process].space, sample);
+        sample = &whole;
+    }
+    return group_has(sample) ? take_group(replay, sample, index) : take_one(replay, sample, sample->attr, index);
 }
 
 static int take_lost(struct replay *replay, const struct record *record)
@@ -140,7 +207,7 @@ static int take_reading(struct replay *replay, const struct record *record)
             reading.id = cursor_u64(&payload);
             attr = attr_of_id(&replay->file->attrs, reading.id);
         }
-        if (format & 1u << 4) /* PERF_FORMAT_LOST */
+        if (format & RECORD_READ_LOST)
             cursor_u64(&payload);
         if (payload.failed)
             break;
@@ -170,6 +237,7 @@ static int take_record(void *context, const struct record *record)
     case PERF_RECORD_MMAP2:
         return replay->loader->counts_only && !replay->each && replay->own != LOOKUP_NONE ? 0
                                                                                           : maps_take(replay, record);
+    case PERF_RECORD_KSYMBOL: return code_take_symbol(replay, record);
     case PERF_RECORD_COMM: return threads_comm(replay, record);
     case PERF_RECORD_FORK: return threads_fork(replay, record_cursor(record));
     case PERF_RECORD_EXIT: return threads_exit(replay, record_cursor(record));
@@ -203,21 +271,6 @@ static int count_readings(struct replay *replay)
     return task ? task_take_readings(task, task->split ? task->first_image : UINT32_MAX) : 0;
 }
 
-static enum chain_machine machine_of(const char *arch)
-{
-    if (strcmp(arch, "aarch64") == 0 || strcmp(arch, "arm64") == 0)
-        return CHAIN_ARM64;
-    if (strcmp(arch, "x86_64") == 0 || (arch[0] == 'i' && strcmp(arch + 1, "86") > 0))
-        return CHAIN_X86;
-#if defined(__x86_64__)
-    return arch[0] ? CHAIN_OTHER : CHAIN_X86;
-#elif defined(__aarch64__)
-    return arch[0] ? CHAIN_OTHER : CHAIN_ARM64;
-#else
-    return CHAIN_OTHER;
-#endif
-}
-
 static int find_own(struct replay *replay)
 {
     struct input *input = replay->input;
@@ -241,6 +294,7 @@ static void release(struct replay *replay)
     for (uint32_t i = 0; i < replay->process_count; i++)
         space_release(&replay->processes[i].space);
     space_release(&replay->kernel);
+    group_release(&replay->group);
     free(replay->processes);
     free(replay->threads);
     free(replay->events);
@@ -260,7 +314,6 @@ int replay_file(struct loader *loader, struct input *input, struct file *file, r
                             .context = context,
                             .own = LOOKUP_NONE,
                             .last_thread = LOOKUP_NONE,
-                            .machine = machine_of(file->features.arch),
                             .limits = {&loader->states, MOST_MAPPINGS}};
     int status = maps_start(&replay);
     if (status == 0)
@@ -277,6 +330,8 @@ int replay_file(struct loader *loader, struct input *input, struct file *file, r
         status = count_lost(&replay);
     if (status == 0)
         status = count_readings(&replay);
+    if (status == 0 && !each && replay.own == LOOKUP_NONE)
+        status = remark_file(loader, file);
     if (loader->crew)
         crew_next_file(loader->crew);
     release(&replay);

@@ -21,6 +21,12 @@ struct process {
     const char *exec;
 };
 
+struct group_values {
+    struct group_value *items;
+    uint32_t count, capacity;
+    struct lookup lookup;
+};
+
 struct replay {
     struct loader *loader;
     struct input *input;
@@ -37,7 +43,8 @@ struct replay {
     struct lookup process_lookup;  /* by pid */
     struct space kernel;
     struct space_limits limits;
-    enum chain_machine machine;
+    enum chain_machine machine;    /* with what depends on it: since the first sample, as a pipe says it in front of that */
+    bool machine_known;
     uint32_t tasks_made;
     uint32_t *events;              /* by attr: of the store; so many of them: */
     uint32_t events_known;
@@ -46,6 +53,7 @@ struct replay {
     const char **build_id_paths;   /* interned, parallel to features.build_ids */
     struct lookup build_id_lookup; /* by path */
     bool mappings_refused;
+    struct group_values group;     /* of PERF_SAMPLE_READ */
     uint64_t records;
 };
 
@@ -58,6 +66,26 @@ int threads_comm(struct replay *replay, const struct record *record);
 /* The thread of our own file: everything in it belongs to it. */
 int threads_own(struct replay *replay, uint32_t task);
 struct task *threads_task(struct replay *replay, const struct thread *thread);
+
+/* group.c */
+struct group_sample {
+    const struct attr *attr;       /* NULL: not of the file */
+    uint64_t period;               /* 0: nothing happened since it was read last */
+};
+/* Whether SAMPLE stands for all the events that it read: read_count of them. */
+bool group_has(const struct record *sample);
+/* Event number AT of SAMPLE. 0 or -ENOMEM. */
+int group_member(struct group_values *values, const struct attr_list *attrs, const struct record *sample, uint64_t at,
+                 struct group_sample *ret);
+void group_release(struct group_values *values);
+
+/* code.c: code that is in no file */
+/* Whether memory that is mapped from PATH belongs to one process alone. */
+bool code_is_generated(const char *path, size_t size);
+/* PATH is interned: a jitdump file, where its name says so. 0 or -ENOMEM. */
+int code_take_dump(struct loader *loader, int32_t pid, const char *path);
+/* PERF_RECORD_KSYMBOL. */
+int code_take_symbol(struct replay *replay, const struct record *record);
 
 /* maps.c */
 int maps_take(struct replay *replay, const struct record *record);

@@ -57,11 +57,12 @@ uint32_t store_module(struct store *store, const struct profile_module *wanted)
     uint64_t hash = lookup_mix((uintptr_t)wanted->path,
                                lookup_hash_bytes(wanted->build_id_size ? wanted->build_id : (const void *)"",
                                                  wanted->build_id_size));
-    hash = lookup_mix(hash, (uint32_t)wanted->pid);
+    hash = lookup_mix(hash, (uint32_t)wanted->pid + wanted->symbol_start);
     struct lookup_walk walk = lookup_start(&store->modules.lookup, hash);
     for (uint32_t i; (i = lookup_next(&walk)) != LOOKUP_NONE;) {
         const struct profile_module *module = store_module_at(store, i);
         if (module->path == wanted->path && module->kernel == wanted->kernel && module->pid == wanted->pid &&
+            module->symbol == wanted->symbol && module->symbol_start == wanted->symbol_start &&
             module->build_id_size == wanted->build_id_size &&
             (wanted->build_id_size == 0 || memcmp(module->build_id, wanted->build_id, wanted->build_id_size) == 0))
             return i;

@@ -125,7 +125,7 @@ void names_free(struct names *names)
 
 static struct symbols_object *object_of(struct names *names, const struct profile_module *module)
 {
-    if (names->objects[module->index] || !names->symbols)
+    if (names->objects[module->index] || !names->symbols || module->symbol)
         return names->objects[module->index];
     struct symbols_object *object;
     if (module->kernel) {
@@ -140,6 +140,9 @@ static struct symbols_object *object_of(struct names *names, const struct profil
         object = symbols_kernel(names->symbols, &kernel);
     } else if (module->pid) {
         object = symbols_jit(names->symbols, (uint32_t)module->pid);
+        for (uint32_t i = 0; object && i < names->profile->jit_dump_count; i++)
+            if (names->profile->jit_dumps[i].pid == module->pid)
+                symbols_jit_dump(object, names->profile->jit_dumps[i].path);
     } else {
         object = symbols_object(names->symbols, module->path, module->build_id, module->build_id_size);
     }
@@ -201,6 +204,12 @@ static void look_up(struct names *names, const struct profile_frame *frame, stru
     struct symbol symbol;
     uint64_t address;
     *place = (struct names_place){.address = frame->offset, .kernel = frame->kernel};
+    if (frame->module && frame->module->symbol) {
+        place->named = true;
+        place->offset = frame->offset - frame->module->symbol_start;
+        place->function = number(names, true, frame->module->path, frame->module->symbol);
+        return;
+    }
     place->named = object && symbols_find(object, frame->offset, &symbol);
     if (place->named) {
         place->address = symbol.address;

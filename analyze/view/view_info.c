@@ -200,6 +200,9 @@ static void print_file(struct view *view, const struct profile_file *file)
     field(view, "format", "perf.data%s%s%s, %s, data %s", file->pipe ? ", written to a pipe" : "",
           file->swapped ? ", of the other byte order" : "", file->ours ? ", by pinject" : "",
           text_bytes(size, file->size), text_bytes(data, file->data_size));
+    if (file->parts)
+        field(view, "folder", "%s beside 'data', one for each recording thread",
+              text_plural(size, file->parts, "file", "files"));
     if (file->truncated_bytes)
         field(view, "truncated", "%s at the end are no whole record", text_bytes(size, file->truncated_bytes));
     if (file->missing_bytes)
