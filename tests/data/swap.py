@@ -27,19 +27,45 @@ def attr(data):
     return out + words(data[len(out):], 8)
 
 
+def fields(data, kinds):
+    """The fields KINDS at the beginning of DATA, those of two numbers of 32 bits (TID, CPU) in halves; where they end."""
+    out, at = b"", 0
+    for bit in kinds:
+        if SAMPLE_TYPE >> bit & 1 and at < len(data):
+            out += words(data[at:at + 8], 4 if bit in (1, 7) else 8)
+            at += 8
+    return out, at
+
+
 def trailer(data):
-    # IDENTIFIER, TIME and TID at most: pairs of 32 bits where TID is.
-    return words(data[0:8], 4) + words(data[8:], 8) if data else b""
+    return fields(data, (1, 2, 6, 9, 7, 16))[0]
 
 
 def split_trailer(payload, size):
     return payload[:len(payload) - size], payload[len(payload) - size:]
 
 
+def read_words(payload, at):
+    """How many words PERF_SAMPLE_READ takes."""
+    each, times = 1 + (READ_FORMAT >> 2 & 1) + (READ_FORMAT >> 4 & 1), (READ_FORMAT & 1) + (READ_FORMAT >> 1 & 1)
+    if READ_FORMAT >> 3 & 1:
+        return 1 + times + each * struct.unpack_from("<Q", payload, at)[0]
+    return times + each
+
+
 def sample(payload):
-    # What make.sh asks for: IDENTIFIER IP TID TIME [ID] PERIOD CALLCHAIN are words of 64 bits but for TID.
-    at = 8 * SAMPLE_TID
-    return words(payload[:at], 8) + words(payload[at:at + 8], 4) + words(payload[at + 8:], 8)
+    # In the kernel's order: IDENTIFIER IP TID TIME ADDR ID STREAM_ID CPU PERIOD READ CALLCHAIN RAW BRANCH REGS ...
+    out, at = fields(payload, (16, 0, 1, 2, 3, 6, 9, 7, 8))
+    count = read_words(payload, at) if SAMPLE_TYPE >> 4 & 1 else 0
+    if SAMPLE_TYPE >> 5 & 1:
+        count += 1 + struct.unpack_from("<Q", payload, at + 8 * count)[0]
+    out, at = out + words(payload[at:at + 8 * count], 8), at + 8 * count
+    if SAMPLE_TYPE >> 10 & 1:
+        (size,) = struct.unpack_from("<I", payload, at)
+        out, at = out + struct.pack(">I", size) + payload[at + 4:at + 4 + size], at + 4 + size
+    if SAMPLE_TYPE >> 13 & 1:
+        sys.exit("stack dumps are bytes of the machine that they were recorded on")
+    return out + words(payload[at:], 8)
 
 
 def record(kind, payload):
@@ -130,7 +156,7 @@ magic, size, entry, attrs_at, attrs_size, data_at, data_size = struct.unpack_fro
 bits = int.from_bytes(source[72:104], "little")
 first = source[attrs_at:attrs_at + entry - 16]
 SAMPLE_TYPE = struct.unpack_from("<Q", first, 24)[0]
-SAMPLE_TID = (SAMPLE_TYPE >> 16 & 1) + (SAMPLE_TYPE & 1)
+READ_FORMAT = struct.unpack_from("<Q", first, 32)[0]
 TRAILER = 8 * bin(SAMPLE_TYPE & (1 << 1 | 1 << 2 | 1 << 6 | 1 << 9 | 1 << 7 | 1 << 16)).count("1")
 
 attrs, ids = b"", b""

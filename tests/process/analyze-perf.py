@@ -94,6 +94,10 @@ def test_call_chains_add_up():
 def records(text):
     """[(heading, [frames])] of what perf script or panalyze script printed, in the order of time."""
     found = []
+    # perf names the CPU only when it is asked to.
+    text = re.sub(r"^(\S.* \d+/-?\d+) \[\d+\] ", r"\1 ", text, flags=re.MULTILINE)
+    # Without a chain it has one line for a sample, which ends with the place.
+    text = re.sub(r"^ *(\S.*: +\d+ \S+: ) +([0-9a-f]+ .*)$", r"\1\n\t\2\n", text, flags=re.MULTILINE)
     for part in text.split("\n\n"):
         lines = [" ".join(line.split()) for line in part.splitlines()]
         if lines:
@@ -126,6 +130,165 @@ def test_script_is_that_of_perf():
     check_equal(len(ours), len(theirs))
     different = [(a, b) for a, b in zip(ours, theirs) if not same(a, b)]
     check(len(different) == 0, f"{len(different)} of {len(ours)} differ, the first: {different[:1]}")
+
+
+SCRIPT = ("-F", "comm,pid,tid,time,period,event,ip,sym,symoff,dso")
+EVENT = "task-clock:u"
+# What is recorded; as root it may be more.
+KINDS = {
+    "several events": ["-g", "-e", "task-clock:u,cpu-clock:u,page-faults:u"],
+    "without chains": ["-c", "500000", "-e", EVENT],
+    "compressed": ["-g", "-z", "-e", EVENT],
+    "a group": ["-i", "-g", "-e", "{task-clock:u,page-faults:u,minor-faults:u}:S"],
+    "per thread": ["--per-thread", "-T", "-s", "-g", "-e", EVENT],
+    "switches": ["-g", "--switch-events", "-s", "-e", EVENT],
+    "fields": ["-g", "-d", "-W", "--sample-cpu", "--data-page-size", "--code-page-size", "--transaction", "-e", EVENT],
+    "another clock": ["-k", "CLOCK_MONOTONIC_RAW", "--sample-identifier", "-B", "-e", EVENT],
+    "a folder": ["-g", "--threads", "-e", "task-clock:u,page-faults:u"],
+    "a folder, compressed": ["-g", "-z", "--threads", "-e", EVENT],
+}
+ROOT_KINDS = {
+    "kernel fields": ["-g", "-d", "--phys-data", "-R", "--all-cgroups", "--namespaces", "-e", "task-clock"],
+}
+
+
+def record(name, options, program, frequency="2000"):
+    rate = [] if "-c" in options else ["-F", frequency]
+    run(["perf", "record", "-q", "-N", *rate, *options, "-o", name, "--", *program]).ok()
+
+
+def compare_script(name, what):
+    """Each sample of spin as perf script has it. (Of what is built without frame pointers chains are nonsense.)"""
+    theirs = records(run(["perf", "script", "-i", name, *SCRIPT]).ok().out)
+    ours = records(panalyze("script", name).ok().out)
+    theirs, ours = ([one for one in found if one[0].startswith("spin ")] for found in (theirs, ours))
+    check(theirs, f"{what}: perf script shows nothing")
+    check_equal(len(ours), len(theirs), what)
+    if not any(len(frames) > 1 for _, frames in theirs):
+        # Of a lone place perf writes the address in memory.
+        for found in (ours, theirs):
+            found[:] = [(heading, [frame.split(" ", 1)[1] for frame in frames]) for heading, frames in found]
+    different = [(a, b) for a, b in zip(ours, theirs) if not same(a, b)]
+    check(not different, f"{what}: {len(different)} of {len(ours)} differ, the first: {different[:1]}")
+    return theirs
+
+
+def compare_totals(name, theirs, what):
+    """Samples and weight of each event, and what was lost."""
+    expected = {}
+    for heading, _ in theirs:
+        period, event = check_match(r": (\d+) (\S+):$", heading).groups()
+        samples, weight = expected.get(event, (0, 0))
+        expected[event] = (samples + 1, weight + int(period))
+    for event, (samples, weight) in expected.items():
+        document = panalyze_json("--aggregate", "--event", event, name)
+        found = document["event"], document["total"]["samples"], document["total"]["weight"]
+        check_equal(found, (event, samples, weight), what)
+    return expected
+
+
+def test_kinds():
+    """What perf record can write, read by both."""
+    need_perf()
+    for what, options in {**KINDS, **(ROOT_KINDS if IS_ROOT else {})}.items():
+        name = re.sub(r"\W+", "-", what)
+        record(name, options, [target("spin"), "25", "1" if "-i" in options else "2"])
+        expected = compare_totals(name, compare_script(name, what), what)
+        # Page faults may have come before the first sample, and then are no event of their own.
+        check(expected.keys() >= {"task-clock:u" if "task-clock" not in options else "task-clock"}, (what, expected))
+        check_equal(os.path.isdir(name), "folder" in what, what)
+        if what == "a group":
+            check(len(expected) == 3, (what, expected))
+
+
+def test_pipe():
+    need_perf()
+    for what, options in (("pipe", ["-g"]), ("compressed pipe", ["-g", "-z"])):
+        name = what.replace(" ", "-")
+        with open(name, "wb") as out:
+            run(["perf", "record", "-q", "-N", "-F", "2000", *options, "-e", EVENT, "-o", "-", "--", "sh", "-c",
+                 f"exec {target('spin')} 25 2 >&2"], stdout=out).ok()
+        check(len(compare_script(name, what)) >= 20, what)
+        total = panalyze_json("--aggregate", name)["total"]
+        shown = run(["perf", "report", "-i", name, "--stdio", "--no-children", "-g", "none"]).ok().out
+        check_equal(total["weight"], int(check_match(r"^# Event count \(approx\.\): (\d+)", shown)[1]), what)
+
+
+def test_other_byte_order():
+    """What a big-endian machine would have written: perf reads it as the original, and so do we."""
+    need_perf()
+    for what in ("several events", "a group", "fields"):
+        record("native", KINDS[what], [target("spin"), "20"])
+        run([sys.executable, "-B", DATA / "swap.py", "native", "swapped"]).ok()
+        check_equal(open("swapped", "rb").read(8), b"PERFILE2"[::-1])
+        check(len(compare_script("swapped", what)) >= 10)
+        check_equal(panalyze("script", "swapped").ok().out, panalyze("script", "native").ok().out)
+        swapped, native = (panalyze_json("--aggregate", name) for name in ("swapped", "native"))
+        check_equal([swapped[part] for part in ("total", "functions", "counts", "coverage")],
+                    [native[part] for part in ("total", "functions", "counts", "coverage")])
+
+
+def test_whole_machine():
+    """perf record -a: of all that ran, our program."""
+    need_perf()
+    if not IS_ROOT:
+        skip("needs root")
+    for name, options in (("all", ["-z"]), ("all-folder", ["--threads=cpu"])):
+        record(name, ["-a", "-g", "-e", "cpu-clock", *options], [target("spin"), "50", "2"], frequency="500")
+        # A thread that was begun while records were lost has another name in perf's eyes.
+        mine = lambda found: [one for one in found if one[0].startswith("spin ") and "/-1" not in one[0]]
+        ours = {one[0]: one for one in mine(records(panalyze("script", name).ok().out))}
+        theirs = mine(records(run(["perf", "script", "-i", name, *SCRIPT]).ok().out))
+        check(len(theirs) >= 10, theirs)
+        for one in theirs:
+            check(one[0] in ours and same(ours[one[0]], one), f"{one} instead of {ours.get(one[0])}")
+
+
+def test_lost():
+    """A ring that is much too small: as many are lost as perf says."""
+    need_perf()
+    record("lost", ["-m", "8", "-e", EVENT, "--call-graph", "dwarf,16384"], [target("spin"), "60"], frequency="10000")
+    shown = run(["perf", "report", "-i", "lost", "--stdio", "--no-children", "-g", "none", "--no-inline"]).ok().out
+    lost = int(check_match(r"^# Total Lost Samples: (\d+)", shown)[1])
+    total = panalyze_json("--aggregate", "lost")["total"]
+    check_equal(total["lost"], lost)
+    check_equal(total["weight"], int(check_match(r"^# Event count \(approx\.\): (\d+)", shown)[1]))
+
+
+def test_bad_folders():
+    """A folder that is none of perf's, and damaged ones: one line, status 1."""
+    need_perf()
+    record("good", ["-g", "--threads", "-e", EVENT], [target("spin"), "20"])
+    samples = panalyze_json("--aggregate", "good")["total"]["samples"]
+    check(samples >= 10, samples)
+    os.mkdir("none")
+    open("none/data", "w").write("not perf's")
+    result = panalyze("none")
+    check_equal((result.status, result.err), (1, "panalyze: the folder 'none' has no result files (NAME.PID.TID)\n"))
+    shutil.copytree("good", "empty")
+    open("empty/data", "w").close()
+    result = panalyze("empty")
+    check_equal((result.status, result.err), (1, "panalyze: empty: its file 'data' is empty\n"))
+    if not IS_ROOT:
+        os.chmod("empty/data", 0)
+        open("empty/data.0", "w").write("x")
+        check_equal(panalyze("empty").err, "panalyze: empty: its file 'data' cannot be read: Permission denied\n")
+    parts = [name for name in sorted(os.listdir("good")) if name != "data" and os.path.getsize("good/" + name)]
+    shutil.copytree("good", "cut")
+    os.truncate("cut/" + parts[0], os.path.getsize("cut/" + parts[0]) - 4)
+    result = panalyze("cut", "--aggregate", "--json").ok()
+    check_in("cut: ends in the middle of a record", result.err)
+    check(0 < json.loads(result.out)["total"]["samples"] <= samples, result)
+    shutil.copytree("good", "odd")
+    os.mkdir("odd/data.77")
+    result = panalyze("odd")
+    check_equal(result.status, 1)
+    check_in("odd: its file 'data.77' cannot be read: is a directory", result.err)
+    # What perf does not call so is none of its parts.
+    shutil.copytree("good", "more")
+    for name in ("data.old", "data.01", "data.1234567", "kcore_dir"):
+        open("more/" + name, "w").write("x")
+    check_equal(panalyze_json("--aggregate", "more")["total"]["samples"], samples)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+# labels: analyze
+# timeout: 120
+"""Names of generated code: node tells them in /tmp/perf-PID.map (--perf-basic-prof) and jit-PID.dump (--perf-prof)."""
+from harness import *
+
+SCRIPT = """
+function hotLoop(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i) % 7; return s }
+const end = process.cpuUsage().user + 250000
+let sum = 0
+while (process.cpuUsage().user < end) sum += hotLoop(20000)
+console.log(process.pid)
+"""
+
+
+def need_node():
+    need("node")
+    need_perf_events()
+    open("work.js", "w").write(SCRIPT)
+
+
+def share(*names):
+    """The share of hotLoop, whatever node puts around the name."""
+    functions = panalyze_json("--aggregate", *names)["functions"]
+    return sum(f["self_percent"] for f in functions if re.search(r"\bhotLoop\b", f["symbol"]))
+
+
+def perf_node(*options):
+    need("perf")
+    return int(run(["perf", "record", "-q", "-N", "-F", "500", "-g", "-e", "task-clock:u", "-o", "perf.data", "--",
+                    "node", *options, "work.js"]).ok().out)
+
+
+def test_perf_map():
+    need_node()
+    pid = perf_node("--perf-basic-prof")
+    path = f"/tmp/perf-{pid}.map"
+    try:
+        check(share("perf.data") > 20, panalyze("--aggregate", "perf.data"))
+        # perf takes the same names out of the map.
+        shown = run(["perf", "report", "-i", "perf.data", "--stdio", "--no-children", "-g", "none",
+                     "--sort", "sym"]).ok().out
+        theirs = sum(float(line.split("%")[0]) for line in shown.splitlines() if re.search(r"%.*\bhotLoop\b", line))
+        check_near(share("perf.data"), theirs, points=0.1, what=shown)
+        if IS_ROOT:
+            # Somebody else's map may say anything.
+            os.chown(path, NOBODY, NOBODY)
+            result = panalyze("--aggregate", "perf.data").ok()
+            check_in("the perf map in /tmp belongs to somebody else", result.out)
+            check("hotLoop" not in result.out, result)
+    finally:
+        if os.path.exists(path):
+            os.unlink(path)
+    check_equal(share("perf.data"), 0)
+
+
+def test_jitdump():
+    need_node()
+    pid = perf_node("--perf-prof")
+    dump = f"jit-{pid}.dump"
+    check(os.path.exists(dump), os.listdir("."))
+    whole = share("perf.data")
+    check(whole > 20, panalyze("--aggregate", "perf.data"))
+    if IS_ROOT:
+        os.chown(dump, NOBODY, NOBODY)
+        check_in("the jitdump file belongs to somebody else", panalyze("--aggregate", "perf.data").ok().out)
+        check_equal(share("perf.data"), 0)
+        os.chown(dump, 0, 0)
+    # What a killed program leaves: half a record at its end.
+    content = open(dump, "rb").read()
+    open(dump, "wb").write(content[:-7])
+    check_near(share("perf.data"), whole, points=0.01)
+    open(dump, "wb").write(content[:40] + b"\xff" * 100)
+    check_equal(share("perf.data"), 0)
+    os.rename(dump, "elsewhere")
+    check_in("whose jitdump file is gone or cannot be read", panalyze("--aggregate", "perf.data").ok().out)
+
+
+def test_own_files():
+    """Our own recorder hears of the dump like perf."""
+    need_node()
+    pid = int(pinject_run("-q", "--follow-all", "-F", "500", "--", "node", "--perf-prof", "work.js").ok().out)
+    check(os.path.exists(f"jit-{pid}.dump"), os.listdir("."))
+    check(share(*results()) > 20, panalyze("--aggregate", *results()))
+
+
+if __name__ == "__main__":
+    main()
