@@ -64,11 +64,6 @@ static void seen(struct replay *replay, const struct thread *thread, uint64_t ti
         task->shown.end_ns = time;
 }
 
-static int add_entry(struct store_list *list, const struct profile_entry *entry)
-{
-    return store_sample(list, store_sample_hash(entry), entry);
-}
-
 static enum chain_machine machine_of(const char *arch)
 {
     if (strcmp(arch, "aarch64") == 0 || strcmp(arch, "arm64") == 0)
@@ -98,6 +93,11 @@ static void know_machine(struct replay *replay)
     replay->machine = machine_of(features->arch);
     replay->loader->dumps.x86 = replay->machine == CHAIN_X86;
     replay->loader->dumps.vdso = is_here(features->osrelease);
+}
+
+static int add_entry(struct store_list *list, const struct profile_entry *entry)
+{
+    return store_sample(list, store_sample_hash(entry), entry);
 }
 
 /* SAMPLE, as one of the event of ATTR. */
@@ -330,10 +330,10 @@ int replay_file(struct loader *loader, struct input *input, struct file *file, r
         status = count_lost(&replay);
     if (status == 0)
         status = count_readings(&replay);
-    if (loader->crew)
-        crew_next_file(loader->crew);
     if (status == 0 && !each && replay.own == LOOKUP_NONE)
         status = remark_file(loader, file);
+    if (loader->crew)
+        crew_next_file(loader->crew);
     release(&replay);
     return status;
 }

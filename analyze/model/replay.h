@@ -53,6 +53,7 @@ struct replay {
     const char **build_id_paths;   /* interned, parallel to features.build_ids */
     struct lookup build_id_lookup; /* by path */
     bool mappings_refused;
+    struct group_values group;     /* of PERF_SAMPLE_READ */
     uint64_t records;
     struct group_values group;     /* of PERF_SAMPLE_READ */
 };
