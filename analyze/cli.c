@@ -247,7 +247,7 @@ static const struct option_row rows[] = {
      "the run, by the beginning of its id, where the files hold several (the newest)"},
     {0, "session", "A[,B]", 0, options_take_string, FIELD(session), 0, DIFF,
      "the run of each set, by the beginning of its id (the newest)"},
-    {0, "threads", "N", 0, take_threads, FIELD(threads), 0, REPORT | SUMMARY | FLAME | DIFF | ANNOTATE,
+    {0, "threads", "N", 0, take_threads, FIELD(threads), 0, REPORT | SUMMARY | FLAME | DIFF | ANNOTATE | EXPORT,
      "threads that read large files (one per CPU); the answer is the same"},
     {.help = "Names"},
     {0, "no-demangle", NULL, 0, options_take_flag, FIELD(no_demangle), 0, NAMES,
