@@ -261,6 +261,8 @@ static const struct option_row rows[] = {
     {0, "lines", NULL, 0, options_take_flag, FIELD(lines), 0, SCRIPT, "below each address its source line"},
     {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, SCRIPT,
      "above each address the functions that were inlined there"},
+    {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, EXPORT,
+     "inlined functions and source lines, where debug information tells of them"},
     {0, "debuginfod", NULL, 0, options_take_flag, FIELD(debuginfod), 0, NAMES,
      "ask the servers of DEBUGINFOD_URLS for debug files that are not here"},
     {.help = "Output"},

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analyze/view/lines.h"
 #include "common/nearest.h"
 #include "common/report.h"
 
@@ -146,7 +147,11 @@ int export_view(struct view *view)
     struct sink sink;
     if (sink_open(&sink, output, format->flags | (packed ? SINK_GZIP : 0)) < 0)
         return 1;
+    if (view->settings->inlined)
+        view->lines = lines_new(view->names, view->profile->frame_count);
     int status = format->write(view, &sink);
+    lines_free(view->lines);
+    view->lines = NULL;
     int closed = sink_close(&sink, status == 0);
     return status ? status : closed;
 }

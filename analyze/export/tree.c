@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "analyze/view/lines.h"
 #include "analyze/view/memory.h"
 
 void tree_init(struct tree *tree, struct view *view, bool by_function)
@@ -14,6 +15,7 @@ void tree_release(struct tree *tree)
 {
     map_release(&tree->nodes);
     map_release(&tree->labels);
+    map_strings_release(&tree->files);
     free(tree->calls);
     tree->calls = NULL;
     tree->call_count = tree->call_capacity = 0;
@@ -21,12 +23,32 @@ void tree_release(struct tree *tree)
 
 uint32_t tree_calls_at(struct tree *tree, uint32_t frame, struct tree_call *ret)
 {
-    ret[0] = (struct tree_call){.frame = frame, .function = names_frame(tree->view->names, frame)->function};
-    return 1;
+    struct lines *lines = tree->view->lines;
+    if (!lines) {
+        ret[0] = (struct tree_call){.frame = frame, .function = names_frame(tree->view->names, frame)->function};
+        return 1;
+    }
+    uint32_t count;
+    const struct lines_part *parts = lines_frame(lines, frame, &count);
+    count = count < TREE_MOST_CALLS ? count : TREE_MOST_CALLS;
+    for (uint32_t i = 0; i < count; i++) {
+        struct lines_line line = lines_line(lines, parts[i].line);
+        ret[i] = (struct tree_call){.frame = frame, .inlined = count - 1 - i, .function = parts[i].function};
+        if (line.file) {
+            uint32_t file = map_strings_add(&tree->files, line.file);
+            ret[i].file = tree->files.texts[file];
+            ret[i].line = line.number;
+        }
+    }
+    return count;
 }
 
 struct tree_function tree_function(const struct tree *tree, uint32_t function)
 {
+    if (tree->view->lines) {
+        struct lines_function part = lines_function(tree->view->lines, function);
+        return (struct tree_function){part.symbol, part.object};
+    }
     struct names_function named = names_function(tree->view->names, function);
     return (struct tree_function){named.symbol, named.object};
 }

@@ -16,7 +16,7 @@ struct tree_call {
     uint32_t frame;     /* of the profile */
     uint32_t inlined;   /* 0: the frame's own symbol; else how deep it was inlined into that */
     uint32_t function;  /* see tree_function() */
-    const char *file;   /* NULL: unknown */
+    const char *file;   /* NULL: unknown, or view->lines is not there */
     uint32_t line;      /* 0: unknown */
 };
 
@@ -29,6 +29,7 @@ struct tree {
     bool by_function;           /* calls of one function are one, wherever in it they are */
     struct map nodes;           /* (node of the caller, label) */
     struct map labels;          /* by call: (frame, inlined) */
+    struct map_strings files;   /* of lines */
     struct tree_call *calls;    /* by label; with by_function the first one of each function */
     size_t call_count, call_capacity;
 };
@@ -59,7 +60,10 @@ static inline uint32_t tree_label_count(const struct tree *tree)
     return (uint32_t)tree->call_count;
 }
 
-/* The calls at FRAME, innermost first; the last one is the frame's own symbol. How many, at most TREE_MOST_CALLS. */
+/*
+ * The calls at FRAME, innermost first; the last one is the frame's own symbol. How many, at most TREE_MOST_CALLS: more
+ * than one where view->lines is there and functions were inlined.
+ */
 uint32_t tree_calls_at(struct tree *tree, uint32_t frame, struct tree_call *ret);
 /* Valid until the next tree_calls_at(). */
 struct tree_function tree_function(const struct tree *tree, uint32_t function);

@@ -327,6 +327,47 @@ def test_hotspot():
     check_equal(leaves[0, "spin_a"], names["spin_a"][0])
 
 
+# ---- inlined functions
+
+def inline_truth():
+    """Weight at the leaf, inlined functions taken apart, as panalyze script says it; by (function, inlined)."""
+    found, event = collections.Counter(), panalyze_json(*results())["event"]
+    for part in panalyze("script", "--inline", "-e", event, *results()).ok().out.split("\n\n"):
+        lines = part.strip("\n").split("\n")
+        if len(lines) > 1:
+            leaf = re.match(r"\s*[0-9a-f]+ (.*?)(?:\+0x[0-9a-f]+)?( \(inlined\)| \(\S+\))$", lines[1])
+            weight = int(re.search(r": (\d+) \S+:$", lines[0])[1])
+            found[leaf[1], leaf[2] == " (inlined)"] += weight
+    return found
+
+
+def test_inlined_functions():
+    need("go")
+    document, names = record()
+    truth = inline_truth()
+    inlined = {name: weight for (name, inside), weight in truth.items() if inside}
+    if not inlined:
+        skip("the compiler inlined nothing here")
+    name = max(inlined, key=inlined.get)
+    both = inlined[name] + truth[name, False]
+    stacks = collections.Counter()
+    for line in panalyze("export", "folded", "--inline", *results()).ok().lines:
+        stack, weight = line.rsplit(" ", 1)
+        stacks[stack.split(";")[-1]] += int(weight)
+    check_equal(stacks[name], both, name)
+    check_equal(sum(stacks.values()), document["total"]["weight"])
+    home = {"HOME": os.getcwd(), "PPROF_TMPDIR": os.getcwd()}
+    panalyze("export", "--inline", "-o", "lines.pb.gz", *results()).ok()
+    pprof = ["go", "tool", "pprof", "-unit=ns", "-nodecount=1000000", "-nodefraction=0", "-top"]
+    rows = re.findall(r"^\s*(\d+)(?:ns)? .*% +(.*?)(?: \(inline\))?$", run([*pprof, "lines.pb.gz"], env=home).ok().out, re.M)
+    check_equal(sum(int(weight) for weight, function in rows if function == name), both, name)
+    lines = run([*pprof, "-lines", "lines.pb.gz"], env=home).ok().out
+    check_match(rf"{re.escape(name)} .*burn\.h:\d+", lines)
+    panalyze("export", "--inline", "-o", "lines.speedscope.json", "-a", *results()).ok()
+    shared = json.load(open("lines.speedscope.json"))["shared"]["frames"]
+    check_in(name, [frame["name"] for frame in shared])
+
+
 # ---- tables
 
 def test_csv():
