@@ -460,7 +460,8 @@ def _reachable(*paths):
 def _copy_for_nobody(folder, path):
     """Copies what the test PATH runs: the clone lies where an unprivileged user may not look (/root)."""
     source, build = folder / "source", folder / "build"
-    for part in ("tests/process", "tests/data", "tests/bench", "tests/consumers", "scripts", "include", "cmake", "docs"):
+    for part in ("tests/process", "tests/data", "tests/bench", "tests/consumers", "scripts", "include", "cmake",
+                 "docs"):
         if (SOURCE / part).exists():
             shutil.copytree(SOURCE / part, source / part, symlinks=True)
     for part in ("bin", "lib", "tests/targets", "python-tests", "consumers"):
