@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/export/export.h"
 #include "analyze/model/crew.h"
 #include "analyze/view/memory.h"
 #include "common/nearest.h"
@@ -26,7 +27,8 @@ enum {
     ANNOTATE = 1 << 10,
     TOP = 1 << 11,
     ARCHIVE = 1 << 12,
-    PROFILE = REPORT | TREE | COUNTS | SCRIPT | SUMMARY | FLAME | ANNOTATE | TOP | ARCHIVE,
+    EXPORT = 1 << 13,
+    PROFILE = REPORT | TREE | COUNTS | SCRIPT | SUMMARY | FLAME | ANNOTATE | TOP | ARCHIVE | EXPORT,
     NAMES = PROFILE | DIFF,
 };
 
@@ -46,6 +48,8 @@ static const struct cli_command commands[] = {
     {"diff", DIFF, CLI_PROFILE | CLI_PAIR, view_diff,
      "two sets of files: which commands and functions changed, and what is noise"},
     {"archive", ARCHIVE, CLI_PROFILE, view_archive, "symbols and lines of what was hit, for another machine"},
+    {"export", EXPORT, CLI_PROFILE | CLI_OWN_OUTPUT, export_view,
+     "FORMAT: the files as those of other programs: perf, pprof, speedscope, firefox, folded, chrome, csv"},
     {"help", HELP, 0, NULL, "this text; 'help COMMAND' the options of one command"},
 };
 
@@ -185,7 +189,7 @@ static int take_interval(void *state, const struct option_row *row, const char *
 
 static const struct option_row rows[] = {
     {.help = "What is added up", .groups = REPORT | FLAME | DIFF},
-    {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, REPORT,
+    {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, REPORT | EXPORT,
      "all tasks as one profile; without it a section per task, heaviest first"},
     {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, FLAME,
      "no level for the commands: the same as --by=function"},
@@ -243,7 +247,7 @@ static const struct option_row rows[] = {
      "the run, by the beginning of its id, where the files hold several (the newest)"},
     {0, "session", "A[,B]", 0, options_take_string, FIELD(session), 0, DIFF,
      "the run of each set, by the beginning of its id (the newest)"},
-    {0, "threads", "N", 0, take_threads, FIELD(threads), 0, REPORT | SUMMARY | FLAME | DIFF | ANNOTATE,
+    {0, "threads", "N", 0, take_threads, FIELD(threads), 0, REPORT | SUMMARY | FLAME | DIFF | ANNOTATE | EXPORT,
      "threads that read large files (one per CPU); the answer is the same"},
     {.help = "Names"},
     {0, "no-demangle", NULL, 0, options_take_flag, FIELD(no_demangle), 0, NAMES,
@@ -257,6 +261,8 @@ static const struct option_row rows[] = {
     {0, "lines", NULL, 0, options_take_flag, FIELD(lines), 0, SCRIPT, "below each address its source line"},
     {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, SCRIPT,
      "above each address the functions that were inlined there"},
+    {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, EXPORT,
+     "inlined functions and source lines, where debug information tells of them"},
     {0, "debuginfod", NULL, 0, options_take_flag, FIELD(debuginfod), 0, NAMES,
      "ask the servers of DEBUGINFOD_URLS for debug files that are not here"},
     {.help = "Output"},
@@ -265,6 +271,8 @@ static const struct option_row rows[] = {
      "a folder, or a .tar or .tar.gz (the folder BASE.symbols beside the results)"},
     {0, "title", "TEXT", 0, options_take_string, FIELD(title), 0, FLAME, "stands above the picture (the command line)"},
     {'j', "json", NULL, 0, options_take_flag, FIELD(json), 0, REPORT | TREE | COUNTS | DIFF | ANNOTATE, "one JSON document"},
+    {'o', "output", "FILE", 0, options_take_string, FIELD(file), 0, EXPORT,
+     "where to; its ending may name the format, one in '.gz' packs it; '-' (the default) is stdout"},
     {0, "markdown", NULL, 0, options_take_flag, FIELD(markdown), 0, SUMMARY, "the summary as Markdown"},
     {0, "color", "auto|always|never", 0, take_choice, FIELD(color), 0, 0,
      "colours (auto: on a terminal without NO_COLOR)"},
@@ -388,8 +396,11 @@ void cli_help(const struct cli_command *command, int width, FILE *to)
     width = width > 0 && width < HELP_WIDTH ? width : HELP_WIDTH;
     if (command && command->view) {
         const char *operands = command->needs & CLI_PAIR ? "BEFORE AFTER | FILE... -- FILE..." : "[FILE...]";
-        fprintf(to, "Usage: panalyze %s [OPTIONS] %s\n%s\n\n", command->name, operands, command->help);
+        fprintf(to, "Usage: panalyze %s%s [OPTIONS] %s\n%s\n\n", command->name,
+                command->needs & CLI_OWN_OUTPUT ? " FORMAT" : "", operands, command->help);
         options_help(rows, command->group, width, to);
+        if (command->group == EXPORT)
+            export_help(to);
         return;
     }
     fputs("Usage: panalyze [COMMAND] [OPTIONS] [FILE...]\n"

@@ -18,6 +18,7 @@ enum cli_needs {
     CLI_FOLLOW = 8,        /* the view is shown again while the files grow */
     CLI_DOCUMENT = 16,     /* writes a document: nothing for a pager */
     CLI_PAIR = 32,         /* two sets of files */
+    CLI_OWN_OUTPUT = 64,   /* the view opens what it writes to; the first operand is its format */
 };
 
 struct cli_command {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "analyze/cli.h"
+#include "analyze/export/export.h"
 #include "analyze/inputs.h"
 #include "analyze/live/live.h"
 #include "analyze/progress.h"
@@ -28,6 +29,20 @@ static void settle(void)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
             open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY); /* what is written to stdout must still fail */
     setlocale(LC_CTYPE, "");
+}
+
+/* Of export, the format is the first operand, if it is one. */
+static int take_format(struct cli *cli)
+{
+    bool operand;
+    if (!(cli->command->needs & CLI_OWN_OUTPUT))
+        return 0;
+    cli->settings.format = export_choose(cli->operand_count ? cli->operands[0] : NULL, cli->settings.file, &operand);
+    if (!cli->settings.format)
+        return -EINVAL;
+    cli->operands += operand;
+    cli->operand_count -= operand;
+    return 0;
 }
 
 /* A word that is no file is rather a command with a typing error. */
@@ -108,6 +123,8 @@ static int show(const struct cli *cli, struct view *view)
         report_error("no task matches the filters; 'panalyze tree' lists the tasks");
         return 1;
     }
+    if (cli->command->needs & CLI_OWN_OUTPUT)
+        return cli->command->view(view);
     if (output_open(&output, cli->settings.color, pager) < 0)
         return 1;
     view->output = &output;
@@ -272,7 +289,9 @@ int main(int argc, char **argv)
     } else if (cli.settings.help || !cli.command->view) {
         status = show_help(&cli);
     } else {
-        int wrong = check_operands(&cli);
+        int wrong = take_format(&cli);
+        if (wrong == 0)
+            wrong = check_operands(&cli);
         if (wrong < 0)
             status = wrong == -EINVAL ? USAGE : 1;
         else if (cli.command->needs & CLI_FOLLOW)

@@ -55,7 +55,6 @@ struct replay {
     bool mappings_refused;
     struct group_values group;     /* of PERF_SAMPLE_READ */
     uint64_t records;
-    struct group_values group;     /* of PERF_SAMPLE_READ */
 };
 
 /* threads.c: threads and processes. All return -ENOMEM or LOOKUP_NONE without memory. */

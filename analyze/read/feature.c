@@ -16,7 +16,8 @@
 void features_init(struct features *features, struct arena *arena)
 {
     *features =
-        (struct features){.arena = arena, .hostname = "", .osrelease = "", .version = "", .arch = "", .cpudesc = ""};
+        (struct features){.arena = arena, .hostname = "", .osrelease = "", .version = "", .arch = "", .cpudesc = "",
+                          .cpuid = ""};
 }
 
 void features_release(struct features *features)
@@ -167,6 +168,7 @@ int feature_take(struct features *features, struct attr_list *attrs, uint32_t nu
     case PERFDATA_VERSION: take_text(features, &content, &features->version); break;
     case PERFDATA_ARCH: take_text(features, &content, &features->arch); break;
     case PERFDATA_CPUDESC: take_text(features, &content, &features->cpudesc); break;
+    case PERFDATA_CPUID: take_text(features, &content, &features->cpuid); break;
     case PERFDATA_NRCPUS:
         cursor_u32(&content); /* configured; then online */
         features->cpus = cursor_u32(&content);

@@ -22,7 +22,7 @@ struct feature_build_id {
 struct features {
     struct arena *arena;          /* holds everything below */
     uint64_t present[FEATURE_BITS / 64];
-    const char *hostname, *osrelease, *version, *arch, *cpudesc; /* "" when unknown */
+    const char *hostname, *osrelease, *version, *arch, *cpudesc, *cpuid; /* "" when unknown */
     uint32_t cpus;
     uint64_t memory_kb;
     const char **arguments;       /* of the recorder */

@@ -6,8 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Bytes of the UTF-8 character at TEXT (NUL-terminated), 0: it is none. */
-static size_t character(const unsigned char *text)
+size_t json_character(const unsigned char *text)
 {
     if (text[0] < 0x80)
         return 1;
@@ -28,7 +27,7 @@ static void quote(FILE *to, const char *value)
 {
     fputc('"', to);
     for (const unsigned char *at = (const unsigned char *)value; *at;) {
-        size_t size = character(at);
+        size_t size = json_character(at);
         if (size == 0) {
             fputs("\\ufffd", to);
             size = 1;

@@ -4,6 +4,7 @@
 #define ANALYZE_VIEW_JSON_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -12,6 +13,9 @@ struct json {
     int depth;
     bool filled; /* the open object or list has something in it */
 };
+
+/* Bytes of the UTF-8 character that begins at TEXT (NUL-terminated), 0: none does. */
+size_t json_character(const unsigned char *text);
 
 /* KEY: name of the member, NULL in a list or at the top. */
 void json_object(struct json *json, const char *key);

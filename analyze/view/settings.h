@@ -26,6 +26,7 @@ struct settings_numbers {
 #define SETTINGS_ALL UINT64_MAX
 
 struct top_look;
+struct export_format;
 
 struct settings {
     bool aggregate, callers, callees, call_tree, reverse, icicle, json, markdown;
@@ -43,6 +44,7 @@ struct settings {
     struct settings_numbers pids, tids;
     struct settings_list comms, objects, symbols, debug_paths;
     const char *event, *session, *symfs, *file, *title;
+    const struct export_format *format; /* of export */
     double interval;       /* seconds between two looks of top; 0: its own choice */
     uint64_t snapshots;    /* looks of top; 0: until the end */
     const char *base;      /* top: result files BASE.PID.TID, whenever they come; NULL: by operands */

@@ -457,14 +457,15 @@ def _reachable(*paths):
     return _as_nobody(["sh", "-c", script, "sh", *paths]).returncode == 0
 
 
-def _copy_for_nobody(folder):
-    """Copies what the tests run: the clone lies where an unprivileged user may not look (/root)."""
+def _copy_for_nobody(folder, path):
+    """Copies what the test PATH runs: the clone lies where an unprivileged user may not look (/root)."""
     source, build = folder / "source", folder / "build"
-    for part in ("tests/process", "tests/data", "tests/bench", "scripts", "include", "cmake", "docs"):
+    for part in ("tests/process", "tests/data", "tests/bench", "tests/consumers", "scripts", "include", "cmake",
+                 "docs"):
         if (SOURCE / part).exists():
             shutil.copytree(SOURCE / part, source / part, symlinks=True)
-    for part in ("bin", "lib", "tests/targets", "python-tests"):
-        if not (BUILD / part).exists():
+    for part in ("bin", "lib", "tests/targets", "python-tests", "consumers"):
+        if not (BUILD / part).exists() or (part == "consumers" and not path.name.startswith("export-")):
             continue
         shutil.copytree(BUILD / part, build / part, symlinks=True, ignore=shutil.ignore_patterns("CMakeFiles"))
     return source, build
@@ -494,7 +495,7 @@ def run_as_nobody(path):
         os.chown(folder, NOBODY, NOBODY)
         source, build = SOURCE, BUILD
         if not _reachable(path, PINJECT_RUN, PANALYZE, PRELOAD, TARGETS):
-            source, build = _copy_for_nobody(folder)
+            source, build = _copy_for_nobody(folder, path)
         env = dict(os.environ, TMPDIR=str(folder), PINJECT_BUILD=str(build), HOME=str(folder))
         script = source / path.relative_to(SOURCE)
         return _as_nobody([python, "-B", script], env=env, cwd=folder).returncode

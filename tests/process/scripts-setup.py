@@ -86,6 +86,22 @@ def test_build_without_cmake():
     check_in("scripts/setup", result.err)
 
 
+def test_consumers_that_cannot_be_had():
+    """Each is named with what is skipped then; what is there already stays."""
+    result = script("consumers", "d", env=tools())
+    check_equal(result.status, 1)
+    check_match("node or npm is not installed.*skipped", result.err)
+    check_match("no Debian.*skipped", result.err)
+    shutil.rmtree("bin")
+    env = tools(node="exit 0", npm="echo 'npm warn x'; echo 'npm error network'; exit 1", dpkg_deb="exit 0",
+                apt_cache="exit 0", apt_get="echo 'E: Unable to fetch'; exit 100", timeout='shift; exec "$@"',
+                find="exit 0", cmp="exit 1", cp="exit 0", ls="exit 0")
+    result = script("consumers", "d", env=env)
+    check_equal(result.status, 1)
+    check_match("npm cannot install: npm error network; .*skipped", result.err)
+    check_match("cannot download hotspot: E: Unable to fetch; .*skipped", result.err)
+
+
 def test_build_folder():
     env = tools(cmake="exit 0")
     pathlib.Path("file").write_text("")

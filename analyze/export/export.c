@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/export/export.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "analyze/view/lines.h"
+#include "common/nearest.h"
+#include "common/report.h"
+
+static const struct export_format formats[] = {
+    {"perf", ".data", SINK_BINARY, EXPORT_UNPACKED, merge_write, "one perf.data of all files, for perf and hotspot"},
+    {"pprof", ".pb.gz .pprof", SINK_BINARY | SINK_GZIP, EXPORT_SAMPLES, pprof_write,
+     "profile.proto, for go tool pprof"},
+    {"speedscope", ".speedscope.json", 0, EXPORT_SAMPLES, speedscope_write,
+     "for www.speedscope.app: a profile per thread, with --aggregate one"},
+    {"firefox", ".json.gz .firefox", SINK_BINARY | SINK_GZIP, EXPORT_SAMPLES, firefox_write,
+     "for profiler.firefox.com"},
+    {"folded", ".folded .collapsed", 0, EXPORT_SAMPLES, folded_write,
+     "a line per stack, for flamegraph.pl and its kin"},
+    {"chrome", ".trace.json", 0, 0, chrome_write, "the tasks over time, for chrome://tracing and Perfetto"},
+    {"csv", ".csv", 0, EXPORT_SAMPLES, csv_write, "the functions as a table"},
+    {"csv-tasks", ".tasks.csv", 0, 0, csv_tasks_write, "the tasks as a table"},
+};
+
+#define FORMAT_COUNT (sizeof(formats) / sizeof(formats[0]))
+
+const struct export_format *export_find(const char *name)
+{
+    for (size_t i = 0; i < FORMAT_COUNT; i++)
+        if (strcmp(formats[i].name, name) == 0)
+            return &formats[i];
+    return NULL;
+}
+
+static bool ends_in(const char *text, size_t size, const char *ending, size_t length)
+{
+    return size > length && strncmp(text + size - length, ending, length) == 0;
+}
+
+/* How much of FILE's name is an ending of FORMAT, with the .gz that it may have behind it; 0: nothing. */
+static size_t ending_of(const struct export_format *format, const char *file)
+{
+    size_t size = strlen(file), best = 0;
+    bool packed = ends_in(file, size, ".gz", 3);
+    for (const char *ending = format->endings; *ending;) {
+        size_t length = strcspn(ending, " ");
+        if (ends_in(file, size, ending, length) && length > best)
+            best = length;
+        if (packed && ends_in(file, size - 3, ending, length) && length + 3 > best)
+            best = length + 3;
+        ending += length + strspn(ending + length, " ");
+    }
+    return best;
+}
+
+/* Of several that fit the longest ending: x.tasks.csv is no x.csv. */
+const struct export_format *export_of_file(const char *file)
+{
+    const struct export_format *found = NULL;
+    size_t best = 0;
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        size_t length = ending_of(&formats[i], file);
+        if (length > best)
+            found = &formats[i];
+        best = length > best ? length : best;
+    }
+    return found;
+}
+
+void export_names(char *ret, size_t size)
+{
+    size_t used = 0;
+    ret[0] = '\0';
+    for (size_t i = 0; i < FORMAT_COUNT && used < size; i++)
+        used += (size_t)snprintf(ret + used, size - used, "%s%s", i ? ", " : "", formats[i].name);
+}
+
+void export_help(FILE *to)
+{
+    fputs("\nFormats (FORMAT, or the ending of FILE):\n", to);
+    for (size_t i = 0; i < FORMAT_COUNT; i++)
+        fprintf(to, "  %-11s %-18s %s\n", formats[i].name, formats[i].endings, formats[i].help);
+}
+
+static const char *nearest(const char *word)
+{
+    const char *names[FORMAT_COUNT];
+    for (size_t i = 0; i < FORMAT_COUNT; i++)
+        names[i] = formats[i].name;
+    return nearest_word(word, names, FORMAT_COUNT);
+}
+
+const struct export_format *export_choose(const char *operand, const char *output, bool *ret_operand)
+{
+    const struct export_format *format = operand ? export_find(operand) : NULL;
+    *ret_operand = format != NULL;
+    if (!format && output)
+        format = export_of_file(output);
+    if (format)
+        return format;
+    struct stat status;
+    char names[160];
+    export_names(names, sizeof(names));
+    if (!operand)
+        report_error("no format given; 'panalyze export FORMAT [-o FILE] out.*' knows %s", names);
+    else if (output && stat(operand, &status) == 0)
+        report_error("the name '%s' does not say which format it shall have; name one in front of the files: %s",
+                     output, names);
+    else
+        report_error("unknown format '%s'%s%s%s; there are %s", operand, nearest(operand) ? ", did you mean '" : "",
+                     nearest(operand) ? nearest(operand) : "", nearest(operand) ? "'?" : "", names);
+    return NULL;
+}
+
+/* Replacing what is read would lose it. */
+static bool is_input(const struct view *view, const char *output)
+{
+    struct stat out, in;
+    if (stat(output, &out) < 0)
+        return false;
+    for (size_t i = 0; i < view->path_count; i++)
+        if (stat(view->paths[i], &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+            return true;
+    return false;
+}
+
+int export_view(struct view *view)
+{
+    const struct export_format *format = view->settings->format;
+    const char *output = view->settings->file;
+    bool packed = output && ends_in(output, strlen(output), ".gz", 3);
+    if (output && is_input(view, output)) {
+        report_error("%s is one of the files that are read; give another name", output);
+        return 1;
+    }
+    if ((format->needs & EXPORT_SAMPLES) && view->selection->total_samples == 0) {
+        report_error("no samples: nothing to write as %s; chrome, csv-tasks and perf have what was counted",
+                     format->name);
+        return 1;
+    }
+    if (packed && (format->needs & EXPORT_UNPACKED)) {
+        report_error("%s: a file of this format is not read when it is packed; leave '.gz' off", output);
+        return 1;
+    }
+    struct sink sink;
+    if (sink_open(&sink, output, format->flags | (packed ? SINK_GZIP : 0)) < 0)
+        return 1;
+    if (view->settings->inlined)
+        view->lines = lines_new(view->names, view->profile->frame_count);
+    int status = format->write(view, &sink);
+    lines_free(view->lines);
+    view->lines = NULL;
+    int closed = sink_close(&sink, status == 0);
+    return status ? status : closed;
+}

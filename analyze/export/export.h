@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One profile on its way into the format of another program. The table of formats is in export.c; each of them writes
+ * to export->to and never looks whether it arrives (but may stop early: sink_is_over()).
+ */
+#ifndef ANALYZE_EXPORT_EXPORT_H
+#define ANALYZE_EXPORT_EXPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "analyze/export/sink.h"
+#include "analyze/view/view.h"
+
+enum export_needs {
+    EXPORT_UNPACKED = 1, /* its reader wants the bytes as they are: a name in .gz is refused */
+    EXPORT_SAMPLES = 2,  /* without a sample there is nothing to write */
+};
+
+struct export_format {
+    const char *name;    /* "pprof" */
+    const char *endings; /* of file names, with spaces between them: ".pb.gz .pprof" */
+    unsigned flags;      /* enum sink_flags */
+    unsigned needs;      /* enum export_needs */
+    int (*write)(struct view *view, struct sink *sink); /* an exit status, after a message */
+    const char *help;
+};
+
+/* The format called NAME, NULL: there is none. */
+const struct export_format *export_find(const char *name);
+/* The format that the name of FILE ends in; NULL: none. */
+const struct export_format *export_of_file(const char *file);
+/* Finds the format of `export`: the first operand when it is the name of one, else by settings->file. *ret_operand:
+ * whether the operand was it. NULL after a message. */
+const struct export_format *export_choose(const char *operand, const char *output, bool *ret_operand);
+/* "perf, pprof, ..." */
+void export_names(char *ret, size_t size);
+/* Lists formats for --help. */
+void export_help(FILE *to);
+
+int export_view(struct view *view);
+
+/* The formats. */
+int merge_write(struct view *view, struct sink *sink);
+int pprof_write(struct view *view, struct sink *sink);
+int speedscope_write(struct view *view, struct sink *sink);
+int firefox_write(struct view *view, struct sink *sink);
+int folded_write(struct view *view, struct sink *sink);
+int chrome_write(struct view *view, struct sink *sink);
+int csv_write(struct view *view, struct sink *sink);
+int csv_tasks_write(struct view *view, struct sink *sink);
+
+#endif

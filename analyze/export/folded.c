@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* "COMM;OUTERMOST;...;LEAF WEIGHT": a line for each distinct stack, as stackcollapse-perf.pl writes it. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/export/export.h"
+#include "analyze/export/tree.h"
+#include "analyze/view/memory.h"
+#include "analyze/view/text.h"
+
+struct folded {
+    struct view *view;
+    struct tree tree;
+    struct map lines;    /* (comm, node) */
+    uint64_t *weights;   /* by line */
+    size_t capacity;
+};
+
+/* A semicolon would begin another frame; control characters and broken UTF-8 become \ooo. */
+static void put_name(FILE *to, const char *name)
+{
+    char *clean = text_clean(name, true);
+    for (char *at = clean; (at = strchr(at, ';'));)
+        *at = ':';
+    fputs(*clean ? clean : "[unknown]", to);
+    free(clean);
+}
+
+static void put_stack(FILE *to, struct folded *folded, uint32_t node)
+{
+    uint32_t depth = 0, *path = NULL;
+    size_t capacity = 0;
+    for (; node != TREE_ROOT; node = tree_parent(&folded->tree, node)) {
+        path = memory_grow(path, &capacity, (size_t)depth + 1, sizeof(*path));
+        path[depth++] = tree_label(&folded->tree, node);
+    }
+    while (depth-- > 0) {
+        uint32_t function = folded->tree.calls[path[depth]].function;
+        fputc(';', to);
+        put_name(to, tree_function(&folded->tree, function).symbol);
+    }
+    free(path);
+}
+
+static void gather(struct folded *folded)
+{
+    const struct profile *profile = folded->view->profile;
+    const struct selection *selection = folded->view->selection;
+    for (uint32_t i = 0; i < selection->entry_count; i++) {
+        const struct profile_entry *entry = &profile->entries[selection->entries[i]];
+        const struct profile_stack *stack = &profile->stacks[entry->stack];
+        uint32_t node = tree_add(&folded->tree, stack->frames, stack->depth);
+        size_t before = folded->lines.count;
+        uint32_t line = map_add(&folded->lines, (uintptr_t)entry->comm, node);
+        folded->weights = memory_grow(folded->weights, &folded->capacity, folded->lines.count, sizeof(uint64_t));
+        folded->weights[line] = entry->weight + (line < before ? folded->weights[line] : 0);
+    }
+}
+
+int folded_write(struct view *view, struct sink *sink)
+{
+    struct folded folded = {.view = view};
+    tree_init(&folded.tree, view, true);
+    gather(&folded);
+    for (size_t i = 0; i < folded.lines.count && !sink_is_over(sink); i++) {
+        put_name(sink->to, (const char *)(uintptr_t)folded.lines.pairs[i].a);
+        put_stack(sink->to, &folded, (uint32_t)folded.lines.pairs[i].b);
+        fprintf(sink->to, " %" PRIu64 "\n", folded.weights[i]);
+    }
+    tree_release(&folded.tree);
+    map_release(&folded.lines);
+    free(folded.weights);
+    return 0;
+}

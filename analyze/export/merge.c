@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/export/merge.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/export/export.h"
+#include "analyze/model/raw.h"
+#include "analyze/read/bytes.h"
+#include "analyze/view/memory.h"
+#include "common/perfdata.h"
+#include "common/report.h"
+
+enum { ATTR_ENTRY = sizeof(struct perf_event_attr) + sizeof(struct perfdata_section), LARGEST_RECORD = 65536 };
+
+static void add_id(struct merge_event *event, uint64_t id)
+{
+    event->ids = memory_grow(event->ids, &event->id_capacity, event->id_count + 1, sizeof(*event->ids));
+    event->ids[event->id_count++] = id;
+}
+
+/* Where each file had ids of its own, an event has one here: its number. */
+static uint32_t event_of(struct merge *merge, const struct attr *attr)
+{
+    const char *name = attr->name ? attr->name : "";
+    for (size_t i = 0; i < merge->event_count && !merge->one_file; i++)
+        if (memcmp(&merge->events[i].attr, &attr->perf, sizeof(attr->perf)) == 0 &&
+            strcmp(merge->events[i].name, name) == 0)
+            return (uint32_t)i;
+    merge->events = memory_grow(merge->events, &merge->event_capacity, merge->event_count + 1, sizeof(*merge->events));
+    struct merge_event *event = &merge->events[merge->event_count];
+    *event = (struct merge_event){.attr = attr->perf, .name = memory_text(name)};
+    event->attr.size = sizeof(event->attr);
+    if (!merge->one_file)
+        add_id(event, merge->event_count + 1);
+    return (uint32_t)merge->event_count++;
+}
+
+/* perf wants every record's event at the same place. */
+static bool fits(const struct merge *merge, const struct file *file)
+{
+    const struct perf_event_attr *first = merge->event_count ? &merge->events[0].attr : &file->attrs.items[0].perf;
+    for (uint32_t i = 0; i < file->attrs.count; i++) {
+        const struct perf_event_attr *attr = &file->attrs.items[i].perf;
+        if (attr->sample_type != first->sample_type || attr->read_format != first->read_format ||
+            !attr->sample_id_all || !(attr->sample_type & PERF_SAMPLE_IDENTIFIER) ||
+            (attr->sample_type & PERF_SAMPLE_READ) || (attr->read_format & PERF_FORMAT_GROUP))
+            return false;
+    }
+    return true;
+}
+
+static int take_events(struct merge *merge, const struct file *file)
+{
+    const struct attr_list *attrs = &file->attrs;
+    if (!merge->one_file && !fits(merge, file)) {
+        report_error("%s: records its events in another form than the files before; export it alone", merge->path);
+        return 1;
+    }
+    merge->event_of = memory_grow(merge->event_of, &merge->event_of_capacity, attrs->count, sizeof(*merge->event_of));
+    for (uint32_t i = 0; i < attrs->count; i++)
+        merge->event_of[i] = event_of(merge, &attrs->items[i]);
+    for (uint32_t i = 0; merge->one_file && attrs->ids && i <= attrs->ids_mask; i++)
+        if (attrs->ids[i].attr)
+            add_id(&merge->events[attrs->ids[i].attr - 1], attrs->ids[i].id);
+    return 0;
+}
+
+static int begin(void *context, const char *path, const struct file *file)
+{
+    struct merge *merge = context;
+    merge->path = path;
+    if (file->swap) {
+        report_error("%s: was recorded in the other byte order and cannot be merged; perf reads it as it is", path);
+        return 1;
+    }
+    if (!file->pipe)
+        merge_features_take(merge, file);
+    /* A pipe tells its events among its records. */
+    return file->pipe ? 0 : take_events(merge, file);
+}
+
+static int end(void *context, const struct file *file)
+{
+    struct merge *merge = context;
+    merge_spool_end_file(&merge->spool);
+    if (file->pipe)
+        merge_features_take(merge, file);
+    return file->pipe ? take_events(merge, file) : 0;
+}
+
+static void set_id(unsigned char *copy, size_t size, size_t at, uint64_t id)
+{
+    if (at + sizeof(id) <= size)
+        memcpy(copy + at, &id, sizeof(id));
+}
+
+/* The ids in the record COPY become that of EVENT. All have IDENTIFIER: fits(). */
+static void replace_ids(unsigned char *copy, size_t size, uint32_t type, const struct merge_event *event)
+{
+    uint64_t id = event->ids[0];
+    uint64_t format = event->attr.read_format;
+    if (type == PERF_RECORD_SAMPLE) {
+        set_id(copy, size, RECORD_HEADER, id);
+        return;
+    }
+    if (size >= RECORD_HEADER + 16)
+        set_id(copy, size, size - 8, id);
+    if (type == PERF_RECORD_LOST)
+        set_id(copy, size, RECORD_HEADER, id);
+    if (type == PERF_RECORD_READ && (format & PERF_FORMAT_ID))
+        set_id(copy, size, RECORD_HEADER + 16 + (format & PERF_FORMAT_TOTAL_TIME_ENABLED ? 8u : 0u) +
+               (format & PERF_FORMAT_TOTAL_TIME_RUNNING ? 8u : 0u), id);
+}
+
+static bool is_kept(const struct merge *merge, const struct record *record)
+{
+    const struct view *view = merge->view;
+    if (record->type != PERF_RECORD_SAMPLE)
+        return true;
+    if (view->selection->filtered && map_find(&merge->tasks, record->pid, record->tid) == MAP_NONE)
+        return false;
+    const char *wanted = view->settings->event;
+    return !wanted || !record->attr->name || strcmp(record->attr->name, wanted) == 0;
+}
+
+static int each(void *context, const struct file *file, const struct record *record)
+{
+    struct merge *merge = context;
+    const unsigned char *raw = raw_bytes(record);
+    size_t size = bytes_u16(raw + 6, false);
+    (void)file;
+    if (record->type >= PERFDATA_RECORD_ATTR || record->type == PERF_RECORD_AUX ||
+        record->type == PERF_RECORD_ITRACE_START) {
+        merge->refused += record->type == PERFDATA_RECORD_AUXTRACE;
+        return 0;
+    }
+    if (!is_kept(merge, record))
+        return 0;
+    if (record->type == PERF_RECORD_SAMPLE && record->time) {
+        merge->first_ns = merge->sampled && merge->first_ns < record->time ? merge->first_ns : record->time;
+        merge->last_ns = merge->last_ns > record->time ? merge->last_ns : record->time;
+        merge->sampled = true;
+    }
+    if (!merge->one_file && record->attr) {
+        memcpy(merge->copy, raw, size);
+        replace_ids(merge->copy, size, record->type, &merge->events[merge->event_of[record->attr->index]]);
+        raw = merge->copy;
+    }
+    merge_spool_add(&merge->spool, record->time, raw, size);
+    return merge->spool.error ? 1 : 0;
+}
+
+static void put_front(const struct merge *merge, uint64_t data_size, const uint64_t bits[4], FILE *to)
+{
+    uint64_t at = sizeof(struct perfdata_header), ids = 0;
+    for (size_t i = 0; i < merge->event_count; i++)
+        ids += merge->events[i].id_count * sizeof(uint64_t);
+    struct perfdata_header header = {
+        .magic = PERFDATA_MAGIC,
+        .size = sizeof(header),
+        .attr_size = ATTR_ENTRY,
+        .attrs = {at + ids, merge->event_count * ATTR_ENTRY},
+        .data = {at + ids + merge->event_count * ATTR_ENTRY, data_size},
+        .features = {bits[0], bits[1], bits[2], bits[3]},
+    };
+    fwrite(&header, sizeof(header), 1, to);
+    for (size_t i = 0; i < merge->event_count; i++)
+        fwrite(merge->events[i].ids, sizeof(uint64_t), merge->events[i].id_count, to);
+    for (size_t i = 0; i < merge->event_count; i++) {
+        struct perfdata_section section = {at, merge->events[i].id_count * sizeof(uint64_t)};
+        fwrite(&merge->events[i].attr, sizeof(merge->events[i].attr), 1, to);
+        fwrite(&section, sizeof(section), 1, to);
+        at += section.size;
+    }
+}
+
+static uint64_t front_size(const struct merge *merge)
+{
+    uint64_t size = sizeof(struct perfdata_header) + merge->event_count * ATTR_ENTRY;
+    for (size_t i = 0; i < merge->event_count; i++)
+        size += merge->events[i].id_count * sizeof(uint64_t);
+    return size;
+}
+
+/* perf takes a file without any record for damaged. */
+static const struct perf_event_header nothing = {.type = PERFDATA_RECORD_FINISHED_ROUND, .size = sizeof(nothing)};
+
+static int put_all(const struct merge *merge, FILE *to)
+{
+    uint64_t size, bits[4] = {0};
+    struct buffer sections = BUFFER_INIT;
+    merge_spool_write(&merge->spool, NULL, &size);
+    bool empty = size == 0;
+    size += empty ? sizeof(nothing) : 0;
+    merge_features_append(merge, front_size(merge) + size, &sections, bits);
+    int status = buffer_failed(&sections) ? -ENOMEM : 0;
+    if (status == 0) {
+        put_front(merge, size, bits, to);
+        if (empty)
+            fwrite(&nothing, sizeof(nothing), 1, to);
+        else
+            merge_spool_write(&merge->spool, to, &size);
+        fwrite(sections.data, 1, sections.size, to);
+    }
+    buffer_release(&sections);
+    return status;
+}
+
+/* The spool lies where the result will, which has the same size. Owned by the caller. */
+static char *spool_folder(const struct view *view)
+{
+    const char *output = view->settings->file, *folder = getenv("TMPDIR");
+    const char *slash = output ? strrchr(output, '/') : NULL;
+    if (!output || strcmp(output, "-") == 0 || strncmp(output, "/dev/", 5) == 0)
+        return memory_text(folder && *folder ? folder : "/tmp");
+    return slash ? memory_print("%.*s", slash == output ? 1 : (int)(slash - output), output) : memory_text(".");
+}
+
+static void choose_tasks(struct merge *merge)
+{
+    const struct profile *profile = merge->view->profile;
+    for (uint32_t i = 0; i < profile->task_count; i++)
+        if (merge->view->selection->tasks[i])
+            map_add(&merge->tasks, (uint32_t)profile->tasks[i].pid, (uint32_t)profile->tasks[i].tid);
+}
+
+static void release(struct merge *merge)
+{
+    for (size_t i = 0; i < merge->event_count; i++) {
+        free(merge->events[i].name);
+        free(merge->events[i].ids);
+    }
+    merge_spool_close(&merge->spool);
+    map_release(&merge->tasks);
+    map_strings_release(&merge->build_id_paths);
+    buffer_release(&merge->texts);
+    free(merge->build_ids);
+    free(merge->events);
+    free(merge->event_of);
+    free(merge->copy);
+}
+
+/* 0, or an exit status; what merge->spool.error says is still to be reported. */
+static int gather(struct merge *merge)
+{
+    static const struct raw_visitor visitor = {begin, each, end};
+    int status = raw_records(merge->view->profile, &visitor, merge);
+    if (status == 0 && merge->event_count == 0) {
+        report_error("none of the files can be read any more");
+        status = 1;
+    }
+    if (status < 0)
+        report_error("the records could not be read again: %s", strerror(-status));
+    return status ? 1 : 0;
+}
+
+int merge_write(struct view *view, struct sink *sink)
+{
+    struct merge merge = {.view = view, .one_file = raw_count(view->profile) == 1};
+    char *folder = spool_folder(view);
+    merge.copy = memory_new(LARGEST_RECORD, 1);
+    choose_tasks(&merge);
+    int spooled = merge_spool_open(&merge.spool, folder);
+    int status = spooled == 0 ? gather(&merge) : 1;
+    if (spooled == 0 && (status == 0 || merge.spool.error))
+        spooled = merge_spool_finish(&merge.spool);
+    if (spooled < 0) {
+        report_error("records could not be put aside in '%s': %s", folder, strerror(-spooled));
+        status = 1;
+    }
+    if (status == 0 && put_all(&merge, sink->to) < 0) {
+        report_error("out of memory");
+        status = 1;
+    }
+    if (status == 0 && merge.refused)
+        report_warning("%" PRIu64 " hardware traces (AUX) are left out", merge.refused);
+    release(&merge);
+    free(folder);
+    return status;
+}

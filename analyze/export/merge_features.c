@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/export/merge.h"
+#include "analyze/view/memory.h"
+#include "common/perfdata.h"
+
+#define ID_SIZE_KNOWN (1u << 15) /* PERF_RECORD_MISC_BUILD_ID_SIZE */
+#define LONGEST_PATH 4096
+
+/* What struct build_id_event is to perf: its name follows. */
+struct build_id_event {
+    struct perf_event_header header;
+    int32_t pid;
+    uint8_t bytes[20];
+    uint8_t size, reserved1;
+    uint16_t reserved2;
+};
+
+_Static_assert(sizeof(struct build_id_event) == 36, "perf.data: build_id_event");
+
+/* Sections that are taken from the first file as they are: their bit and size in front. */
+static void begin_text(struct merge *merge, uint64_t bit, size_t *ret_at)
+{
+    buffer_u64(&merge->texts, bit);
+    *ret_at = merge->texts.size;
+    buffer_u64(&merge->texts, 0);
+}
+
+static void end_text(struct merge *merge, size_t at)
+{
+    uint64_t size = merge->texts.size - at - sizeof(size);
+    if (!buffer_failed(&merge->texts))
+        memcpy(merge->texts.data + at, &size, sizeof(size));
+    buffer_align(&merge->texts, 8);
+}
+
+/* Text as perf has it in sections: its length with the padding, then the text. */
+static void append_string(struct buffer *to, const char *text)
+{
+    size_t size = (strlen(text) + 1 + 7) & ~(size_t)7;
+    buffer_u32(to, (uint32_t)size);
+    void *at = buffer_extend(to, size);
+    if (at)
+        memcpy(at, text, strlen(text));
+}
+
+static void take_texts(struct merge *merge, const struct features *features)
+{
+    const struct {
+        uint64_t bit;
+        const char *text;
+    } texts[] = {
+        {PERFDATA_HOSTNAME, features->hostname}, {PERFDATA_OSRELEASE, features->osrelease},
+        {PERFDATA_VERSION, features->version},   {PERFDATA_ARCH, features->arch},
+        {PERFDATA_NRCPUS, NULL},                 {PERFDATA_CPUDESC, features->cpudesc},
+        {PERFDATA_CPUID, features->cpuid},
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        size_t at;
+        if (texts[i].text ? !texts[i].text[0] : !features->cpus)
+            continue;
+        begin_text(merge, texts[i].bit, &at);
+        if (texts[i].text) {
+            append_string(&merge->texts, texts[i].text);
+        } else {
+            buffer_u32(&merge->texts, features->cpus);
+            buffer_u32(&merge->texts, features->cpus);
+        }
+        end_text(merge, at);
+    }
+}
+
+static void take_numbers(struct merge *merge, const struct features *features)
+{
+    size_t at;
+    if (features->memory_kb) {
+        begin_text(merge, PERFDATA_TOTAL_MEM, &at);
+        buffer_u64(&merge->texts, features->memory_kb);
+        end_text(merge, at);
+    }
+    if (features->argument_count == 0)
+        return;
+    begin_text(merge, PERFDATA_CMDLINE, &at);
+    buffer_u32(&merge->texts, features->argument_count);
+    for (uint32_t i = 0; i < features->argument_count; i++)
+        append_string(&merge->texts, features->arguments[i]);
+    end_text(merge, at);
+}
+
+/* The clock stands behind the events. */
+static void take_clock(struct merge *merge, const struct file *file)
+{
+    const struct features *features = &file->features;
+    size_t at;
+    if (file->attrs.count == 0 || !file->attrs.items[0].perf.use_clockid)
+        return;
+    begin_text(merge, PERFDATA_CLOCKID, &at);
+    buffer_u64(&merge->texts, 1); /* its resolution in ns */
+    end_text(merge, at);
+    if (!features->wall_ns)
+        return;
+    begin_text(merge, PERFDATA_CLOCK_DATA, &at);
+    buffer_u32(&merge->texts, 1); /* version of this section */
+    buffer_u32(&merge->texts, (uint32_t)file->attrs.items[0].perf.clockid);
+    buffer_u64(&merge->texts, features->wall_ns);
+    buffer_u64(&merge->texts, features->clock_ns);
+    end_text(merge, at);
+}
+
+void merge_features_take(struct merge *merge, const struct file *file)
+{
+    const struct features *features = &file->features;
+    if (!merge->described) {
+        take_texts(merge, features);
+        take_numbers(merge, features);
+        take_clock(merge, file);
+        merge->described = true;
+    }
+    for (uint32_t i = 0; i < features->build_id_count; i++) {
+        const struct feature_build_id *item = &features->build_ids[i];
+        size_t before = merge->build_id_paths.count;
+        if (!item->size || !item->path[0] || strlen(item->path) >= LONGEST_PATH)
+            continue;
+        uint32_t index = map_strings_add(&merge->build_id_paths, item->path);
+        if (index < before)
+            continue;
+        merge->build_ids =
+            memory_grow(merge->build_ids, &merge->build_id_capacity, before + 1, sizeof(*merge->build_ids));
+        merge->build_ids[index] = *item;
+    }
+}
+
+static void append_build_ids(const struct merge *merge, struct buffer *to)
+{
+    for (size_t i = 0; i < merge->build_id_paths.count; i++) {
+        const struct feature_build_id *item = &merge->build_ids[i];
+        const char *path = merge->build_id_paths.texts[i];
+        size_t length = strlen(path), size = (sizeof(struct build_id_event) + length + 1 + 7) & ~(size_t)7;
+        uint16_t mode = item->kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+        struct build_id_event event = {
+            .header = {.misc = mode | ID_SIZE_KNOWN, .size = (uint16_t)size}, .pid = -1, .size = item->size};
+        memcpy(event.bytes, item->id, sizeof(event.bytes));
+        unsigned char *at = buffer_extend(to, size);
+        if (!at)
+            return;
+        memcpy(at, &event, sizeof(event));
+        memcpy(at + sizeof(event), path, length);
+    }
+}
+
+/* perf names an event itself where nobody did. */
+static bool are_named(const struct merge *merge)
+{
+    for (size_t i = 0; i < merge->event_count; i++)
+        if (!merge->events[i].name[0])
+            return false;
+    return true;
+}
+
+static void append_events(const struct merge *merge, struct buffer *to)
+{
+    buffer_u32(to, (uint32_t)merge->event_count);
+    buffer_u32(to, sizeof(struct perf_event_attr));
+    for (size_t i = 0; i < merge->event_count; i++) {
+        const struct merge_event *event = &merge->events[i];
+        buffer_append(to, &event->attr, sizeof(event->attr));
+        buffer_u32(to, (uint32_t)event->id_count);
+        append_string(to, event->name);
+        buffer_append(to, event->ids, event->id_count * sizeof(uint64_t));
+    }
+}
+
+/* Sections as they are made, in the order of their bits. */
+struct table {
+    uint64_t *bits;
+    size_t count;
+    struct perfdata_section sections[16];
+};
+
+static void note(struct table *table, uint64_t bit, uint64_t offset, uint64_t size)
+{
+    table->bits[bit / 64] |= 1ull << bit % 64;
+    table->sections[table->count++] = (struct perfdata_section){offset, size};
+}
+
+/* Those whose bits are in [FROM, UNTIL). */
+static void append_texts(const struct merge *merge, struct table *table, uint64_t from, uint64_t until,
+                         struct buffer *to)
+{
+    for (size_t at = 0; at + 16 <= merge->texts.size;) {
+        uint64_t head[2];
+        memcpy(head, merge->texts.data + at, sizeof(head));
+        at += sizeof(head);
+        if (head[0] >= from && head[0] < until) {
+            note(table, head[0], to->size, head[1]);
+            buffer_append(to, merge->texts.data + at, head[1]);
+            buffer_align(to, 8);
+        }
+        at += (head[1] + 7) & ~(uint64_t)7;
+    }
+}
+
+void merge_features_append(const struct merge *merge, uint64_t offset, struct buffer *to, uint64_t bits[4])
+{
+    /* The table stands before the sections, which are made apart: how many there are shows then. */
+    struct buffer sections = BUFFER_INIT;
+    struct table table = {.bits = bits};
+    append_build_ids(merge, &sections);
+    if (sections.size)
+        note(&table, PERFDATA_BUILD_ID, 0, sections.size);
+    append_texts(merge, &table, 0, PERFDATA_EVENT_DESC, &sections);
+    uint64_t at = sections.size;
+    if (are_named(merge)) {
+        append_events(merge, &sections);
+        note(&table, PERFDATA_EVENT_DESC, at, sections.size - at);
+        buffer_align(&sections, 8);
+    }
+    if (merge->sampled) {
+        note(&table, PERFDATA_SAMPLE_TIME, sections.size, 2 * sizeof(uint64_t));
+        buffer_u64(&sections, merge->first_ns);
+        buffer_u64(&sections, merge->last_ns);
+    }
+    append_texts(merge, &table, PERFDATA_EVENT_DESC, UINT64_MAX, &sections);
+    uint64_t start = offset + table.count * sizeof(struct perfdata_section);
+    for (size_t i = 0; i < table.count; i++)
+        table.sections[i].offset += start;
+    buffer_append(to, table.sections, table.count * sizeof(struct perfdata_section));
+    buffer_append(to, sections.data, sections.size);
+    to->failed |= buffer_failed(&sections) || buffer_failed(&merge->texts);
+    buffer_release(&sections);
+}

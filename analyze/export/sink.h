@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where an export goes: stdout, a pipe or device, or a file that appears under its name only when all of it is there.
+ * Until then it has no name, or, where the file system cannot do that, a name of its own that is removed on failure.
+ */
+#ifndef ANALYZE_EXPORT_SINK_H
+#define ANALYZE_EXPORT_SINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct sink_zip;
+
+struct sink {
+    FILE *to;              /* what is written here arrives */
+    int fd;
+    char *path;            /* the final name; NULL: fd is written to directly */
+    char *temporary;       /* the name meanwhile, NULL: none */
+    struct sink_zip *zip;  /* NULL: written as it is */
+    uint64_t bytes;        /* that were written to the file */
+    int error;             /* first errno of a write */
+};
+
+enum sink_flags { SINK_GZIP = 1, SINK_BINARY = 2 };
+
+/*
+ * PATH "-" or NULL: stdout, which is refused for binary output when it is a terminal. FLAGS: enum sink_flags. 0, or
+ * -errno after a message; then there is nothing to close.
+ */
+int sink_open(struct sink *sink, const char *path, unsigned flags);
+/* Whether nothing that is written arrives any more. */
+bool sink_is_over(const struct sink *sink);
+/*
+ * Ends the output; with GOOD it gets its name, else nothing of it is left. 0; 1 after a message when it could not be
+ * written; 141 when the reader of a pipe left.
+ */
+int sink_close(struct sink *sink, bool good);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stacks as a tree of calls, outermost first: equal beginnings are one path. A call is a function of a frame, or one
+ * that was inlined there.
+ */
+#ifndef ANALYZE_EXPORT_TREE_H
+#define ANALYZE_EXPORT_TREE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyze/view/map.h"
+#include "analyze/view/view.h"
+
+struct tree_call {
+    uint32_t frame;     /* of the profile */
+    uint32_t inlined;   /* 0: the frame's own symbol; else how deep it was inlined into that */
+    uint32_t function;  /* see tree_function() */
+    const char *file;   /* NULL: unknown, or view->lines is not there */
+    uint32_t line;      /* 0: unknown */
+};
+
+struct tree_function {
+    const char *symbol, *object;
+};
+
+struct tree {
+    struct view *view;
+    bool by_function;           /* calls of one function are one, wherever in it they are */
+    struct map nodes;           /* (node of the caller, label) */
+    struct map labels;          /* by call: (frame, inlined) */
+    struct map_strings files;   /* of lines */
+    struct tree_call *calls;    /* by label; with by_function the first one of each function */
+    size_t call_count, call_capacity;
+};
+
+#define TREE_ROOT 0u
+
+void tree_init(struct tree *tree, struct view *view, bool by_function);
+void tree_release(struct tree *tree);
+
+/* The node of the stack FRAMES[DEPTH], its leaf first. Nodes are numbered from 1 on; callers have smaller numbers. */
+uint32_t tree_add(struct tree *tree, const uint32_t *frames, uint32_t depth);
+static inline uint32_t tree_node_count(const struct tree *tree)
+{
+    return (uint32_t)tree->nodes.count;
+}
+/* Of a node that is not the root. */
+static inline uint32_t tree_parent(const struct tree *tree, uint32_t node)
+{
+    return (uint32_t)tree->nodes.pairs[node - 1].a;
+}
+static inline uint32_t tree_label(const struct tree *tree, uint32_t node)
+{
+    return (uint32_t)tree->nodes.pairs[node - 1].b;
+}
+/* Labels are numbered from 0 on. */
+static inline uint32_t tree_label_count(const struct tree *tree)
+{
+    return (uint32_t)tree->call_count;
+}
+
+/*
+ * The calls at FRAME, innermost first; the last one is the frame's own symbol. How many, at most TREE_MOST_CALLS: more
+ * than one where view->lines is there and functions were inlined.
+ */
+uint32_t tree_calls_at(struct tree *tree, uint32_t frame, struct tree_call *ret);
+/* Valid until the next tree_calls_at(). */
+struct tree_function tree_function(const struct tree *tree, uint32_t function);
+
+#define TREE_MOST_CALLS 128u
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/model/raw.h"
+
+#include <errno.h>
+
+#include "analyze/model/loader.h"
+#include "common/report.h"
+
+struct visit {
+    const struct raw_visitor *visitor;
+    void *context;
+    const struct file *file;
+};
+
+static int give(void *context, const struct record *record)
+{
+    struct visit *visit = context;
+    return visit->visitor->each(visit->context, visit->file, record);
+}
+
+/* Those of another session have no task here; files of perf's are one each. */
+static bool is_taken(const struct loader *loader, const struct input *input)
+{
+    return input->session != LOOKUP_NONE && input->limit != UINT64_MAX &&
+           (input->task_count || !loader->profile.session.ours);
+}
+
+uint32_t raw_count(const struct profile *profile)
+{
+    const struct loader *loader = profile->loader;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < loader->input_count; i++)
+        count += is_taken(loader, &loader->inputs[i]);
+    return count;
+}
+
+static int visit_file(struct visit *visit, const struct input *input, struct file *file)
+{
+    visit->file = file;
+    int status = visit->visitor->begin(visit->context, input->path, file);
+    if (status == 0)
+        status = file_records(file, input->limit, give, visit);
+    return status == 0 ? visit->visitor->end(visit->context, file) : status;
+}
+
+int raw_records(struct profile *profile, const struct raw_visitor *visitor, void *context)
+{
+    struct loader *loader = profile->loader;
+    struct visit visit = {visitor, context, NULL};
+    int status = 0;
+    for (uint32_t i = 0; status == 0 && i < loader->input_count; i++) {
+        const struct input *input = &loader->inputs[i];
+        struct problem problem = {""};
+        struct file file;
+        if (!is_taken(loader, input))
+            continue;
+        status = loader_open(input, &file, &problem);
+        if (status == -ENOMEM)
+            break;
+        if (status < 0) {
+            report_error("%s: %s", input->path, problem.text);
+            status = 0;
+            continue;
+        }
+        /* Another file of that name is not what was loaded. */
+        if (file.source.device == input->device && file.source.inode == input->inode)
+            status = visit_file(&visit, input, &file);
+        file_release(&file);
+    }
+    return status;
+}

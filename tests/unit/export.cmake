@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: MIT
+pinject_unit_test(export SOURCES test_export.c test_view_fake.c LINK pinject_export)
+target_compile_definitions(test_export PRIVATE TEST_SEEDS="${PROJECT_SOURCE_DIR}/tests/fuzz/seeds/reader")
