@@ -232,7 +232,7 @@ def test_files_are_small():
 def test_auto_takes_frame_pointers_that_prove_right():
     """All of it has frame pointers: after some samples tables are asked for now and then; the chains are the same."""
     need_dumps()
-    result = pinject_run("-g", "auto", "-F", "2000", "--", target("spin"), "400").ok()
+    result = pinject_run("-g", "auto", "-F", "2000", "--", target("frames"), "6000").ok()
     taken = re.search(r"(\d+) by frame pointers, which their processes have", result.err)
     check(taken and int(taken.group(1)) > 100, "frame pointers are taken")
     outermost = [chain[-1] & 0xfff for chain in user_chains(results())]
@@ -347,10 +347,11 @@ def test_static_program():
 def test_threads_from_their_first_moment():
     """In the system call that makes a thread libc has no table, neither for the one who calls nor for the new one."""
     need_dumps()
-    result = pinject_run("--follow-all", "-g", "dwarf", "-F", "4000", "--", target("threads-storm"), "2000", "8").ok()
+    storm = [target("threads-storm"), "500", "8", "30"]
+    result = pinject_run("--follow-all", "-g", "dwarf", "-c", "20000", "--", *storm).ok()
     found = re.search(r"(\d+) call stacks unwound, ([\d.]+) % to the bottom", result.err)
     print(found and found.group(0))
-    check(found and int(found.group(1)) >= 20 and float(found.group(2)) >= 95, result.err)
+    check(found and int(found.group(1)) >= 200 and float(found.group(2)) >= 95, result.err)
 
 
 def test_bare_preload():
