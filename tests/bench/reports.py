@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a report costs, beside perf report on the same file: CPU time, peak memory, and whether the shares are the same."""
+"""What a report costs, beside perf report on the same file: CPU time, peak memory; whether the shares are the same."""
 import json
 import os
 import re
@@ -31,7 +31,8 @@ def fail(text):
 
 def measure(command, answer):
     """(CPU seconds, seconds, megabytes) of COMMAND, whose output goes to the file ANSWER."""
-    done = subprocess.run([sys.executable, "-S", "-E", "-c", MEASURE, answer, *command], stdout=subprocess.PIPE, check=True)
+    done = subprocess.run([sys.executable, "-S", "-E", "-c", MEASURE, answer, *command], stdout=subprocess.PIPE,
+                          check=True)
     status, cpu, wall, memory = done.stdout.split()
     if status != b"0":
         fail(f"{' '.join(command)}: status {status.decode()}")
@@ -50,8 +51,9 @@ def record(folder, make):
 
 def perf_shares(data):
     """{symbol: share of self time}; a name may have several lines."""
-    out = subprocess.run(["perf", "report", "-i", data, "--stdio", "--no-children", "-g", "none", "--percent-limit", "0", "--sort", "sym",
-                          "-F", "overhead,sym", "-t", "\t"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    command = ["perf", "report", "-i", data, "--stdio", "--no-children", "-g", "none", "--percent-limit", "0",
+               "--sort", "sym", "-F", "overhead,sym", "-t", "\t"]
+    out = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     shares = {}
     for line in out.stdout.decode(errors="replace").splitlines():
         found = re.match(r"\s*([\d.]+)% *\t\[.\] (.*?)\s*$", line)
@@ -69,7 +71,8 @@ def compare_shares(panalyze, data):
     heavy = {name: share for name, share in perf_shares(data).items() if share >= SHARE}
     worst = max(((abs(ours.get(name, 0) - share), name) for name, share in heavy.items()), default=(0, "none"))
     verdict = "the same" if worst[0] <= POINTS else "NOT the same"
-    print(f"    shares of {len(heavy)} symbols above {SHARE} %: {verdict}, the worst is {worst[0]:.2f} points off ({worst[1]})")
+    print(f"    shares of {len(heavy)} symbols above {SHARE} %: {verdict}, "
+          f"the worst is {worst[0]:.2f} points off ({worst[1]})")
     return document["total"]["samples"]
 
 
@@ -91,7 +94,8 @@ def run(build, scratch, data, make, rounds):
         for name, command in commands.items():
             figures[name].append(measure(command, answer))
     medians = {name: [statistics.median(one[i] for one in figures[name]) for i in range(3)] for name in commands}
-    print(f"report of a file of {os.path.getsize(data) / 1e6:.0f} MB; limit: a fifth of perf's time, a quarter of its memory")
+    print(f"report of a file of {os.path.getsize(data) / 1e6:.0f} MB; "
+          "limit: a fifth of perf's time, a quarter of its memory")
     for name, (cpu, wall, memory) in medians.items():
         base = medians["perf"]
         print(f"    {name:9} {cpu:.2f} s CPU (1/{base[0] / cpu:.1f})   {wall:.2f} s (1/{base[1] / wall:.1f})   "

@@ -54,7 +54,8 @@ def test_threads_change_nothing():
     times = ENOUGH // samples + 2
     check(enlarge("same", times) > ENOUGH, "too few samples for threads to begin")
     enlarge("distinct", times, "--distinct")
-    views = (["--aggregate", "--callers", "--callees"], [], ["--json"], ["--aggregate", "--by", "address", "--top", "all"])
+    views = (["--aggregate", "--callers", "--callees"], [], ["--json"],
+             ["--aggregate", "--by", "address", "--top", "all"])
     for file in ("same", "distinct"):
         for number, view in enumerate(views):
             alone = panalyze("report", "--threads", "1", *view, file).ok()
@@ -125,7 +126,7 @@ def add(shares, name, percent):
 
 
 def perf_children():
-    """{symbol: [total share, self share]} by perf report; a name may have several lines, one for each mode of the CPU."""
+    """{symbol: [total share, self share]} by perf report; a name may have a line for each mode of the CPU."""
     result = run(["perf", "report", "-i", "perf.data", "--stdio", "--children", "--no-inline", "-g", "none",
                   "--percent-limit", "0", "--sort", "sym", "-F", "overhead_children,overhead,sym", "-t", "\t"]).ok()
     shares = {}
@@ -158,7 +159,7 @@ def test_shares_of_a_compiler():
         add(totals, function["symbol"], function["total_percent"])
     compared = 0
     for name, (total, self) in perf_children().items():
-        # Where a call is the last thing in a function, as in ld.so's _start, perf takes its return address for the next.
+        # Where a call is the last thing in a function, as in ld.so's _start, perf names the next one instead.
         if not perf.is_name(name) or re.match("[0-9a-f]{16}$|_dl_start_user$|_start$", name) or total < 0.5:
             continue
         compared += 1
