@@ -120,8 +120,10 @@ static void take_mmap(struct tasks *tasks, struct task *task, const struct perf_
 
 bool tasks_follows(const struct tasks *tasks, const struct records_task *made)
 {
-    const uint32_t children = PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK;
-    return made->pid == made->ppid || (tasks->session->settings->follow & children) == children;
+    const uint32_t children = PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK, follow = tasks->session->settings->follow;
+    if (made->pid == made->ppid) /* a thread: those of the first process always are, as in the object */
+        return made->pid == tasks->root || follow & PINJECT_SESSION_PTHREAD;
+    return (follow & children) == children;
 }
 
 static void take_fork(struct tasks *tasks, const struct task *creator, const struct perf_event_header *record)

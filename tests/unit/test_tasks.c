@@ -284,6 +284,28 @@ static void test_orphans(void **state)
     stage_free(&stage);
 }
 
+/* As the object does: threads of the first process always, of others where that is wanted. */
+static void test_whom_it_follows(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK, false);
+    stage.tasks->root = 100;
+    const struct records_task own = {.pid = 100, .ppid = 100, .tid = 101, .ptid = 100};
+    const struct records_task other = {.pid = 200, .ppid = 200, .tid = 201, .ptid = 200};
+    const struct records_task child = {.pid = 300, .ppid = 200, .tid = 300, .ptid = 200};
+    assert_true(tasks_follows(stage.tasks, &own));
+    assert_false(tasks_follows(stage.tasks, &other));
+    assert_true(tasks_follows(stage.tasks, &child));
+    stage_close(&stage);
+    stage_free(&stage);
+    stage_new(&stage, PINJECT_SESSION_PTHREAD, false);
+    assert_true(tasks_follows(stage.tasks, &other));
+    assert_false(tasks_follows(stage.tasks, &child));
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
 /* Children that were never waited for (SIGCHLD ignored) are in no rusage; what is said of the tree is completed by them. */
 static void test_unwaited(void **state)
 {
@@ -382,6 +404,7 @@ int main(void)
         cmocka_unit_test(test_many_threads),
         cmocka_unit_test(test_sorted),
         cmocka_unit_test(test_orphans),
+        cmocka_unit_test(test_whom_it_follows),
         cmocka_unit_test(test_unwaited),
         cmocka_unit_test(test_orphans_children),
     };
