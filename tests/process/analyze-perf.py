@@ -114,7 +114,7 @@ def same(ours, theirs):
         return line.split()[0], line.split()[-1]
 
     def same_frame(a, b):
-        return a == b or (place(a) == place(b) and ("+0x0 " in b or ("@plt+" in a and " _init+" in b)))
+        return a == b or (place(a) == place(b) and ("+0x0 " in b or (re.search(r"@plt\+| \.plt\+", a) and " _init+" in b)))
     return ours[0] == theirs[0] and len(ours[1]) == len(theirs[1]) and all(map(same_frame, ours[1], theirs[1]))
 
 

@@ -83,12 +83,19 @@ def compare(command, what, ways=WAYS, expect=lambda text, way: text):
     return found
 
 
+def nobody_reaches(path):
+    return run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "test", "-r", path]).status == 0
+
+
 def table(program, *left_out):
     """Every case of PROGRAM but those that have a test of their own."""
     need_perf_events()
     names = run([target(program), "list"]).ok().lines
     check(set(left_out) <= set(names), f"{program} has no case {set(left_out) - set(names)}")
     found = []
+    # Who becomes another user, and cannot reach the object any more, hears of it from ld.so: docs/TRANSPARENCY.md.
+    if IS_ROOT and "user" in names and not nobody_reaches(PRELOAD):
+        left_out = [*left_out, "user"]
     for name in names:
         if name not in INNER and name not in left_out:
             found += compare([target(program), name], f"{program} {name}")

@@ -124,11 +124,12 @@ static void in_namespaces(int flags)
     pid_t pid = fork();
     if (pid == 0) {
         int wanted = geteuid() == 0 ? flags : flags | CLONE_NEWUSER;
-        see_result("unshare", unshare(wanted));
+        int refused = unshare(wanted);
+        see_result("unshare", refused);
         see_exercise();
         pid = fork();
         if (pid == 0) {
-            printf("own number %d\n", flags & CLONE_NEWPID ? getpid() : 0);
+            printf("own number %d\n", flags & CLONE_NEWPID && refused == 0 ? getpid() : 0);
             see_exercise();
             exit(0);
         }
