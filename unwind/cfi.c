@@ -224,13 +224,30 @@ static size_t count_before(const struct cfi *cfi, uint64_t address)
     return low;
 }
 
-bool cfi_find_row(const struct cfi *cfi, uint64_t address, struct cfi_row *ret)
+/* NULL: no function is there. */
+static const struct cfi_fde *find_fde(const struct cfi *cfi, uint64_t address)
 {
     size_t low = count_before(cfi, address);
     if (low == 0 || address - cfi->fdes[low - 1].start >= cfi->fdes[low - 1].size)
+        return NULL;
+    return &cfi->fdes[low - 1];
+}
+
+bool cfi_find_function(const struct cfi *cfi, uint64_t address, uint64_t *ret_start, uint64_t *ret_size)
+{
+    const struct cfi_fde *fde = find_fde(cfi, address);
+    if (!fde)
         return false;
+    *ret_start = fde->start;
+    *ret_size = fde->size;
+    return true;
+}
+
+bool cfi_find_row(const struct cfi *cfi, uint64_t address, struct cfi_row *ret)
+{
+    const struct cfi_fde *fde = find_fde(cfi, address);
     struct cfi_function function;
-    if (!cfi_parse_function(cfi, cfi->fdes[low - 1].at, &function))
+    if (!fde || !cfi_parse_function(cfi, fde->at, &function))
         return false;
     size_t work = cursor_left(&function.cie.program) + cursor_left(&function.program);
     if (work > PROGRAM_MAX || !cfi_run(cfi, &function, address, ret))

@@ -52,6 +52,8 @@ struct cfi {
 /* Finds the functions in BYTES. 0 or -ENOMEM; bytes without sense end the list. */
 int cfi_index(struct cfi *cfi);
 void cfi_release(struct cfi *cfi);
+/* The function whose code ADDRESS is: false when the table has none there. */
+bool cfi_find_function(const struct cfi *cfi, uint64_t address, uint64_t *ret_start, uint64_t *ret_size);
 /* False: no function is there, or what the table says makes no sense. */
 bool cfi_find_row(const struct cfi *cfi, uint64_t address, struct cfi_row *ret);
 /*

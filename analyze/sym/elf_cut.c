@@ -53,6 +53,8 @@ static bool is_kept(const struct cut *cut, const struct elf_image_section *secti
         return true;
     if (elf_getshdrstrndx(cut->from->elf, &strings) == 0 && strings == number)
         return true;
+    if (!strcmp(section->name, ".eh_frame")) /* the bounds of functions, where nothing better tells them */
+        return !elf_image_section_by_type(cut->from, SHT_SYMTAB) && !elf_image_section(cut->from, ".gnu_debugdata");
     if (type == SHT_RELA || type == SHT_REL)
         return section->header.sh_size <= RELOCATIONS_MAX;
     if (!strncmp(section->name, ".plt", 4) || !strncmp(section->name, ".got", 4))

@@ -6,6 +6,7 @@
 #include "analyze/sym/debug_file.h"
 #include "analyze/sym/debuginfod.h"
 #include "analyze/sym/dwarf_info.h"
+#include "analyze/sym/elf_functions.h"
 #include "analyze/sym/elf_image.h"
 #include "analyze/sym/symbols.h"
 #include "analyze/sym/name_table.h"
@@ -50,6 +51,7 @@ struct symbols_object {
     struct text_names text;
     struct name_pool pool;
     struct name_table table;
+    struct elf_functions functions; /* of a stripped file */
     uint64_t shift; /* recorded kernel addresses minus those of now */
 
     /* Debug information, from the first symbols_lines() on: */

@@ -183,6 +183,8 @@ static void read_names(struct symbols_object *object, const char *path)
     name_table_finish(&object->table, NAME_BEST_ALIAS);
     elf_names_add_plt(&object->table, &object->image);
     name_table_finish(&object->table, NAME_BEST_ALIAS);
+    if (object->lacks & SYMBOLS_STRIPPED)
+        elf_functions_read(&object->functions, &object->image);
     elf_image_settle(&object->image);
     if (object->has_debug)
         elf_image_settle(&object->debug);

@@ -65,6 +65,7 @@ static void free_object(struct symbols_object *object)
 {
     dwarf_free(object->dwarf);
     name_table_release(&object->table);
+    elf_functions_release(&object->functions);
     name_pool_release(&object->pool);
     text_names_release(&object->text);
     if (object->has_image)
@@ -318,6 +319,14 @@ bool symbols_find(struct symbols_object *object, uint64_t file_offset, struct sy
         .from_dynsym = entry->flags & NAME_DYNSYM,
     };
     return true;
+}
+
+bool symbols_bounds(struct symbols_object *object, uint64_t file_offset, uint64_t *ret_start, uint64_t *ret_size)
+{
+    uint64_t address;
+
+    return symbols_address(object, file_offset, &address) &&
+           elf_functions_find(&object->functions, address, ret_start, ret_size);
 }
 
 unsigned symbols_lacks(struct symbols_object *object)

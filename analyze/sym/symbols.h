@@ -93,6 +93,12 @@ void symbols_jit_dump(struct symbols_object *object, const char *path);
  */
 bool symbols_find(struct symbols_object *object, uint64_t file_offset, struct symbol *ret_symbol);
 
+/*
+ * The bounds of the function without a name that covers FILE_OFFSET, in the object's virtual addresses. Of stripped files
+ * alone, and as far as their unwind tables (.eh_frame) tell; ask symbols_find() first.
+ */
+bool symbols_bounds(struct symbols_object *object, uint64_t file_offset, uint64_t *ret_start, uint64_t *ret_size);
+
 /* One of the functions that an address belongs to. */
 struct symbol_line {
     const char *function;     /* demangled as symbol.name is; NULL: unknown */

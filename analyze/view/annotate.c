@@ -45,19 +45,29 @@ static void add_hit(struct annotate_function *function, uint64_t address, const 
     function->hits[function->hit_count++] = (struct annotate_hit){address, entry->samples, entry->weight};
 }
 
+static uint64_t function_size(struct symbols_object *object, uint64_t offset)
+{
+    struct symbol symbol;
+    uint64_t start, size;
+    if (!object)
+        return 0;
+    if (symbols_find(object, offset, &symbol))
+        return symbol.size;
+    return symbols_bounds(object, offset, &start, &size) ? size : 0;
+}
+
 static void add_entry(struct annotate *annotate, struct map *keys, struct view *view, const struct profile_entry *entry)
 {
     uint32_t leaf = view->profile->stacks[entry->stack].frames[0];
     const struct names_place *place = names_frame(view->names, leaf);
     const struct profile_frame *frame = &view->profile->frames[leaf];
-    struct symbol symbol;
-    if (!place->named || !select_place(view->settings, place->object, place->symbol))
+    if (!(place->named || place->bounded) || !select_place(view->settings, place->object, place->symbol))
         return;
     struct symbols_object *object = names_symbols(view->names, leaf);
     struct annotate_function *function = function_of(annotate, keys, object, place);
     if (!function->hit_count) {
         function->why = why_no_code(frame, object);
-        function->size = object && symbols_find(object, frame->offset, &symbol) ? symbol.size : 0;
+        function->size = function_size(object, frame->offset);
     }
     /* Where the table has no size, what was hit is in it all the same. */
     if (place->offset >= function->size)

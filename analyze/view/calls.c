@@ -134,9 +134,7 @@ char *calls_frame_label(const struct hits *keys, uint32_t frame)
     const struct names_place *place = names_frame(keys->names, frame);
     if (keys->by == BY_OBJECT)
         return memory_text(text_base(place->object));
-    if (keys->by == BY_ADDRESS && place->named)
-        return memory_print("%s+0x%" PRIx64, place->symbol, place->offset);
-    return memory_text(place->symbol);
+    return keys->by == BY_ADDRESS ? names_address_label(place) : memory_text(place->symbol);
 }
 
 char *calls_label(struct calls *calls, uint32_t index)

@@ -150,11 +150,12 @@ static struct symbols_object *object_of(struct names *names, const struct profil
     return object;
 }
 
-/* What NAMES knows of FRAME when there is no symbol: object+0xADDRESS, or the address alone. */
-static void name_address(struct names_place *place, const struct profile_frame *frame, char *ret, size_t size)
+/* What is known of FRAME when there is no symbol: object+0xADDRESS, of the function where that is known, or the address
+ * alone. */
+static void name_address(const struct names_place *place, const struct profile_frame *frame, char *ret, size_t size)
 {
     if (frame->module && !frame->kernel)
-        snprintf(ret, size, "%s+0x%" PRIx64, text_base(frame->module->path), place->address);
+        snprintf(ret, size, "%s+0x%" PRIx64, text_base(frame->module->path), place->address - place->offset);
     else
         snprintf(ret, size, "0x%" PRIx64, frame->module || frame->kernel ? place->address : frame->ip);
 }
@@ -202,7 +203,7 @@ static void look_up(struct names *names, const struct profile_frame *frame, stru
 {
     struct symbols_object *object = frame->module ? object_of(names, frame->module) : NULL;
     struct symbol symbol;
-    uint64_t address;
+    uint64_t address, start, bytes;
     *place = (struct names_place){.address = frame->offset, .kernel = frame->kernel};
     if (frame->module && frame->module->symbol) {
         place->named = true;
@@ -219,6 +220,9 @@ static void look_up(struct names *names, const struct profile_frame *frame, stru
     }
     if (object && !frame->kernel && symbols_address(object, frame->offset, &address))
         place->address = address;
+    place->bounded = object && symbols_bounds(object, frame->offset, &start, &bytes);
+    if (place->bounded)
+        place->offset = place->address - start;
     char text[4200];
     name_address(place, frame, text, sizeof(text));
     place->function = number(names, false, object_name(frame), text);
@@ -253,6 +257,15 @@ const struct names_place *names_frame(struct names *names, uint32_t index)
     place->symbol = names->strings.texts[function->symbol];
     names->functions_of[index] = place->function + 1;
     return names->places[index] = place;
+}
+
+char *names_address_label(const struct names_place *place)
+{
+    if (place->named)
+        return memory_print("%s+0x%" PRIx64, place->symbol, place->offset);
+    if (place->bounded)
+        return memory_print("%s+0x%" PRIx64, text_base(place->object), place->address);
+    return memory_text(place->symbol);
 }
 
 uint32_t names_function_of(struct names *names, uint32_t index)

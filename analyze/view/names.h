@@ -18,8 +18,9 @@ struct names_place {
     uint32_t function;  /* equal for everything in the same function: see names_function() */
     uint32_t object_id; /* see names_object() */
     uint64_t address;   /* what addr2line takes: virtual in the object, real for the kernel and generated code */
-    uint64_t offset;    /* from the start of the symbol */
+    uint64_t offset;    /* from the start of the function; 0 when that is unknown */
     bool named;         /* there is a symbol */
+    bool bounded;       /* there is none, but it is known where the function begins: SYMBOL is object+0xSTART */
     bool kernel;
 };
 
@@ -28,6 +29,8 @@ void names_free(struct names *names);
 
 /* FRAME: index. Lives until names_free(). */
 const struct names_place *names_frame(struct names *names, uint32_t frame);
+/* What a view by address calls it: "main+0x12", "libx.so+0x1234". The caller frees it. */
+char *names_address_label(const struct names_place *place);
 /* Its function alone, without keeping a place: what a sum over all samples needs. */
 uint32_t names_function_of(struct names *names, uint32_t frame);
 /* Its object alone. Only for the kernel, whose modules the symbols tell apart, is a name looked up. */

@@ -96,8 +96,7 @@ static void add_label(struct grid *grid, const struct hits *hits, const struct h
         const struct names_place *place = names_frame(hits->names, row->frame);
         char text[TEXT_AMOUNT];
         snprintf(text, sizeof(text), "0x%" PRIx64, place->address);
-        char *name = place->named ? memory_print("%s+0x%" PRIx64, place->symbol, place->offset)
-                                  : memory_text(place->symbol);
+        char *name = names_address_label(place);
         grid_cell(grid, OUTPUT_PLAIN, text);
         grid_cell(grid, OUTPUT_DIM, text_base(place->object));
         grid_cell(grid, OUTPUT_PLAIN, name);

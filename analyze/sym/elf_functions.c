@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/sym/elf_functions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void elf_functions_read(struct elf_functions *functions, const struct elf_image *image)
+{
+    const struct elf_image_section *section = elf_image_section(image, ".eh_frame");
+    const void *bytes;
+    size_t size;
+
+    if (!section || image->header.e_ident[EI_CLASS] != ELFCLASS64 || image->header.e_ident[EI_DATA] != ELFDATA2LSB)
+        return;
+    bytes = elf_image_data(section, &size);
+    if (!bytes || !size)
+        return;
+    functions->cfi.bytes = malloc(size);
+    if (!functions->cfi.bytes)
+        return;
+    memcpy(functions->cfi.bytes, bytes, size);
+    functions->cfi.size = size;
+    functions->cfi.address = section->header.sh_addr;
+}
+
+void elf_functions_release(struct elf_functions *functions)
+{
+    cfi_release(&functions->cfi);
+    functions->indexed = false;
+}
+
+bool elf_functions_find(struct elf_functions *functions, uint64_t address, uint64_t *ret_start, uint64_t *ret_size)
+{
+    if (!functions->indexed && functions->cfi.bytes) {
+        cfi_index(&functions->cfi); /* without memory for all of them it has some */
+        free(functions->cfi.bytes);
+        functions->cfi.bytes = NULL;
+    }
+    functions->indexed = true;
+    return cfi_find_function(&functions->cfi, address, ret_start, ret_size);
+}
