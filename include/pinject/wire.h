@@ -46,7 +46,7 @@
 
 enum {
     PINJECT_SLOTS = 256,
-    PINJECT_SLOTS_FIRST = 64,   /* while one of these is free no other is touched */
+    PINJECT_SLOTS_FIRST = 64,   /* while one of these is free, and the collector not stalled, no other is touched */
     PINJECT_BELLS = 64,         /* at most that many door threads */
     PINJECT_CPUS = 4096,        /* CPU numbers beyond use bell 0 */
     PINJECT_TASKS = 1 << 22,    /* PID_MAX_LIMIT: bits of the covered map */
