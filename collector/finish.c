@@ -2,12 +2,12 @@
 /* From tasks to result files, and the end of processes. */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collector/account.h"
 #include "collector/notes.h"
 #include "collector/task_view.h"
 #include "collector/tasks.h"
@@ -161,21 +161,6 @@ static void tell_leader(const struct process *process)
     leader->exit_ns = process->exit_ns;
 }
 
-static bool ended_before(const struct process *process, uint64_t time_ns)
-{
-    return process && !process->live && !process->left && process->leader && process->leader->end_ns < time_ns;
-}
-
-/* Did its parent, or the command, end before it? Of who is in a net this is told a moment late, so that times decide. */
-static bool is_orphan(const struct tasks *tasks, const struct process *process)
-{
-    const struct process *parent = tasks_find_process(tasks, process->ppid);
-    if (process->leader && process->leader->netted)
-        return ended_before(parent, process->leader->end_ns) ||
-               ended_before(tasks->root_process, process->leader->end_ns);
-    return tasks->root_ended || (parent && !parent->live && !parent->left);
-}
-
 static void hold(struct tasks *tasks, struct process *process)
 {
     if (process->held)
@@ -185,7 +170,7 @@ static void hold(struct tasks *tasks, struct process *process)
     process->ended_ns = tasks->now_ns;
     process->deadline_ns = tasks->now_ns + (process->left ? 0 : process->waited ? WAITED_NS : HOLD_NS);
     if (!process->waited && !process->root)
-        process->orphan |= is_orphan(tasks, process);
+        process->orphan |= account_is_orphan(tasks, process);
     *tasks->held_end = process;
     tasks->held_end = &process->held_next;
 }
@@ -233,68 +218,6 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
         hold(tasks, process);
 }
 
-static void account(struct tasks *tasks, struct process *process);
-
-/* Its ended children first: what is theirs cannot be its own. */
-static void account_children(struct tasks *tasks, const struct process *process)
-{
-    if (!process->children)
-        return;
-    for (struct process *child = tasks->held; child; child = child->held_next)
-        if (child->ppid == process->pid && !child->live && !child->accounted)
-            account(tasks, child);
-}
-
-/* Whose wait was not seen may be in nobody's rusage; a parent whose rusage has room for them shows that they are. */
-static void settle_unwaited(struct tasks *tasks, struct process *process, struct process *parent, uint64_t used)
-{
-    if (process_waited_unseen(process)) {
-        tasks->unwaited_ns -= process->unwaited_ns;
-        process->unwaited_ns = 0;
-    }
-    bool armed = process->leader && process->leader->armed;
-    if (process->waited || process->orphan || armed)
-        return;
-    uint64_t own = used + process->children_ns;
-    tasks->unwaited_ns += own;
-    if (parent)
-        parent->unwaited_ns += own + process->unwaited_ns;
-}
-
-/* CPU time of the process into the totals, once. Recursion: one level for each generation that ended at once. */
-static void account(struct tasks *tasks, struct process *process)
-{
-    if (process->accounted)
-        return;
-    process->accounted = true;
-    account_children(tasks, process);
-    if (process->net_owed) /* it ended before the next sweep */
-        tasks_tell_no_net(tasks, process, -EACCES);
-    if (process->revoked && process->leader) /* and it did not ask anew */
-        unseen_add(&tasks->unseen, "setuid or unreadable program: the kernel ended its events (root may see it)",
-                   process->leader->comm, 1, 0);
-    process_ask_status(process);
-    process_ask_clock(process);
-    process->strangers = unseen_has_strangers(&tasks->unseen, process->pid);
-    process->exit_known = process_exit_cost(process, &process->exit_ns);
-    uint64_t used = process->clock_ns + (process->exit_known ? process->exit_ns : 0);
-    struct process *parent = process->waited || process->orphan ? NULL : tasks_find_process(tasks, process->ppid);
-    if (parent)
-        parent->guessed_ns += used + process->children_ns + process->guessed_ns;
-    settle_unwaited(tasks, process, parent, used);
-    if (process->leader && process->leader->armed) { /* a child of vfork that only exited, or whose exec failed */
-        uint64_t own = process->rusage_ns > used ? process->rusage_ns : used;
-        if (own)
-            unseen_add(&tasks->unseen, "child that ended before it ran a program", process->leader->comm, 1, own);
-        return;
-    }
-    tasks->attributed_ns += used;
-    tasks->exit_ns += process->exit_known ? process->exit_ns : 0;
-    /* Whom it waited for is in its rusage, and with that in nobody's. */
-    if (process->orphan && !process->waited)
-        tasks->orphans_ns += used + process->children_ns;
-}
-
 void tasks_finish_process(struct tasks *tasks, struct process *process)
 {
     struct task *leader = process->leader;
@@ -316,7 +239,7 @@ void tasks_finish_process(struct tasks *tasks, struct process *process)
         }
         return;
     }
-    account(tasks, process);
+    account_process(tasks, process);
     if (leader) {
         tell_leader(process);
         process->leader = NULL;
@@ -394,7 +317,7 @@ void tasks_close(struct tasks *tasks)
     while (tasks->held)
         tasks_finish_process(tasks, tasks->held);
     if (tasks->root_process)
-        account(tasks, tasks->root_process);
+        account_process(tasks, tasks->root_process);
     unseen_settle(&tasks->unseen, UINT64_MAX);
     tasks_write(tasks, SIZE_MAX);
     tasks_bury(tasks);
