@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "collector/net.h"
+#include "collector/probe.h"
 #include "collector/session.h"
 #include "collector/stacks.h"
 
@@ -189,7 +190,7 @@ static int open_event(const struct attached *attached, unsigned index, enum atta
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0 && errno == EINVAL && attr.freq) {
         /* Where samples were dear the kernel has lowered its limit since the plan was made. */
-        int64_t limit = plan_read_sysctl("perf_event_max_sample_rate", 0);
+        int64_t limit = probe_read_sysctl("perf_event_max_sample_rate", 0);
         if (limit > 0 && (uint64_t)limit < attr.sample_freq)
             attr.sample_freq = (uint64_t)limit;
         fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);

@@ -17,6 +17,7 @@
 
 #include "collector/door.h"
 #include "collector/net.h"
+#include "collector/probe.h"
 #include "common/buffer.h"
 #include "common/report.h"
 
@@ -62,9 +63,9 @@ static bool has_cap_ipc_lock(void)
 /* What the kernel reckons in perf_mmap(). Other profilers of this user share it: a refusal can still come before. */
 uint64_t session_ring_budget(uint64_t memlock)
 {
-    int64_t kb = plan_read_sysctl("perf_event_mlock_kb", 516);
+    int64_t kb = probe_read_sysctl("perf_event_mlock_kb", 516);
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    if (memlock == RLIM_INFINITY || plan_read_sysctl("perf_event_paranoid", 2) < 0 || has_cap_ipc_lock())
+    if (memlock == RLIM_INFINITY || probe_read_sysctl("perf_event_paranoid", 2) < 0 || has_cap_ipc_lock())
         return UINT64_MAX;
     return (uint64_t)(kb > 0 ? kb : 0) * 1024 * (uint64_t)(cpus > 0 ? cpus : 1) + memlock;
 }

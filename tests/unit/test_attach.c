@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "door_fake.h"
 
+#include "collector/probe.h"
+
 #include <linux/sched.h>
 
 static struct fake fake;
@@ -279,7 +281,7 @@ static void check_memory(void)
     if (fake.session.ring_budget == UINT64_MAX)
         _exit(77);
     uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
-    MUST(fake.session.ring_budget == (uint64_t)plan_read_sysctl("perf_event_mlock_kb", 0) * 1024 * cpus);
+    MUST(fake.session.ring_budget == (uint64_t)probe_read_sysctl("perf_event_mlock_kb", 0) * 1024 * cpus);
     fake.session.ring_budget = UINT64_MAX; /* as if another profiler of this user had what we count on */
     pthread_barrier_init(&arrived, NULL, CROWD + 1);
     pthread_mutex_lock(&leaving);
