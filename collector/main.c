@@ -40,7 +40,7 @@ struct run {
     struct launch launch;
     struct live live;
     struct collect_args args;
-    struct collect_outcome outcome;
+    struct outcome outcome;
     char preload[PINJECT_PATH];
     char outfile[PATH_MAX];
     sigset_t old_mask;
@@ -188,7 +188,7 @@ static int run_session(struct run *run)
                                           .signal_fd = signals};
         status = run_command(run);
         launch_release(&run->launch);
-        collect_outcome_release(&run->outcome);
+        outcome_release(&run->outcome);
     }
     if (signals >= 0)
         close(signals);
@@ -251,7 +251,7 @@ static int collect_session(struct run *run)
         session_close_doors(&run->session);
         if (run->line.settings.verbose)
             summary_print(&run->session, run->results, &run->outcome, &run->line.settings);
-        collect_outcome_release(&run->outcome);
+        outcome_release(&run->outcome);
     }
     unprepare(run);
     return error ? STATUS_OWN : 0;
