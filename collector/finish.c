@@ -297,7 +297,7 @@ void tasks_sweep(struct tasks *tasks)
     }
     tasks_adopt_strangers(tasks);
     unseen_look(&tasks->unseen, tasks->now_ns - LOOK_NS);
-    attach_unmap(tasks->session);
+    spent_unmap(tasks->session);
 }
 
 void tasks_close(struct tasks *tasks)

@@ -327,7 +327,8 @@ int session_init(struct session *session, const struct settings *settings, const
     session->plan = plan;
     rings_init_none(&session->rings);
     session->segment_fd = session->arrivals.eventfd = session->tree_fd = -1;
-    pthread_mutex_init(&session->table_lock, NULL);
+    attach_table_init(&session->table);
+    spent_init(&session->spent);
     pthread_mutex_init(&session->rings_lock, NULL);
     raise_limits(session);
     session->start_ns = now_ns(CLOCK_MONOTONIC);
@@ -367,7 +368,7 @@ void session_release(struct session *session)
 {
     session_close_doors(session);
     arrivals_release(&session->arrivals);
-    attach_unmap(session);
+    spent_unmap(session);
     nets_free(session->nets);
     session->nets = NULL;
     if (session->tree_fd >= 0)
@@ -384,6 +385,7 @@ void session_release(struct session *session)
     if (session->segment_fd >= 0)
         close(session->segment_fd);
     session->segment_fd = -1;
-    pthread_mutex_destroy(&session->table_lock);
+    attach_table_release(&session->table);
+    spent_release(&session->spent);
     pthread_mutex_destroy(&session->rings_lock);
 }

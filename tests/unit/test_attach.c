@@ -108,7 +108,7 @@ static void counts_from_now_on(void **state)
     assert_int_equal(attach_snapshot(&fake.session, child.pid, values), -ESRCH);
     attach_free(attached);
     attach_free(NULL);
-    attach_unmap(&fake.session);
+    spent_unmap(&fake.session);
     assert_true(fake.session.ring_bytes == 0);
     assert_int_equal(attach_task(&fake.session, child.pid, ATTACH_RUNNING, &attached), -ESRCH);
     fake_close(&fake);
@@ -309,7 +309,7 @@ static void check_memory(void)
     MUST(!attach_knows(&fake.session, getpid(), crowd[CROWD - 1], NULL));
     for (int i = 0; i < CROWD; i++)
         attach_free(attached[i]);
-    attach_unmap(&fake.session);
+    spent_unmap(&fake.session);
     MUST(fake.session.ring_bytes == 0);
     session_release(&fake.session);
 }

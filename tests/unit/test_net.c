@@ -140,7 +140,7 @@ static void everybody_in_it_is_told_of(void **state)
     assert_true(child.clock_ns >= WORK_NS);
     assert_true(thread.clock_ns >= WORK_NS);
     attach_free(own);
-    attach_unmap(&fake.session);
+    spent_unmap(&fake.session);
     assert_true(fake.session.ring_bytes == 0);
     close(to);
     close(from);
