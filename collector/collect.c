@@ -27,7 +27,7 @@ enum {
     WRITE_QUEUE = 8192,            /* complete tasks in memory, before each round writes some */
     WRITE_QUEUE_MAX = 65536,       /* and before each does, whatever else is short */
     GATHER_NS = 5 * 1000 * 1000,   /* between two rounds that had news */
-    STORM_NS = 1000 * 1000,        /* and in a storm: rings that are freed soon are in the caches when they are used again */
+    STORM_NS = 1000 * 1000,        /* and in a storm: rings freed soon are in the caches when they are used again */
     STORM = 2,                     /* events of a round */
     SWEEP_NS = 100 * 1000 * 1000,
     TIMED_SWEEP_NS = 25 * 1000 * 1000, /* with timers nobody tells of records, and what is mapped is seen late */
@@ -216,8 +216,8 @@ static bool is_scarce(const struct session *session)
 }
 
 /*
- * A thread is told of, and ends, within microseconds. To wake for each would take the CPU from the program each time: in a storm
- * news gather, while files are written. The end of the command and signals are not kept waiting.
+ * A thread is told of, and ends, within microseconds. To wake for each would take the CPU from the program each time:
+ * in a storm news gather, while files are written. The end of the command and signals are not kept waiting.
  */
 static void gather(struct collect *collect)
 {

@@ -13,8 +13,8 @@
 /*
  * ROOT: the command's process, our child (launcher), or 0 (bare: ends when the last task has ended, when nobody came
  * within 10 s, or by a signal). The caller has blocked SIGINT, SIGQUIT, SIGTERM and SIGHUP and opened SIGNAL_FD for
- * them. What was sent to us alone, SIGTERM and SIGHUP, is passed on to ROOT; what the terminal sends reached it already.
- * ROOT_EVENTS: of the root, armed before its exec (owned by collect_run afterwards), NULL when refused.
+ * them. What was sent to us alone, SIGTERM and SIGHUP, is passed on to ROOT; what the terminal sends reached it
+ * already. ROOT_EVENTS: of the root, armed before its exec (owned by collect_run afterwards), NULL when refused.
  * Ends when the root has ended and everything is written; who stays behind is not waited for.
  */
 struct collect_args {

@@ -135,7 +135,8 @@ static int run_command(struct run *run)
 {
     int error = attach_task(&run->session, run->launch.pid, ATTACH_ON_EXEC, &run->args.root_events);
     if (error) {
-        report_warning("the command itself cannot be profiled: %s; pinject-run --doctor says what is missing", strerror(-error));
+        report_warning("the command itself cannot be profiled: %s; pinject-run --doctor says what is missing",
+                       strerror(-error));
         run->args.root_events = NULL;
     }
     if (run->launch.closed && run->args.root_events) {
@@ -207,7 +208,10 @@ static void answer_object(int fd, const char *text)
     close(fd);
 }
 
-/* Nobody reads what a detached collector says once the program runs; until then, an error in PINJECT_* is the user's to see. */
+/*
+ * Nobody reads what a detached collector says once the program runs; until then, an error in PINJECT_* is the user's to
+ * see.
+ */
 static void detach_output(const struct settings *settings)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -282,8 +286,8 @@ static int examine(struct run *run)
 }
 
 /*
- * What doors allocate the event loop frees: with an arena for each thread that costs locks and page faults, and giving memory back and
- * taking it again costs system calls, each a thousand times a second.
+ * What doors allocate the event loop frees: with an arena for each thread that costs locks and page faults, and giving
+ * memory back and taking it again costs system calls, each a thousand times a second.
  */
 static void tune_allocator(void)
 {

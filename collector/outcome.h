@@ -39,8 +39,8 @@ struct outcome {
 };
 
 /*
- * When all tasks but the root's have been written: what the root's file says of the session. ROOT_ENDED, ROOT_STATUS and
- * TREE are the caller's to set before. BARE: nobody waits for the root; what is known of its end is in TASKS.
+ * When all tasks but the root's have been written: what the root's file says of the session. ROOT_ENDED, ROOT_STATUS
+ * and TREE are the caller's to set before. BARE: nobody waits for the root; what is known of its end is in TASKS.
  */
 void outcome_fill(struct outcome *outcome, struct tasks *tasks, bool bare);
 /* When the root's has been written too: what its file adds. */

@@ -248,7 +248,10 @@ static int fill_header(struct session *session, const char *path, const char *pr
     return 0;
 }
 
-/* After the last descriptor of the file that is closed before the end: any close() gives the lock up. Without it objects ask /proc. */
+/*
+ * After the last descriptor of the file that is closed before the end: any close() gives the lock up. Without it
+ * objects ask /proc.
+ */
 static void lock_segment(struct session *session)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};

@@ -43,7 +43,7 @@ struct session {
     struct pressure pressure;
     struct rlimit old_nofile, old_memlock;
     bool guarded;                /* SIGBUS of the segment is caught */
-    int tree_fd;                 /* bare: task-clock of the first process and of all that come from it; -1: none. Atomic */
+    int tree_fd;                 /* bare: task-clock of the first process and all that come from it; -1: none. Atomic */
     /* Counted by door.c, atomic: */
     uint64_t refused;            /* tasks without any event */
     uint64_t malformed;          /* requests that made no sense */

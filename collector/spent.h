@@ -25,7 +25,7 @@ struct spent {
 void spent_init(struct spent *spent);
 /* After the last spent_unmap(): what is left stays mapped. */
 void spent_release(struct spent *spent);
-/* Takes over the mapping of SIZE bytes at START. Unmaps all where memory for rings is short, or SPENT_RINGS are here. */
+/* Takes over the mapping of SIZE bytes at START. Unmaps all where memory is short, or when SPENT_RINGS are here. */
 void spent_add(struct session *session, void *start, size_t size);
 /* Unmaps what is left; session->ring_bytes is less by that. */
 void spent_unmap(struct session *session);

@@ -252,8 +252,8 @@ static void print_failed(const struct results *results)
     uint64_t failed;
     int error = results_error(results, &failed);
     if (error)
-        report_error("%" PRIu64 " %s not complete: %s", failed, failed == 1 ? "file is missing or" : "files are missing or",
-                     strerror(-error));
+        report_error("%" PRIu64 " %s not complete: %s", failed,
+                     failed == 1 ? "file is missing or" : "files are missing or", strerror(-error));
 }
 
 void summary_print(const struct session *session, const struct results *results, const struct outcome *outcome,

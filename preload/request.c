@@ -61,7 +61,7 @@ struct pinject_claim pinject_request_claim(const struct pinject_channel *channel
     struct pinject_segment *segment = channel->segment;
     struct pinject_claim claim = {NULL, 0, 0};
     for (int round = 0; round < CLAIM_ROUNDS; round++) {
-        /* While the collector is stopped, or killed, all are taken: a look at each would cost the program 20 us each time. */
+        /* While the collector is stopped, or killed, all are taken: a look at each would cost 20 us each time. */
         uint32_t stalled = __atomic_load_n(&segment->stalled, __ATOMIC_RELAXED);
         if (stalled == PINJECT_STALLED_FULL)
             break;
@@ -88,9 +88,9 @@ struct pinject_claim pinject_request_claim(const struct pinject_channel *channel
 }
 
 /*
- * Nobody waits for the news of an ended child: the collector's loop finds it when it looks next, and no thread takes the
- * CPU from the program for it. But for one slot in so many, lest they run out. (An image is told at once: its covered bit
- * may be that of an earlier task, and then it has no events yet.)
+ * Nobody waits for the news of an ended child: the collector's loop finds it when it looks next, and no thread takes
+ * the CPU from the program for it. But for one slot in so many, lest they run out. (An image is told at once: its
+ * covered bit may be that of an earlier task, and then it has no events yet.)
  */
 static bool may_lie(const struct pinject_claim *claim)
 {

@@ -13,7 +13,10 @@ struct child {
     int to, from;
 };
 
-/* What the events have at least of the 5 ms of fake_work(): the scheduler's clock has the switches too, and there may be many. */
+/*
+ * What the events have at least of the 5 ms of fake_work(): the scheduler's clock has the switches too, and there may
+ * be many.
+ */
 enum { WORK_NS = 4000000 };
 
 static char *own_path;

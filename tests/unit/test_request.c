@@ -61,7 +61,8 @@ static bool move(struct pinject_slot *slot, uint32_t from, uint32_t to)
     uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
     uint32_t generation = PINJECT_STATE_GENERATION(state);
     return PINJECT_STATE_PHASE(state) == from &&
-           __atomic_compare_exchange_n(&slot->state, &state, PINJECT_STATE(generation, to), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+           __atomic_compare_exchange_n(&slot->state, &state, PINJECT_STATE(generation, to), false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_RELAXED);
 }
 
 /* As wire.h has it: take, act (the result is the negative pid), answer or free; what was abandoned is freed. */
