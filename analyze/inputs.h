@@ -16,8 +16,8 @@ struct inputs {
  */
 int inputs_find(struct inputs *inputs, const char *const *operands, size_t count);
 /*
- * The same for files of a session that still runs: a result file stands for all BASE.PID.TID of its folder that are there
- * by now. BASE not NULL: that one, without OPERANDS.
+ * The same for files of a session that still runs: a result file stands for all BASE.PID.TID of its folder that are
+ * there by now. BASE not NULL: that one, without OPERANDS.
  */
 int inputs_follow(struct inputs *inputs, const char *base, const char *const *operands, size_t count);
 void inputs_release(struct inputs *inputs);

@@ -3,15 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collector/attach_table.h"
 #include "collector/net.h"
+#include "collector/probe.h"
 #include "collector/session.h"
 #include "collector/stacks.h"
 
@@ -24,148 +24,6 @@ enum { SPARE_FDS = 64 };
 
 /* A ring takes this part of the memory that is left: of 9 MiB, 130 rings of 8 pages, then 380 smaller ones. */
 enum { RING_SHARE = 128, DUMP_SHARE = 16 };
-
-/* ---- The table of live tasks: all under session->table_lock. ---- */
-
-static struct attached **bucket(struct session *session, pid_t tid)
-{
-    return &session->table[(uint32_t)tid % SESSION_TABLE];
-}
-
-static struct attached **thread_bucket(struct session *session, pid_t pid)
-{
-    return &session->threads[(uint32_t)pid % SESSION_TABLE];
-}
-
-void attach_cover(struct session *session, pid_t tid, bool covered)
-{
-    if (!session->segment || tid <= 0 || tid >= PINJECT_TASKS)
-        return;
-    uint64_t *word = &session->segment->covered[tid / 64], bit = UINT64_C(1) << (tid % 64);
-    if (covered)
-        __atomic_fetch_or(word, bit, __ATOMIC_RELEASE);
-    else
-        __atomic_fetch_and(word, ~bit, __ATOMIC_RELEASE);
-}
-
-/* In a session with events the bit says that there are some. */
-static bool is_marked(const struct attached *attached)
-{
-    return !attached->timer || attached->session->plan->source == PINJECT_SOURCE_TIMER;
-}
-
-static void list(struct session *session, struct attached *attached, pid_t key)
-{
-    attached->key = key;
-    attached->at = bucket(session, key);
-    attached->next = *attached->at;
-    if (attached->next)
-        attached->next->at = &attached->next;
-    *attached->at = attached;
-    attached->thread_at = NULL;
-    if (key != attached->pid) {
-        attached->thread_at = thread_bucket(session, attached->pid);
-        attached->next_thread = *attached->thread_at;
-        if (attached->next_thread)
-            attached->next_thread->thread_at = &attached->next_thread;
-        *attached->thread_at = attached;
-    }
-    attached->listed = true;
-    if (is_marked(attached))
-        attach_cover(session, key, true);
-}
-
-/* The first thread of THREAD's process, where timers sample both. */
-static struct attached *find_first(struct session *session, const struct attached *thread)
-{
-    struct attached *first = thread->timer && thread->key != thread->pid ? *bucket(session, thread->pid) : NULL;
-    while (first && (first->key != thread->pid || !first->timer))
-        first = first->next;
-    return first;
-}
-
-static void unlist(struct session *session, struct attached *attached)
-{
-    if (!attached->listed)
-        return;
-    struct attached *first = find_first(session, attached);
-    if (first)
-        attach_timer_tell_exec(attached, first);
-    *attached->at = attached->next;
-    if (attached->next)
-        attached->next->at = attached->at;
-    if (attached->thread_at) {
-        *attached->thread_at = attached->next_thread;
-        if (attached->next_thread)
-            attached->next_thread->thread_at = attached->thread_at;
-    }
-    attached->listed = false;
-    if (is_marked(attached))
-        attach_cover(session, attached->key, false);
-}
-
-static bool has_ended(const struct attached *attached)
-{
-    bool event = attached->ring && !attached->timer;
-    if (!event && attached->end_fd < 0)
-        return false;
-    struct pollfd end = {.fd = event ? attached->fds[0] : attached->end_fd, .events = POLLIN};
-    if (poll(&end, 1, 0) < 0)
-        return false;
-    return end.revents & (event ? POLLHUP | POLLERR : POLLIN | POLLHUP);
-}
-
-/* The entry of the live task TID, or NULL. An entry whose task has ended (its tid is in use again) leaves the table. */
-static struct attached *find(struct session *session, pid_t tid)
-{
-    for (struct attached *at = *bucket(session, tid); at; at = at->next) {
-        if (at->key != tid)
-            continue;
-        if (!has_ended(at))
-            return at;
-        unlist(session, at);
-        return NULL;
-    }
-    return NULL;
-}
-
-/*
- * A thread that is not the first one and calls exec becomes the process' only task: its tid changes to PID, its events
- * stay with it. Such a one has a tid that is gone while its events run.
- */
-static struct attached *find_renamed(struct session *session, pid_t pid)
-{
-    for (struct attached *at = *thread_bucket(session, pid); at; at = at->next_thread) {
-        /* Whom timers sample keeps the first thread's ring: it is not told by numbers. */
-        if (at->pid != pid || !is_marked(at) || has_ended(at) || syscall(SYS_tgkill, pid, at->key, 0) == 0 ||
-            errno != ESRCH)
-            continue;
-        /* Asked again: it may have ended between the two questions. */
-        if (has_ended(at))
-            continue;
-        unlist(session, at);
-        list(session, at, pid);
-        return at;
-    }
-    return NULL;
-}
-
-bool attach_knows(struct session *session, pid_t pid, pid_t tid, bool *ret_ring)
-{
-    pthread_mutex_lock(&session->table_lock);
-    struct attached *attached = find(session, tid);
-    struct attached *renamed = tid == pid && (!attached || !is_marked(attached)) ? find_renamed(session, pid) : NULL;
-    if (attached && renamed) /* a timer's, which that exec ended */
-        unlist(session, attached);
-    if (renamed)
-        attached = renamed;
-    if (ret_ring)
-        *ret_ring = attached && attached->ring;
-    pthread_mutex_unlock(&session->table_lock);
-    return attached;
-}
-
-/* ---- Opening ---- */
 
 /* FD unless it is one of those that are left for other things. */
 static int keep_event(const struct session *session, int fd)
@@ -189,7 +47,7 @@ static int open_event(const struct attached *attached, unsigned index, enum atta
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0 && errno == EINVAL && attr.freq) {
         /* Where samples were dear the kernel has lowered its limit since the plan was made. */
-        int64_t limit = plan_read_sysctl("perf_event_max_sample_rate", 0);
+        int64_t limit = probe_read_sysctl("perf_event_max_sample_rate", 0);
         if (limit > 0 && (uint64_t)limit < attr.sample_freq)
             attr.sample_freq = (uint64_t)limit;
         fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
@@ -320,14 +178,8 @@ static struct attached *new_attached(struct session *session, pid_t pid, pid_t t
 /* Into the table, when STATUS is 0; else freed. */
 static int enter(struct session *session, struct attached *attached, int status, struct attached **ret)
 {
-    if (status == 0) {
-        pthread_mutex_lock(&session->table_lock);
-        /* Two requests for one task at the same time come only from a confused object: the first one stays. */
-        status = find(session, attached->tid) ? -EEXIST : 0;
-        if (status == 0)
-            list(session, attached, attached->tid);
-        pthread_mutex_unlock(&session->table_lock);
-    }
+    if (status == 0)
+        status = attach_table_enter(session, attached);
     if (status < 0) {
         attach_free(attached);
         return status;
@@ -362,44 +214,6 @@ void attach_complete(struct attached *attached)
     for (unsigned i = 0; i < attached->count; i++)
         if (attached->fds[i] >= 0 && ioctl(attached->fds[i], PERF_EVENT_IOC_ID, &attached->ids[i]) < 0)
             attached->ids[i] = 0;
-}
-
-bool attach_is_timed(struct session *session, pid_t tid)
-{
-    if (session->plan->source != PINJECT_SOURCE_TIMER && !session_has_rings(session))
-        return false;
-    pthread_mutex_lock(&session->table_lock);
-    const struct attached *attached = find(session, tid);
-    bool timed = attached && attached->timer;
-    pthread_mutex_unlock(&session->table_lock);
-    return timed;
-}
-
-/* Who asks again after an exec may be another thread than the one that its process began with. */
-static void follow_exec(struct session *session, struct attached *first)
-{
-    for (struct attached *at = *thread_bucket(session, first->pid), *next; at; at = next) {
-        next = at->next_thread;
-        if (at->pid == first->pid && at != first && has_ended(at))
-            unlist(session, at);
-    }
-    attach_timer_rebase(first);
-}
-
-int attach_answer(struct session *session, pid_t tid, uint64_t startup_ns)
-{
-    pthread_mutex_lock(&session->table_lock);
-    struct attached *attached = find(session, tid);
-    if (attached && attached->timer && !attached->armed && tid == attached->pid)
-        follow_exec(session, attached);
-    if (attached && attached->armed) {
-        __atomic_store_n(&attached->base_ns, (int64_t)startup_ns, __ATOMIC_RELAXED);
-        attached->armed = false;
-        attach_timer_open(attached);
-    }
-    int answer = attached && attached->timer ? attached->number + 1 : 0;
-    pthread_mutex_unlock(&session->table_lock);
-    return answer;
 }
 
 int attach_task(struct session *session, pid_t tid, enum attach_how how, struct attached **ret)
@@ -440,68 +254,6 @@ void attach_read(const struct attached *attached, struct attach_value *values)
         read_event(attached->fds[i], attached->session->plan->events[i].attr.read_format, &values[i]);
 }
 
-int attach_snapshot(struct session *session, pid_t tid, struct attach_value *values)
-{
-    /* Under the lock, so that the descriptors stay open. */
-    pthread_mutex_lock(&session->table_lock);
-    const struct attached *attached = find(session, tid);
-    if (attached)
-        attach_read(attached, values);
-    pthread_mutex_unlock(&session->table_lock);
-    return attached ? 0 : -ESRCH;
-}
-
-void attach_retire(struct session *session, struct attached *attached)
-{
-    pthread_mutex_lock(&session->table_lock);
-    unlist(session, attached);
-    pthread_mutex_unlock(&session->table_lock);
-}
-
-static int compare_rings(const void *one, const void *other)
-{
-    uintptr_t a = (uintptr_t)((const struct session_ring *)one)->start;
-    uintptr_t b = (uintptr_t)((const struct session_ring *)other)->start;
-    return (a > b) - (a < b);
-}
-
-/* Neighbours in one call: the kernel maps one ring below the other. Under the lock. */
-static void unmap_spent(struct session *session)
-{
-    struct session_ring *rings = session->spent;
-    uint64_t bytes = 0;
-    qsort(rings, session->spent_count, sizeof(*rings), compare_rings);
-    for (unsigned i = 0, next; i < session->spent_count; i = next) {
-        char *start = rings[i].start;
-        size_t size = rings[i].size;
-        for (next = i + 1; next < session->spent_count && (char *)rings[next].start == start + size; next++)
-            size += rings[next].size;
-        munmap(start, size);
-        bytes += size;
-    }
-    session->spent_count = 0;
-    __atomic_fetch_sub(&session->ring_bytes, bytes, __ATOMIC_RELAXED);
-}
-
-void attach_unmap(struct session *session)
-{
-    pthread_mutex_lock(&session->table_lock);
-    unmap_spent(session);
-    pthread_mutex_unlock(&session->table_lock);
-}
-
-static void spend_ring(struct session *session, void *start, size_t size)
-{
-    pthread_mutex_lock(&session->table_lock);
-    session->spent[session->spent_count++] = (struct session_ring){start, size};
-    /* Where memory is short, others wait for it. */
-    bool scarce = session->ring_budget != UINT64_MAX &&
-                  __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED) > session->ring_budget / 4;
-    if (session->spent_count == SESSION_SPENT || scarce)
-        unmap_spent(session);
-    pthread_mutex_unlock(&session->table_lock);
-}
-
 void attach_free(struct attached *attached)
 {
     if (!attached)
@@ -510,7 +262,7 @@ void attach_free(struct attached *attached)
     if (attached->number >= 0)
         rings_give(&attached->session->rings, attached->number);
     else if (attached->ring)
-        spend_ring(attached->session, attached->ring, attached->ring_size + (size_t)sysconf(_SC_PAGESIZE));
+        spent_add(attached->session, attached->ring, attached->ring_size + (size_t)sysconf(_SC_PAGESIZE));
     for (unsigned i = 0; i < attached->count; i++)
         if (attached->fds[i] >= 0)
             close(attached->fds[i]);

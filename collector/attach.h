@@ -35,7 +35,7 @@ struct attached {
     int end_fd;                 /* only without a ring of the kernel, whose fd tells the end by EPOLLHUP: pidfd, EPOLLIN
                                    at its end; -1: none */
 
-    /* Private to attach.c: */
+    /* Private to attach.c, attach_table.c and attach_timer.c: */
     struct session *session;
     pid_t pid;                  /* thread group */
     pid_t key;                  /* tid in the table: changes when a thread that is not the first one calls exec */
@@ -74,13 +74,22 @@ void attach_complete(struct attached *attached);
  * a timer does not survive exec, so that its next image has to ask.
  */
 int attach_open_timed(struct session *session, pid_t pid, pid_t tid, int refusal, struct attached **ret);
+/* Reads the counters; works after the task's end. VALUES has plan.count entries; refused ones are all 0. */
+void attach_read(const struct attached *attached, struct attach_value *values);
+/*
+ * Closes and frees, after attach_retire() and before session_release(). NULL is accepted. The ring is unmapped later,
+ * with others (spent.h).
+ */
+void attach_free(struct attached *attached);
+/* Data pages of the next ring, WANTED or fewer: BUDGET (session_ring_budget()) and what is USED of it in bytes. */
+size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted);
+
+/* attach_table.c: the table of live tasks. */
 /*
  * Whether PID's task TID has events that run: true also when it got its tid by calling exec from another thread.
  * *RET_RING, unless NULL: whether they have a ring too.
  */
 bool attach_knows(struct session *session, pid_t pid, pid_t tid, bool *ret_ring);
-/* Marks TID as covered in the segment, or not: for tasks that have events in another way. */
-void attach_cover(struct session *session, pid_t tid, bool covered);
 /* Does a timer stand in for the events of the live task TID? */
 bool attach_is_timed(struct session *session, pid_t tid);
 /*
@@ -88,21 +97,12 @@ bool attach_is_timed(struct session *session, pid_t tid);
  * time before its first timer.
  */
 int attach_answer(struct session *session, pid_t tid, uint64_t startup_ns);
-/* Reads the counters; works after the task's end. VALUES has plan.count entries; refused ones are all 0. */
-void attach_read(const struct attached *attached, struct attach_value *values);
 /* The counters of the live task TID, by the table, for snapshots. -ESRCH when it is not there. */
 int attach_snapshot(struct session *session, pid_t tid, struct attach_value *values);
 /* Takes the task out of the table and clears its covered bit (only if it is still this one); events stay open. */
 void attach_retire(struct session *session, struct attached *attached);
-/*
- * Closes and frees, after attach_retire() and before session_release(). NULL is accepted. The ring is unmapped later,
- * with others: each munmap() interrupts all CPUs on which the collector has run.
- */
-void attach_free(struct attached *attached);
-/* Unmaps what attach_free() left. */
-void attach_unmap(struct session *session);
-/* Data pages of the next ring, WANTED or fewer: BUDGET (session_ring_budget()) and what is USED of it in bytes. */
-size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted);
+/* Marks TID as covered in the segment, or not: for tasks that have events in another way. */
+void attach_cover(struct session *session, pid_t tid, bool covered);
 
 /*
  * attach_timer.c. Index of the event that timers sample, -1: none of the plan's is a clock that they know. Event INDEX:

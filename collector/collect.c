@@ -27,7 +27,7 @@ enum {
     WRITE_QUEUE = 8192,            /* complete tasks in memory, before each round writes some */
     WRITE_QUEUE_MAX = 65536,       /* and before each does, whatever else is short */
     GATHER_NS = 5 * 1000 * 1000,   /* between two rounds that had news */
-    STORM_NS = 1000 * 1000,        /* and in a storm: rings that are freed soon are in the caches when they are used again */
+    STORM_NS = 1000 * 1000,        /* and in a storm: rings freed soon are in the caches when they are used again */
     STORM = 2,                     /* events of a round */
     SWEEP_NS = 100 * 1000 * 1000,
     TIMED_SWEEP_NS = 25 * 1000 * 1000, /* with timers nobody tells of records, and what is mapped is seen late */
@@ -53,17 +53,6 @@ struct collect {
     struct rusage tree;
     struct epoll_event events[EVENTS];
 };
-
-void collect_outcome_release(struct collect_outcome *outcome)
-{
-    for (unsigned i = 0; i < outcome->unseen_count; i++) {
-        free((char *)outcome->unseen[i].reason);
-        free((char *)outcome->unseen[i].comm);
-    }
-    free(outcome->unseen);
-    outcome->unseen = NULL;
-    outcome->unseen_count = 0;
-}
 
 /* ---- Signals ---- */
 
@@ -93,12 +82,6 @@ static void take_signals(struct collect *collect)
 
 /* ---- The root ---- */
 
-static uint64_t rusage_ns(const struct rusage *usage)
-{
-    uint64_t us = (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000u;
-    return (us + (uint64_t)usage->ru_utime.tv_usec + (uint64_t)usage->ru_stime.tv_usec) * 1000u;
-}
-
 static void check_root(struct collect *collect)
 {
     int status = 0;
@@ -115,7 +98,7 @@ static void check_root(struct collect *collect)
     if (collect->args->root_pidfd >= 0)
         epoll_ctl(collect->epoll, EPOLL_CTL_DEL, collect->args->root_pidfd, NULL);
     if (got > 0 && process)
-        process_set_waited(process, status, rusage_ns(&collect->tree));
+        process_set_waited(process, status, process_rusage_ns(&collect->tree));
     if (got < 0 && process) /* somebody ignores SIGCHLD for us */
         process_ask_status(process);
     collect->root_status = got > 0 ? status : process && process->status_known ? process->status : 0;
@@ -233,8 +216,8 @@ static bool is_scarce(const struct session *session)
 }
 
 /*
- * A thread is told of, and ends, within microseconds. To wake for each would take the CPU from the program each time: in a storm
- * news gather, while files are written. The end of the command and signals are not kept waiting.
+ * A thread is told of, and ends, within microseconds. To wake for each would take the CPU from the program each time:
+ * in a storm news gather, while files are written. The end of the command and signals are not kept waiting.
  */
 static void gather(struct collect *collect)
 {
@@ -369,83 +352,9 @@ static void run_loop(struct collect *collect)
         run_round(collect, timeout_ms(collect));
 }
 
-/* ---- What came out ---- */
+/* ---- The end ---- */
 
-static void add_ledger(struct collect *collect)
-{
-    const struct session *session = collect->args->session;
-    const struct pinject_segment *segment = session->segment;
-    struct unseen *unseen = &collect->tasks.unseen;
-    unseen_add(unseen, "began before the collector answered: its first moments are missing", "",
-               __atomic_load_n(&segment->unanswered, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "found no free slot to ask for events or to tell of an ended child", "",
-               __atomic_load_n(&segment->dropped, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "start under a seccomp filter of the program's own that forbids to announce it", "",
-               __atomic_load_n(&segment->sealed, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "in another pid namespace", "", __atomic_load_n(&segment->foreign, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "request that made no sense", "", __atomic_load_n(&session->malformed, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "record of what a program that cannot be injected started: lost for want of room", "",
-               collect->tasks.net_lost, 0);
-    unseen_add(unseen, "request dropped: the collector is out of memory", "",
-               __atomic_load_n(&session->no_memory, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "damaged ring or record", "", collect->tasks.broken_rings, 0);
-}
-
-/*
- * The kernel's accounting of the tree: the root's rusage, or the inherited clock of a bare session. A rusage knows only
- * who was waited for, a clock does not know the ends of processes: both are completed by what we know.
- */
-static uint64_t tree_cpu_ns(const struct collect *collect)
-{
-    const struct tasks *tasks = &collect->tasks;
-    uint64_t clock, cpu = rusage_ns(&collect->tree) + tasks->orphans_ns;
-    if (!collect->args->root) {
-        int fd = __atomic_load_n(&collect->args->session->tree_fd, __ATOMIC_ACQUIRE);
-        if (fd < 0 || read(fd, &clock, sizeof(clock)) != sizeof(clock))
-            return 0;
-        return clock + tasks->tree_startup_ns + tasks->exit_ns;
-    }
-    if (!cpu)
-        return 0;
-    uint64_t more = tasks->attributed_ns > cpu ? tasks->attributed_ns - cpu : 0;
-    return cpu + (more < tasks->unwaited_ns ? more : tasks->unwaited_ns);
-}
-
-static uint64_t own_cpu_ns(void)
-{
-    struct timespec used = {0};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-}
-
-static void fill_outcome(struct collect *collect, struct collect_outcome *outcome)
-{
-    const struct tasks *tasks = &collect->tasks;
-    const struct process *root = tasks->root_process;
-    *outcome = (struct collect_outcome){.root_ended = collect->root_ended,
-                                        .root_status = collect->root_status,
-                                        .tree = collect->tree,
-                                        .tasks = tasks->seen,
-                                        .processes = tasks->processes,
-                                        .threads = tasks->threads,
-                                        .active_max = tasks->active_max,
-                                        .alive = tasks->alive,
-                                        .counted_only = tasks->counted_only,
-                                        .without_sample = tasks->without_sample,
-                                        .cpu_ns = tree_cpu_ns(collect),
-                                        .attributed_ns = tasks->attributed_ns,
-                                        .collector_ns = own_cpu_ns()};
-    if (!collect->args->root && root && root->status_known) {
-        outcome->root_ended = true;
-        outcome->root_status = root->status;
-    }
-    outcome->unseen = unseen_take(&collect->tasks.unseen, &outcome->unseen_count);
-    outcome->uncounted = tasks->unseen.uncounted;
-    outcome->stacks_behind = tasks->stacks ? tasks->stacks->counts.behind : 0;
-    stacks_describe(tasks, outcome->stacks);
-}
-
-static void finish(struct collect *collect, struct collect_outcome *outcome)
+static void finish(struct collect *collect, struct outcome *outcome)
 {
     struct tasks *tasks = &collect->tasks;
     tasks->now_ns = tasks_now_ns();
@@ -454,8 +363,10 @@ static void finish(struct collect *collect, struct collect_outcome *outcome)
     tasks_arrive(tasks, arrivals_take(&collect->args->session->arrivals));
     tasks_take_nets(tasks, true);
     tasks_close(tasks);
-    add_ledger(collect);
-    fill_outcome(collect, outcome);
+    outcome->root_ended = collect->root_ended;
+    outcome->root_status = collect->root_status;
+    outcome->tree = collect->tree;
+    outcome_fill(outcome, tasks, collect->args->root == 0);
     const struct task *leader = tasks->root_process ? tasks->root_process->leader : NULL;
     struct result_coverage coverage = {.cpu_ns = outcome->cpu_ns,
                                        .attributed_ns = outcome->attributed_ns,
@@ -467,15 +378,7 @@ static void finish(struct collect *collect, struct collect_outcome *outcome)
                                        .unseen = outcome->unseen,
                                        .unseen_count = outcome->unseen_count};
     tasks_finish_root(tasks, &coverage);
-    outcome->samples = tasks->samples;
-    outcome->lost = tasks->lost;
-    outcome->counted_only = tasks->counted_only;
-    outcome->without_sample = tasks->without_sample;
-    outcome->stood_in = tasks->stood_in;
-    outcome->stood_in_counted = tasks->stood_in_counted;
-    outcome->refusal = tasks->refusal;
-    outcome->wall_ns = tasks_now_ns() - collect->args->session->start_ns;
-    outcome->collector_ns = own_cpu_ns();
+    outcome_complete(outcome, tasks);
 }
 
 static int prepare(struct collect *collect)
@@ -497,7 +400,7 @@ static int prepare(struct collect *collect)
 }
 
 /* The command runs already: without us, then. */
-static void give_up(const struct collect_args *args, int error, struct collect_outcome *outcome)
+static void give_up(const struct collect_args *args, int error, struct outcome *outcome)
 {
     report_error("cannot collect: %s; the command runs on without", strerror(-error));
     if (args->root_events)
@@ -510,10 +413,10 @@ static void give_up(const struct collect_args *args, int error, struct collect_o
     outcome->root_ended = args->root != 0;
 }
 
-int collect_run(const struct collect_args *args, struct collect_outcome *outcome)
+int collect_run(const struct collect_args *args, struct outcome *outcome)
 {
     struct collect *collect = calloc(1, sizeof(*collect));
-    *outcome = (struct collect_outcome){0};
+    *outcome = (struct outcome){0};
     if (!collect) {
         give_up(args, -ENOMEM, outcome);
         return -ENOMEM;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "collector/doctor_inject.h"
+#include "collector/probe.h"
 #include "common/buffer.h"
 
 #ifndef sigev_notify_thread_id
@@ -59,7 +60,7 @@ static const char *find_container(void)
 
 static int try_clock(bool user_only)
 {
-    return plan_try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, user_only, 0);
+    return probe_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, user_only, 0);
 }
 
 static void try_perf(void *state)
@@ -69,18 +70,18 @@ static void try_perf(void *state)
     found->reach = syscall(SYS_perf_event_open, NULL, 0, -1, -1, -1L) < 0 ? -errno : 0;
     found->user = try_clock(true);
     found->kernel = try_clock(false);
-    struct perf_event_attr attr = plan_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
+    struct perf_event_attr attr = probe_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
     attr.read_format = 0;
     attr.exclude_kernel = attr.exclude_hv = found->kernel < 0;
     attr.sample_period = 1000000;
-    int fd = plan_try(&attr);
+    int fd = probe_open(&attr);
     found->cycles = fd < 0 ? fd : 0;
 }
 
 static int try_ring(const struct plan *plan)
 {
     size_t size = (plan->ring_pages + 1) * (size_t)sysconf(_SC_PAGESIZE);
-    int fd = plan_try(&plan->events[0].attr);
+    int fd = probe_open(&plan->events[0].attr);
     if (fd < 0)
         return fd;
     return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED ? -errno : 0;
@@ -158,7 +159,7 @@ static void read_status(struct doctor_facts *facts)
 int doctor_facts_init(struct doctor_facts *facts, const struct doctor_args *args)
 {
     *facts = (struct doctor_facts){.args = args, .uid = geteuid(), .container = find_container()};
-    facts->paranoid = plan_read_sysctl("perf_event_paranoid", INT64_MIN);
+    facts->paranoid = probe_read_sysctl("perf_event_paranoid", INT64_MIN);
     read_status(facts);
     ssize_t size = readlink("/proc/self/exe", facts->self, sizeof(facts->self) - 1);
     facts->self[size > 0 ? size : 0] = '\0';

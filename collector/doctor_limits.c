@@ -13,6 +13,7 @@
 #include "collector/attach.h"
 #include "collector/doctor_probe.h"
 #include "collector/paths.h"
+#include "collector/probe.h"
 #include "collector/session.h"
 #include "common/buffer.h"
 
@@ -88,7 +89,7 @@ void doctor_rings(const struct doctor_facts *facts, struct doctor_finding *findi
                     "further ones are counted, and not sampled; 'ulimit -Hl' (max locked memory) is %" PRIu64
                     " KiB, beside "
                     "kernel.perf_event_mlock_kb (%" PRId64 ") for each CPU",
-                    hard >> 10, plan_read_sysctl("perf_event_mlock_kb", 516));
+                    hard >> 10, probe_read_sysctl("perf_event_mlock_kb", 516));
         change_locked_memory(finding, facts->container);
     }
 }
@@ -131,7 +132,7 @@ void doctor_descriptors(const struct doctor_facts *facts, struct doctor_finding 
 void doctor_tasks(const struct doctor_facts *facts, struct doctor_finding *finding)
 {
     uint64_t soft, hard;
-    int64_t pids = plan_read_sysctl("pid_max", -1), threads = plan_read_sysctl("threads-max", -1);
+    int64_t pids = probe_read_sysctl("pid_max", -1), threads = probe_read_sysctl("threads-max", -1);
     get_limit(RLIMIT_NPROC, &soft, &hard);
     if (pids < 0 || threads < 0)
         DOCTOR_TEXT(finding->value, "the kernel tells no limit");

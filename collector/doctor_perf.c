@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "collector/doctor_probe.h"
+#include "collector/probe.h"
 #include "common/buffer.h"
 #include "common/report.h"
 
@@ -242,8 +243,8 @@ void doctor_sampler(const struct doctor_facts *facts, struct doctor_finding *fin
 void doctor_rate(const struct doctor_facts *facts, struct doctor_finding *finding)
 {
     uint64_t wanted = facts->args->settings->frequency;
-    int64_t limit = plan_read_sysctl("perf_event_max_sample_rate", -1);
-    int64_t percent = plan_read_sysctl("perf_cpu_time_max_percent", 0);
+    int64_t limit = probe_read_sysctl("perf_event_max_sample_rate", -1);
+    int64_t percent = probe_read_sysctl("perf_cpu_time_max_percent", 0);
     if (limit < 0) {
         DOCTOR_TEXT(finding->value, "the kernel tells no limit");
     } else if (wanted > (uint64_t)limit) {
@@ -279,7 +280,7 @@ static bool shows_addresses(void)
 
 void doctor_kernel_names(const struct doctor_facts *facts, struct doctor_finding *finding)
 {
-    int64_t restrict_level = plan_read_sysctl("kptr_restrict", -1);
+    int64_t restrict_level = probe_read_sysctl("kptr_restrict", -1);
     char known[64] = "";
     if (restrict_level >= 0)
         snprintf(known, sizeof(known), " (kernel.kptr_restrict is %" PRId64 ")", restrict_level);

@@ -101,7 +101,10 @@ static void answer(struct session *session, struct pinject_slot *slot, uint32_t 
     move(&slot->state, with_phase(taken, PINJECT_ABANDONED), with_phase(taken, PINJECT_FREE), __ATOMIC_RELEASE);
 }
 
-/* Serves what is posted in the slot, if anything is; with NEWS ended children alone. Under the slot's lock until it is answered. */
+/*
+ * Serves what is posted in the slot, if anything is; with NEWS ended children alone. Under the slot's lock until it is
+ * answered.
+ */
 static void serve_locked(struct hall *hall, unsigned number, bool news)
 {
     struct session *session = hall->session;
@@ -399,7 +402,7 @@ int door_start_all(struct session *session)
     }
     sigset_t all, old;
     sigfillset(&all);
-    /* A fault of its own must find its handler: a blocked one kills the process (the segment cut short, see session.c). */
+    /* A fault of its own must find its handler: a blocked one kills the process (segment cut short, see session.c). */
     static const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
         sigdelset(&all, faults[i]);

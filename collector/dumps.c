@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collector/probe.h"
 #include "collector/session.h"
 #include "collector/stacks.h"
 #include "common/report.h"
@@ -47,7 +48,7 @@ int stacks_try(const struct plan *plan)
     for (unsigned i = 0; i < plan->sampling; i++) {
         struct perf_event_attr attr = plan->events[i].attr;
         add_dump(STACKS_DUMP_MIN, &attr);
-        int fd = plan_try(&attr);
+        int fd = probe_open(&attr);
         if (fd < 0)
             return fd;
         close(fd);

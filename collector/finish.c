@@ -2,13 +2,14 @@
 /* From tasks to result files, and the end of processes. */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collector/account.h"
 #include "collector/notes.h"
+#include "collector/task_view.h"
 #include "collector/tasks.h"
 
 enum {
@@ -19,158 +20,7 @@ enum {
     LOOK_NS = 100 * 1000 * 1000,        /* what has not asked by then, will not */
 };
 
-/* A task as the result file sees it. */
-struct view {
-    struct result_task task;
-    struct result_image *images;
-    struct result_module *modules;
-    struct notes notes;
-};
-
-static void subtract(struct attach_value *values, const struct attach_value *base, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++) {
-        values[i].value -= base[i].value < values[i].value ? base[i].value : values[i].value;
-        values[i].enabled_ns -= base[i].enabled_ns < values[i].enabled_ns ? base[i].enabled_ns : values[i].enabled_ns;
-        values[i].running_ns -= base[i].running_ns < values[i].running_ns ? base[i].running_ns : values[i].running_ns;
-        values[i].lost -= base[i].lost < values[i].lost ? base[i].lost : values[i].lost;
-    }
-}
-
-/* The counts of image INDEX alone; NOW, NULL when unknown: at the end of the last one. False: unknown. */
-static bool image_values(const struct tasks *tasks, const struct task *task, unsigned index,
-                         const struct attach_value *now, struct attach_value *ret)
-{
-    const struct image *image = &task->images[index];
-    const struct attach_value *end = index + 1 == task->image_count ? now : image->at_end;
-    const struct attach_value *start = index ? task->images[index - 1].at_end : NULL;
-    if (!end || (index && !start) || task->images_more)
-        return false;
-    memcpy(ret, end, tasks->plan->count * sizeof(*ret));
-    if (start)
-        subtract(ret, start, tasks->plan->count);
-    return true;
-}
-
-static void view_images(const struct tasks *tasks, const struct task *task, struct view *view,
-                        const struct attach_value *now, unsigned end)
-{
-    unsigned first = task->image_first;
-    bool split = tasks->session->settings->split;
-    view->images = end > first ? calloc(end - first, sizeof(*view->images)) : NULL;
-    for (unsigned i = first; view->images && i < end; i++) {
-        const struct image *from = &task->images[i];
-        struct result_image *to = &view->images[i - first];
-        to->start_ns = from->start_ns;
-        to->comm = from->comm;
-        to->exec = from->program ? from->program->exec : "";
-        to->cmdline = from->program && from->program->cmdline ? from->program->cmdline : "";
-        to->cmdline_size = from->program ? from->program->cmdline_size : 0;
-        to->counted = (split || task->image_count > 1) && image_values(tasks, task, i, now, to->values);
-    }
-    view->task.images = view->images;
-    view->task.image_count = view->images ? end - first : 0;
-}
-
-static void view_modules(const struct task *task, struct view *view)
-{
-    view->modules = task->module_count ? calloc(task->module_count, sizeof(*view->modules)) : NULL;
-    for (size_t i = 0; view->modules && i < task->module_count; i++) {
-        const struct mapping *from = task->modules[i];
-        view->modules[i] = (struct result_module){from->path, from->maj, from->min, from->ino, from->ino_generation};
-    }
-    view->task.modules = view->modules;
-    view->task.module_count = view->modules ? (unsigned)task->module_count : 0;
-}
-
-static uint64_t count_lost(const struct tasks *tasks, const struct attach_value *values, uint64_t records)
-{
-    uint64_t lost = 0;
-    if (!tasks->layout.lost_known)
-        return records;
-    for (unsigned i = 0; i < tasks->plan->count; i++)
-        lost += tasks->plan->events[i].samples ? values[i].lost : 0;
-    return lost;
-}
-
-/* Counts of the file: of the task, or (--exec-split-results) of its image that ends before image END. */
-static void view_values(const struct tasks *tasks, const struct task *task, struct view *view,
-                        const struct attach_value *now, unsigned end)
-{
-    bool known = true;
-    if (tasks->session->settings->split && task->image_count)
-        known = image_values(tasks, task, end - 1, now, view->task.values);
-    else if (now)
-        memcpy(view->task.values, now, tasks->plan->count * sizeof(*now));
-    if (!known)
-        notes_add(&view->notes, "its counts are unknown: they could not be read at the moment of exec");
-    view->task.samples = task->samples - task->split_samples;
-    view->task.lost = count_lost(tasks, view->task.values, task->lost_records - task->split_lost);
-}
-
-static enum pinject_task_source source_of(const struct task *task)
-{
-    if (task->netted)
-        return PINJECT_SOURCE_NET;
-    if (!task->timed)
-        return PINJECT_SOURCE_PERF;
-    return task->timer_started ? PINJECT_SOURCE_TIMER : PINJECT_SOURCE_ACCOUNTING;
-}
-
-static void show_notes(struct view *view)
-{
-    view->task.notes = view->notes.list;
-    view->task.note_count = view->notes.count;
-}
-
-/* END: one more than the last image that is shown. NOW: the counts, plan.count of them; NULL: unknown. */
-static void view_init(const struct tasks *tasks, const struct task *task, unsigned end, const struct attach_value *now,
-                      struct view *view)
-{
-    bool last = end == task->image_count;
-    *view = (struct view){
-        .task = {.pid = task->pid,
-                 .tid = task->tid,
-                 .ppid = task->ppid,
-                 .parent_tid = task->parent_tid,
-                 .source = source_of(task),
-                 .kind = task->kind,
-                 .start_ns = task->image_first ? task->images[task->image_first].start_ns : task->start_ns,
-                 .end_ns = last && task->end_ns ? task->end_ns : tasks->now_ns,
-                 .startup_ns = task->image_first ? 0 : task->startup_ns,
-                 .first_sample_ns = task->first_sample_ns,
-                 .last_sample_ns = task->last_sample_ns,
-                 .stacks = task->stacks}};
-    memcpy(view->task.ids, task->ids, sizeof(task->ids));
-    if (!last)
-        view->task.end_ns = task->images[end].start_ns;
-    if (!last || task->ended)
-        view->task.flags |= PINJECT_TASK_ENDED;
-    if (last && task->status_known) {
-        view->task.flags |= PINJECT_TASK_STATUS;
-        view->task.status = task->status;
-    }
-    if (last && task->exit_known) {
-        view->task.flags |= PINJECT_TASK_EXIT_COST;
-        view->task.exit_ns = task->exit_ns;
-    }
-    view->task.flags |= task->counted_only ? PINJECT_TASK_COUNTED_ONLY : 0;
-    view->task.flags |= tasks->session->settings->split ? PINJECT_TASK_SPLIT : 0;
-    view->task.flags |= task->root ? PINJECT_TASK_ROOT : 0;
-    view_values(tasks, task, view, now, end);
-    view_images(tasks, task, view, now, end);
-    view_modules(task, view);
-    notes_make(&view->notes, tasks, task);
-    show_notes(view);
-}
-
-static void view_release(struct view *view)
-{
-    free(view->images);
-    free(view->modules);
-}
-
-static void add_totals(struct tasks *tasks, struct task *task, const struct view *view)
+static void add_totals(struct tasks *tasks, struct task *task, const struct task_view *view)
 {
     tasks->samples += view->task.samples;
     tasks->lost += view->task.lost;
@@ -180,16 +30,16 @@ static void add_totals(struct tasks *tasks, struct task *task, const struct view
 
 void tasks_split_file(struct tasks *tasks, struct task *task, uint64_t end_ns)
 {
-    struct view view;
+    struct task_view view;
     task->end_ns = end_ns;
     /* The next image is not in the list yet: this one has ended nevertheless. */
-    view_init(tasks, task, task->image_count, task->images[task->image_count - 1].at_end, &view);
+    task_view_init(tasks, task, task->image_count, task->images[task->image_count - 1].at_end, &view);
     view.task.flags = (view.task.flags & ~(uint32_t)(PINJECT_TASK_STATUS | PINJECT_TASK_EXIT_COST)) |
                       PINJECT_TASK_ENDED;
     add_totals(tasks, task, &view);
     if (task->result)
         result_finish(task->result, &view.task, NULL);
-    view_release(&view);
+    task_view_release(&view);
     task->result = NULL;
     task->end_ns = 0;
     task->first_sample_ns = task->last_sample_ns = 0;
@@ -203,7 +53,7 @@ void tasks_split_file(struct tasks *tasks, struct task *task, uint64_t end_ns)
 
 void tasks_flush(struct tasks *tasks, struct task *task)
 {
-    struct view view;
+    struct task_view view;
     struct attach_value values[PLAN_EVENTS] = {0};
     if (!task->result)
         return;
@@ -213,10 +63,10 @@ void tasks_flush(struct tasks *tasks, struct task *task)
         memcpy(values, task->values, tasks->plan->count * sizeof(*values));
     else if (task->events)
         attach_read(task->events, values);
-    view_init(tasks, task, task->image_count, values, &view);
+    task_view_init(tasks, task, task->image_count, values, &view);
     struct result_coverage running = {.tasks = tasks->seen, .files = results_written(tasks->results)};
     result_flush(task->result, &view.task, view.task.flags & PINJECT_TASK_ROOT ? &running : NULL);
-    view_release(&view);
+    task_view_release(&view);
     task->flushed_ns = tasks->now_ns;
     task->on_disk = true;
 }
@@ -248,19 +98,19 @@ static void count_rung(struct tasks *tasks, const struct task *task)
 static void write_task(struct tasks *tasks, struct task *task, const struct result_coverage *coverage)
 {
     static const struct attach_value none[PLAN_EVENTS];
-    struct view view;
+    struct task_view view;
     name_file(tasks, task);
-    view_init(tasks, task, task->image_count, task->values ? task->values : none, &view);
+    task_view_init(tasks, task, task->image_count, task->values ? task->values : none, &view);
     add_totals(tasks, task, &view);
     count_rung(tasks, task);
     if (coverage)
         notes_add_stand_ins(&view.notes, tasks);
-    show_notes(&view);
+    task_view_show_notes(&view);
     tasks->without_sample += !task->counted_only && tasks->plan->sampling && !task->samples;
     if (task->result)
         result_finish(task->result, &view.task, coverage);
     task->result = NULL;
-    view_release(&view);
+    task_view_release(&view);
 }
 
 /* ---- Ends ---- */
@@ -311,21 +161,6 @@ static void tell_leader(const struct process *process)
     leader->exit_ns = process->exit_ns;
 }
 
-static bool ended_before(const struct process *process, uint64_t time_ns)
-{
-    return process && !process->live && !process->left && process->leader && process->leader->end_ns < time_ns;
-}
-
-/* Did its parent, or the command, end before it? Of who is in a net this is told a moment late, so that times decide. */
-static bool is_orphan(const struct tasks *tasks, const struct process *process)
-{
-    const struct process *parent = tasks_find_process(tasks, process->ppid);
-    if (process->leader && process->leader->netted)
-        return ended_before(parent, process->leader->end_ns) ||
-               ended_before(tasks->root_process, process->leader->end_ns);
-    return tasks->root_ended || (parent && !parent->live && !parent->left);
-}
-
 static void hold(struct tasks *tasks, struct process *process)
 {
     if (process->held)
@@ -335,7 +170,7 @@ static void hold(struct tasks *tasks, struct process *process)
     process->ended_ns = tasks->now_ns;
     process->deadline_ns = tasks->now_ns + (process->left ? 0 : process->waited ? WAITED_NS : HOLD_NS);
     if (!process->waited && !process->root)
-        process->orphan |= is_orphan(tasks, process);
+        process->orphan |= account_is_orphan(tasks, process);
     *tasks->held_end = process;
     tasks->held_end = &process->held_next;
 }
@@ -383,68 +218,6 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
         hold(tasks, process);
 }
 
-static void account(struct tasks *tasks, struct process *process);
-
-/* Its ended children first: what is theirs cannot be its own. */
-static void account_children(struct tasks *tasks, const struct process *process)
-{
-    if (!process->children)
-        return;
-    for (struct process *child = tasks->held; child; child = child->held_next)
-        if (child->ppid == process->pid && !child->live && !child->accounted)
-            account(tasks, child);
-}
-
-/* Whose wait was not seen may be in nobody's rusage; a parent whose rusage has room for them shows that they are. */
-static void settle_unwaited(struct tasks *tasks, struct process *process, struct process *parent, uint64_t used)
-{
-    if (process_waited_unseen(process)) {
-        tasks->unwaited_ns -= process->unwaited_ns;
-        process->unwaited_ns = 0;
-    }
-    bool armed = process->leader && process->leader->armed;
-    if (process->waited || process->orphan || armed)
-        return;
-    uint64_t own = used + process->children_ns;
-    tasks->unwaited_ns += own;
-    if (parent)
-        parent->unwaited_ns += own + process->unwaited_ns;
-}
-
-/* CPU time of the process into the totals, once. Recursion: one level for each generation that ended at once. */
-static void account(struct tasks *tasks, struct process *process)
-{
-    if (process->accounted)
-        return;
-    process->accounted = true;
-    account_children(tasks, process);
-    if (process->net_owed) /* it ended before the next sweep */
-        tasks_tell_no_net(tasks, process, -EACCES);
-    if (process->revoked && process->leader) /* and it did not ask anew */
-        unseen_add(&tasks->unseen, "setuid or unreadable program: the kernel ended its events (root may see it)",
-                   process->leader->comm, 1, 0);
-    process_ask_status(process);
-    process_ask_clock(process);
-    process->strangers = unseen_has_strangers(&tasks->unseen, process->pid);
-    process->exit_known = process_exit_cost(process, &process->exit_ns);
-    uint64_t used = process->clock_ns + (process->exit_known ? process->exit_ns : 0);
-    struct process *parent = process->waited || process->orphan ? NULL : tasks_find_process(tasks, process->ppid);
-    if (parent)
-        parent->guessed_ns += used + process->children_ns + process->guessed_ns;
-    settle_unwaited(tasks, process, parent, used);
-    if (process->leader && process->leader->armed) { /* a child of vfork that only exited, or whose exec failed */
-        uint64_t own = process->rusage_ns > used ? process->rusage_ns : used;
-        if (own)
-            unseen_add(&tasks->unseen, "child that ended before it ran a program", process->leader->comm, 1, own);
-        return;
-    }
-    tasks->attributed_ns += used;
-    tasks->exit_ns += process->exit_known ? process->exit_ns : 0;
-    /* Whom it waited for is in its rusage, and with that in nobody's. */
-    if (process->orphan && !process->waited)
-        tasks->orphans_ns += used + process->children_ns;
-}
-
 void tasks_finish_process(struct tasks *tasks, struct process *process)
 {
     struct task *leader = process->leader;
@@ -466,7 +239,7 @@ void tasks_finish_process(struct tasks *tasks, struct process *process)
         }
         return;
     }
-    account(tasks, process);
+    account_process(tasks, process);
     if (leader) {
         tell_leader(process);
         process->leader = NULL;
@@ -524,7 +297,7 @@ void tasks_sweep(struct tasks *tasks)
     }
     tasks_adopt_strangers(tasks);
     unseen_look(&tasks->unseen, tasks->now_ns - LOOK_NS);
-    attach_unmap(tasks->session);
+    spent_unmap(tasks->session);
 }
 
 void tasks_close(struct tasks *tasks)
@@ -544,7 +317,7 @@ void tasks_close(struct tasks *tasks)
     while (tasks->held)
         tasks_finish_process(tasks, tasks->held);
     if (tasks->root_process)
-        account(tasks, tasks->root_process);
+        account_process(tasks, tasks->root_process);
     unseen_settle(&tasks->unseen, UINT64_MAX);
     tasks_write(tasks, SIZE_MAX);
     tasks_bury(tasks);

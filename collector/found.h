@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks that cannot ask for themselves, and run already: made by clone() behind libc's back, by posix_spawn of a program
- * that cannot be injected, with an environment without us. They get their events from outside, and a process a net under
- * it as well.
+ * Tasks that cannot ask for themselves, and run already: made by clone() behind libc's back, by posix_spawn of a
+ * program that cannot be injected, with an environment without us. They get their events from outside, and a process a
+ * net under it as well.
  */
 #ifndef COLLECTOR_FOUND_H
 #define COLLECTOR_FOUND_H
@@ -15,8 +15,8 @@
 struct session;
 
 /*
- * Fills ARRIVAL, of which pid and tid are known, and opens its events: kind PROCESS when pid is tid, else THREAD. What the
- * task has used so far is in startup_ns. 0; -EEXIST: somebody has it; -errno as attach_open(). Context: any thread.
+ * Fills ARRIVAL, of which pid and tid are known, and opens its events: kind PROCESS when pid is tid, else THREAD. What
+ * the task has used so far is in startup_ns. 0; -EEXIST: somebody has it; -errno as attach_open(). Context: any thread.
  */
 int found_open(struct session *session, struct arrival *arrival);
 

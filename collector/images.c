@@ -147,7 +147,8 @@ bool tasks_exec(struct tasks *tasks, struct task *task, uint64_t time_ns, const 
 void tasks_guess_program(struct tasks *tasks, struct task *task, const struct mapping *mapping)
 {
     struct image *image = last_image(task);
-    if (!image || image->program || mapping->time_ns < image->start_ns || mapping->path[0] != '/' || mapping->path[1] == '/')
+    bool file = mapping->path[0] == '/' && mapping->path[1] != '/';
+    if (!image || image->program || mapping->time_ns < image->start_ns || !file)
         return;
     const struct program *announced = task->process->announced;
     image->program = program_new(mapping->path, announced ? announced->cmdline : NULL,

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "collector/plan.h"
+#include "collector/probe.h"
 #include "collector/stacks.h"
 #include "common/buffer.h"
 #include "common/events.h"
@@ -76,7 +77,7 @@ static const char *paranoid_meaning(int64_t level)
 
 static void print_sysctl(FILE *to, const char *name, const char *unit, const char *meaning)
 {
-    int64_t value = plan_read_sysctl(name, ABSENT);
+    int64_t value = probe_read_sysctl(name, ABSENT);
     char label[64];
     snprintf(label, sizeof(label), "%s", name);
     if (value == ABSENT)
@@ -102,8 +103,8 @@ static void print_limit(FILE *to, const char *label, int which, uint64_t unit, c
 static void print_limits(FILE *to)
 {
     fprintf(to, "\nlimits\n");
-    print_sysctl(to, "perf_event_paranoid", "", paranoid_meaning(plan_read_sysctl("perf_event_paranoid", 2)));
-    bool hidden = plan_read_sysctl("kptr_restrict", 0) != 0;
+    print_sysctl(to, "perf_event_paranoid", "", paranoid_meaning(probe_read_sysctl("perf_event_paranoid", 2)));
+    bool hidden = probe_read_sysctl("kptr_restrict", 0) != 0;
     print_sysctl(to, "kptr_restrict", "", hidden ? "names of kernel functions may be missing" : "");
     print_sysctl(to, "perf_event_max_sample_rate", " Hz", "the highest -F");
     print_sysctl(to, "perf_event_mlock_kb", " KiB for each CPU", "rings of all profilers of a user that is not root");
@@ -136,7 +137,7 @@ static void print_folders(FILE *to)
 /* Whether the event samples too is found by asking for a period. */
 static int try_event(const struct event_name *event, bool user_only, bool samples)
 {
-    return plan_try_event(event->type, event->config, user_only, samples ? 1000000 : 0);
+    return probe_event(event->type, event->config, user_only, samples ? 1000000 : 0);
 }
 
 static void print_event(FILE *to, const struct event_name *event)
@@ -147,7 +148,7 @@ static void print_event(FILE *to, const struct event_name *event)
     if (user_only)
         status = try_event(event, true, false);
     if (status < 0) {
-        plan_explain(status, reason, sizeof(reason));
+        probe_explain(status, reason, sizeof(reason));
         row(to, event->name, "refused: %s", reason);
         return;
     }

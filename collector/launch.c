@@ -18,7 +18,7 @@
 
 extern char **environ;
 
-/* Ignored by us; the dispositions that we were started with are kept for the command: they are the process' and set once. */
+/* Ignored by us; the dispositions that we were started with are kept for the command: the process', set once. */
 static struct {
     int number;
     struct sigaction old;
@@ -72,8 +72,8 @@ static int set_environment(const struct pinject_segment *segment)
 }
 
 /* Context: the child. Never returns. */
-static _Noreturn void run_child(const struct launch *launch, const struct session *session, char *const *command, const sigset_t *mask,
-                                int gate, int news)
+static _Noreturn void run_child(const struct launch *launch, const struct session *session, char *const *command,
+                                const sigset_t *mask, int gate, int news)
 {
     char byte;
     ssize_t got;
@@ -240,8 +240,8 @@ int launch_look_for_preload(char *ret, char *reason, size_t size)
         strcpy(ret, unreadable);
         return -EACCES;
     }
-    snprintf(reason, size, "libpinject.so is not beside this program (looked in %s/../lib and near it); install pinject again",
-             self);
+    snprintf(reason, size,
+             "libpinject.so is not beside this program (looked in %s/../lib and near it); install pinject again", self);
     return -ENOENT;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Starts the command: forked before anything of the collector runs in threads, held at a gate until its events are armed,
- * then executed with everything (signals, limits, descriptors, process group) as pinject-run itself found it.
+ * Starts the command: forked before anything of the collector runs in threads, held at a gate until its events are
+ * armed, then executed with everything (signals, limits, descriptors, process group) as pinject-run itself found it.
  */
 #ifndef COLLECTOR_LAUNCH_H
 #define COLLECTOR_LAUNCH_H
@@ -24,23 +24,23 @@ struct launch {
 };
 
 /*
- * A reader of our stderr that went away, or the user's limit of the file size, must cost us a message or a file, not the run. The
- * command gets what was set before. First call of main().
+ * A reader of our stderr that went away, or the user's limit of the file size, must cost us a message or a file, not
+ * the run. The command gets what was set before. First call of main().
  */
 void launch_ignore_write_signals(void);
 /* MASK: the signal mask that the command gets. 0 or -errno after report_error(). */
 int launch_start(struct launch *launch, const struct session *session, char *const *command, const sigset_t *mask);
 /*
- * Opens the gate and waits for the exec. 0 when the command runs; else the positive errno of its exec, said with report_error(),
- * and the child is gone.
+ * Opens the gate and waits for the exec. 0 when the command runs; else the positive errno of its exec, said with
+ * report_error(), and the child is gone.
  */
 int launch_go(struct launch *launch, const char *command);
 /* Ends a child that still waits at the gate. Closes what is open. */
 void launch_release(struct launch *launch);
 
 /*
- * Looks for libpinject.so beside this program (build tree, installed tree): an absolute path in RET[PINJECT_PATH]. 0, or -errno after
- * report_error(): not there, or its path has a blank or a colon, which LD_PRELOAD cannot hold.
+ * Looks for libpinject.so beside this program (build tree, installed tree): an absolute path in RET[PINJECT_PATH]. 0,
+ * or -errno after report_error(): not there, or its path has a blank or a colon, which LD_PRELOAD cannot hold.
  */
 int launch_find_preload(char *ret);
 /* The same, with the words for the error in REASON[SIZE], which is left alone when the path is too long. */

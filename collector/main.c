@@ -40,7 +40,7 @@ struct run {
     struct launch launch;
     struct live live;
     struct collect_args args;
-    struct collect_outcome outcome;
+    struct outcome outcome;
     char preload[PINJECT_PATH];
     char outfile[PATH_MAX];
     sigset_t old_mask;
@@ -135,7 +135,8 @@ static int run_command(struct run *run)
 {
     int error = attach_task(&run->session, run->launch.pid, ATTACH_ON_EXEC, &run->args.root_events);
     if (error) {
-        report_warning("the command itself cannot be profiled: %s; pinject-run --doctor says what is missing", strerror(-error));
+        report_warning("the command itself cannot be profiled: %s; pinject-run --doctor says what is missing",
+                       strerror(-error));
         run->args.root_events = NULL;
     }
     if (run->launch.closed && run->args.root_events) {
@@ -188,7 +189,7 @@ static int run_session(struct run *run)
                                           .signal_fd = signals};
         status = run_command(run);
         launch_release(&run->launch);
-        collect_outcome_release(&run->outcome);
+        outcome_release(&run->outcome);
     }
     if (signals >= 0)
         close(signals);
@@ -207,7 +208,10 @@ static void answer_object(int fd, const char *text)
     close(fd);
 }
 
-/* Nobody reads what a detached collector says once the program runs; until then, an error in PINJECT_* is the user's to see. */
+/*
+ * Nobody reads what a detached collector says once the program runs; until then, an error in PINJECT_* is the user's to
+ * see.
+ */
 static void detach_output(const struct settings *settings)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -251,7 +255,7 @@ static int collect_session(struct run *run)
         session_close_doors(&run->session);
         if (run->line.settings.verbose)
             summary_print(&run->session, run->results, &run->outcome, &run->line.settings);
-        collect_outcome_release(&run->outcome);
+        outcome_release(&run->outcome);
     }
     unprepare(run);
     return error ? STATUS_OWN : 0;
@@ -282,8 +286,8 @@ static int examine(struct run *run)
 }
 
 /*
- * What doors allocate the event loop frees: with an arena for each thread that costs locks and page faults, and giving memory back and
- * taking it again costs system calls, each a thousand times a second.
+ * What doors allocate the event loop frees: with an arena for each thread that costs locks and page faults, and giving
+ * memory back and taking it again costs system calls, each a thousand times a second.
  */
 static void tune_allocator(void)
 {

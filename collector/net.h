@@ -48,7 +48,7 @@ bool nets_live(const struct nets *nets);
  * when TID is in a net already, or where timers sample; or -errno: -EMFILE, -EPERM (no memory for its rings), -ESRCH
  */
 int nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec);
-/* Is TID alive and in a net (but not at its root)? Whoever asks for itself was announced before: the answer is exact. */
+/* Is TID alive and in a net (but not at its root)? Exact: whoever asks for itself was announced before. */
 bool nets_know(struct nets *nets, pid_t tid);
 /*
  * What was written before BEFORE_NS, by time, linked by next. Each is the caller's, to be freed with free(). What was

@@ -11,7 +11,10 @@ enum { PATHS_SEGMENT_PLACES = 3 };
 /* The folders in which a segment may lie, best first; NULL: not on this machine (TMPDIR unset). */
 const char *paths_segment_place(unsigned number);
 
-/* BASE made absolute with the working directory and resolved folders. 0 or -errno (-ENOENT: its folder does not exist, -EINVAL: empty or a folder). */
+/*
+ * BASE made absolute with the working directory and resolved folders. 0 or -errno (-ENOENT: its folder does not exist,
+ * -EINVAL: empty or a folder).
+ */
 int paths_absolute(const char *base, char *ret, size_t size);
 
 #endif

@@ -5,15 +5,12 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collector/attach.h"
+#include "collector/probe.h"
 #include "collector/stacks.h"
-#include "common/buffer.h"
 #include "common/report.h"
 
 /* The shortest period of the kernel's clock events: it takes a shorter one silently for this. */
@@ -68,87 +65,7 @@ void plan_note(struct plan *plan, const char *format, ...)
     va_end(list);
 }
 
-int64_t plan_read_sysctl(const char *name, int64_t otherwise)
-{
-    char path[96];
-    snprintf(path, sizeof(path), "/proc/sys/kernel/%s", name);
-    struct buffer text = BUFFER_INIT;
-    int64_t value = otherwise;
-    if (buffer_read_file(&text, path, 64) == 0 && text.size > 0)
-        value = strtoll((const char *)text.data, NULL, 10);
-    buffer_release(&text);
-    return value;
-}
-
-/* ---- Opening on ourselves ---- */
-
-int plan_try(const struct perf_event_attr *attr)
-{
-    struct perf_event_attr stopped = *attr;
-    stopped.disabled = 1;
-    int fd = (int)syscall(SYS_perf_event_open, &stopped, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    return fd < 0 ? -errno : fd;
-}
-
-struct perf_event_attr plan_attr(uint32_t type, uint64_t config)
-{
-    return (struct perf_event_attr){
-        .size = sizeof(struct perf_event_attr),
-        .type = type,
-        .config = config,
-        .sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-                       PERF_SAMPLE_PERIOD,
-        .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID |
-                       PERF_FORMAT_LOST,
-        .sample_id_all = 1,
-        .use_clockid = 1,
-        .clockid = CLOCK_MONOTONIC,
-    };
-}
-
-int plan_try_event(uint32_t type, uint64_t config, bool user_only, uint64_t period)
-{
-    struct perf_event_attr attr = plan_attr(type, config);
-    attr.exclude_kernel = attr.exclude_hv = user_only;
-    attr.sample_period = period;
-    int fd = plan_try(&attr);
-    if (fd == -EINVAL) {
-        attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
-        fd = plan_try(&attr);
-    }
-    if (fd >= 0)
-        close(fd);
-    return fd < 0 ? fd : 0;
-}
-
-static bool is_missing(int status)
-{
-    return status == -ENOENT || status == -EOPNOTSUPP || status == -ENODEV || status == -ENXIO;
-}
-
-static bool is_refused(int status)
-{
-    return status == -EACCES || status == -EPERM;
-}
-
-void plan_explain(int status, char *ret, size_t size)
-{
-    int64_t paranoid = plan_read_sysctl("perf_event_paranoid", INT64_MIN);
-    if (status == -ENOSYS || (is_refused(status) && paranoid == INT64_MIN))
-        snprintf(ret, size, "this kernel or sandbox has no perf_event_open; run outside of it");
-    else if (is_refused(status) && paranoid > 2)
-        snprintf(ret, size, "kernel.perf_event_paranoid is %" PRId64 "; as root 'sysctl kernel.perf_event_paranoid=2' "
-                 "allows it", paranoid);
-    else if (is_refused(status))
-        snprintf(ret, size, "perf_event_open is refused (%s) though kernel.perf_event_paranoid is %" PRId64
-                 "; in a container allow it by a seccomp profile or --cap-add PERFMON", strerror(-status), paranoid);
-    else if (status == -EMFILE)
-        snprintf(ret, size, "too many open files; raise 'ulimit -n'");
-    else if (is_missing(status))
-        snprintf(ret, size, "this machine does not have it");
-    else
-        snprintf(ret, size, "%s", strerror(-status));
-}
+/* ---- What is allowed ---- */
 
 /* The next rung: what can be had without perf_event_open(). */
 static void plan_timers(struct planning *planning, int status)
@@ -161,41 +78,36 @@ static void plan_timers(struct planning *planning, int status)
               planning->settings->stat ? "counted without events" : "sampled by timers", plan->refusal);
 }
 
-static bool is_refused_for_all(int status)
-{
-    return is_refused(status) || status == -ENOSYS;
-}
-
 /* Learns with the event that exists everywhere what is allowed, and the read format that the kernel knows. */
 static int find_rights(struct planning *planning)
 {
-    struct perf_event_attr attr = plan_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
-    int fd = plan_try(&attr);
-    if (fd == -EACCES || fd == -EPERM) {
+    struct perf_event_attr attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+    int fd = probe_open(&attr);
+    if (probe_is_refused(fd)) {
         attr.exclude_kernel = 1;
-        fd = plan_try(&attr);
+        fd = probe_open(&attr);
         planning->plan->exclude_kernel = fd >= 0 || fd == -EINVAL;
     }
     if (fd == -EINVAL) {
         /* Before Linux 6.0. */
         attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
-        fd = plan_try(&attr);
+        fd = probe_open(&attr);
     }
     planning->read_format = attr.read_format;
-    if (is_refused_for_all(fd)) {
+    if (probe_is_refused_for_all(fd)) {
         plan_timers(planning, fd);
         return 0;
     }
     if (fd < 0) {
         char reason[256];
-        plan_explain(fd, reason, sizeof(reason));
+        probe_explain(fd, reason, sizeof(reason));
         report_error("cannot count anything: %s", reason);
         return fd;
     }
     close(fd);
     if (planning->plan->exclude_kernel)
         plan_note(planning->plan, "only user space is sampled: kernel.perf_event_paranoid is %" PRId64
-                  "; with 1, or as root, the kernel is seen too", plan_read_sysctl("perf_event_paranoid", 2));
+                  "; with 1, or as root, the kernel is seen too", probe_read_sysctl("perf_event_paranoid", 2));
     return 0;
 }
 
@@ -275,7 +187,7 @@ static int add_event(struct planning *planning, const char *name, struct perf_ev
     if (plan->count == 0)
         own_ring(&attr);
     bool opened = plan->source == PINJECT_SOURCE_PERF;
-    int fd = opened ? plan_try(&attr) : -1;
+    int fd = opened ? probe_open(&attr) : -1;
     if (opened && fd < 0)
         return fd;
     struct plan_event *event = &plan->events[plan->count];
@@ -293,7 +205,7 @@ static int add_event(struct planning *planning, const char *name, struct perf_ev
 static int refuse(const char *name, int status)
 {
     char reason[256];
-    plan_explain(status, reason, sizeof(reason));
+    probe_explain(status, reason, sizeof(reason));
     report_error("event '%s' cannot be used: %s (see 'pinject-run --info')", name, reason);
     return status;
 }
@@ -318,7 +230,7 @@ static bool is_of_timers(const struct event_choice *choice, bool samples)
 static int add_timer_choice(struct planning *planning, const struct event_choice *choice, bool samples)
 {
     struct plan *plan = planning->plan;
-    struct perf_event_attr attr = plan_attr(choice->event->type, choice->event->config);
+    struct perf_event_attr attr = probe_attr(choice->event->type, choice->event->config);
     attr.exclude_kernel = attr.exclude_hv = samples;
     if (!is_of_timers(choice, samples)) {
         report_error("event '%s' cannot be used: perf_event_open is refused (%s), and without it task-clock alone is "
@@ -333,14 +245,15 @@ static int add_choice(struct planning *planning, const struct event_choice *choi
     if (planning->plan->source == PINJECT_SOURCE_TIMER)
         return add_timer_choice(planning, choice, samples);
     bool blind = planning->plan->exclude_kernel;
-    struct perf_event_attr attr = plan_attr(choice->event->type, choice->event->config);
+    struct perf_event_attr attr = probe_attr(choice->event->type, choice->event->config);
     attr.exclude_user = choice->exclude_user;
     attr.exclude_kernel = choice->exclude_kernel || (blind && !choice->exclude_user);
     attr.exclude_hv = attr.exclude_kernel;
     bool of_kernel = choice->exclude_user || plan_happens_in_kernel(attr.type, attr.config);
     if (blind && of_kernel && !choice->exclude_kernel) {
         report_error("event '%s' happens in the kernel, and kernel.perf_event_paranoid is %" PRId64
-                     "; run as root, or set it to 1 as root", choice->text, plan_read_sysctl("perf_event_paranoid", 2));
+                     "; run as root, or set it to 1 as root",
+                     choice->text, probe_read_sysctl("perf_event_paranoid", 2));
         return -EACCES;
     }
     if (has(planning->plan, &attr))
@@ -362,7 +275,7 @@ static int add_choices(struct planning *planning)
 static int add_timer_sampler(struct planning *planning)
 {
     struct plan *plan = planning->plan;
-    struct perf_event_attr attr = plan_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+    struct perf_event_attr attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
     attr.exclude_kernel = attr.exclude_hv = 1;
     snprintf(plan->reason, sizeof(plan->reason), "perf_event_open is refused (%s)", plan->refusal);
     return add_event(planning, "task-clock", attr, true);
@@ -373,16 +286,16 @@ static int add_default_sampler(struct planning *planning)
     struct plan *plan = planning->plan;
     if (plan->source == PINJECT_SOURCE_TIMER)
         return add_timer_sampler(planning);
-    struct perf_event_attr attr = plan_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
+    struct perf_event_attr attr = probe_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
     attr.exclude_kernel = attr.exclude_hv = plan->exclude_kernel;
     int status = add_event(planning, "cycles", attr, true);
     if (status == 0)
         return 0;
-    if (is_missing(status))
+    if (probe_is_missing(status))
         snprintf(plan->reason, sizeof(plan->reason), "this machine has no cycles event");
     else
         snprintf(plan->reason, sizeof(plan->reason), "cycles cannot be used: %s", strerror(-status));
-    attr = plan_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+    attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
     attr.exclude_kernel = attr.exclude_hv = plan->exclude_kernel;
     status = add_event(planning, "task-clock", attr, true);
     return status < 0 ? refuse("task-clock", status) : 0;
@@ -391,7 +304,7 @@ static int add_default_sampler(struct planning *planning)
 /* --stat: nothing samples, but names, mappings and the end of a task are still wanted. */
 static int add_dummy(struct planning *planning)
 {
-    struct perf_event_attr attr = plan_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+    struct perf_event_attr attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
     attr.exclude_kernel = attr.exclude_hv = planning->plan->exclude_kernel;
     int status = add_event(planning, "dummy", attr, false);
     planning->plan->dummy = status == 0;
@@ -402,7 +315,7 @@ static void add_default_counter(struct planning *planning, uint32_t type, uint64
 {
     struct plan *plan = planning->plan;
     const char *name = events_find(type, config)->name;
-    struct perf_event_attr attr = plan_attr(type, config);
+    struct perf_event_attr attr = probe_attr(type, config);
     attr.exclude_kernel = attr.exclude_hv = plan->exclude_kernel;
     if (plan->source == PINJECT_SOURCE_TIMER)
         attr.exclude_kernel = attr.exclude_hv = 0; /* getrusage() counts all of it */
@@ -415,7 +328,7 @@ static void add_default_counter(struct planning *planning, uint32_t type, uint64
         return;
     }
     int status = add_event(planning, name, attr, false);
-    if (is_missing(status))
+    if (probe_is_missing(status))
         add_name(&planning->missing, name);
     else if (status < 0)
         plan_note(plan, "not counted: %s (%s)", name, strerror(-status));
@@ -449,7 +362,7 @@ static int check_rate(struct planning *planning)
         }
         return 0;
     }
-    int64_t limit = plan_read_sysctl("perf_event_max_sample_rate", INT64_MAX);
+    int64_t limit = probe_read_sysctl("perf_event_max_sample_rate", INT64_MAX);
     if (settings->frequency > (uint64_t)(limit > 0 ? limit : 0)) {
         report_error("-F %" PRIu64 " is above this machine's limit of %" PRId64 " Hz "
                      "(kernel.perf_event_max_sample_rate); use -F %" PRId64 " or less, or raise it as root",

@@ -13,6 +13,8 @@
 
 #include "collector/settings.h"
 
+struct attach_value;
+
 enum { PLAN_EVENTS = 2 * SETTINGS_EVENTS, PLAN_NOTES = 16 };
 
 struct plan_event {
@@ -59,22 +61,9 @@ __attribute__((format(printf, 2, 3))) void plan_note(struct plan *plan, const ch
 
 /* Index of task-clock; -1: none. */
 int plan_find_clock(const struct plan *plan);
-struct attach_value;
 /* CPU time that the events of a task counted in VALUES, plan.count of them. */
 uint64_t plan_clock(const struct plan *plan, const struct attach_value *values);
-
-/* Parts of it, for --info. */
-/* What every event of ours has in common. */
-struct perf_event_attr plan_attr(uint32_t type, uint64_t config);
-/* Opens it, stopped, on the calling thread: an fd or -errno. */
-int plan_try(const struct perf_event_attr *attr);
-/* The same of one event, without what kernels before Linux 6.0 do not know, and closed again: 0 or -errno. PERIOD 0: it counts only. */
-int plan_try_event(uint32_t type, uint64_t config, bool user_only, uint64_t period);
 /* Happens inside the kernel alone: with exclude_kernel it opens, but counts nothing. */
 bool plan_happens_in_kernel(uint32_t type, uint64_t config);
-/* Why perf_event_open() gave STATUS, and the way out. */
-void plan_explain(int status, char *ret, size_t size);
-/* /proc/sys/kernel/NAME as a number. */
-int64_t plan_read_sysctl(const char *name, int64_t otherwise);
 
 #endif

@@ -100,6 +100,12 @@ void process_free(struct process *process)
     free(process);
 }
 
+uint64_t process_rusage_ns(const struct rusage *usage)
+{
+    uint64_t us = (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000u;
+    return (us + (uint64_t)usage->ru_utime.tv_usec + (uint64_t)usage->ru_stime.tv_usec) * 1000u;
+}
+
 void process_set_waited(struct process *process, int status, uint64_t rusage_ns)
 {
     process->waited = true;

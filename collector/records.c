@@ -105,8 +105,10 @@ void records_writer(const struct records_layout *layout, unsigned event, const s
     uint64_t type = layout->sample_type[event];
     size_t offset = sizeof(*record) + (type & PERF_SAMPLE_IDENTIFIER ? 8 : 0) + (type & PERF_SAMPLE_IP ? 8 : 0);
     uint32_t task[2] = {0, 0};
-    if (record->type != PERF_RECORD_SAMPLE)
-        offset = record->size >= sizeof(*record) + trailer_size(type) ? record->size - trailer_size(type) : record->size;
+    if (record->type != PERF_RECORD_SAMPLE) {
+        size_t trailer = trailer_size(type);
+        offset = record->size >= sizeof(*record) + trailer ? record->size - trailer : record->size;
+    }
     if (type & PERF_SAMPLE_TID && offset + sizeof(task) <= record->size)
         memcpy(task, (const char *)record + offset, sizeof(task));
     *ret_pid = (pid_t)task[0];

@@ -69,7 +69,7 @@ bool records_check(const struct records_layout *layout, const struct perf_event_
 struct records_comm records_parse_comm(const struct perf_event_header *record);
 struct records_task records_parse_task(const struct perf_event_header *record);
 struct records_mmap records_parse_mmap(const struct perf_event_header *record);
-/* Of READ, with the read_format of plan_attr(). */
+/* Of READ, with the read_format of probe_attr(). */
 struct records_reading {
     uint64_t value, enabled_ns, running_ns, lost;
 };

@@ -17,6 +17,7 @@
 
 #include "collector/door.h"
 #include "collector/net.h"
+#include "collector/probe.h"
 #include "common/buffer.h"
 #include "common/report.h"
 
@@ -62,9 +63,9 @@ static bool has_cap_ipc_lock(void)
 /* What the kernel reckons in perf_mmap(). Other profilers of this user share it: a refusal can still come before. */
 uint64_t session_ring_budget(uint64_t memlock)
 {
-    int64_t kb = plan_read_sysctl("perf_event_mlock_kb", 516);
+    int64_t kb = probe_read_sysctl("perf_event_mlock_kb", 516);
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    if (memlock == RLIM_INFINITY || plan_read_sysctl("perf_event_paranoid", 2) < 0 || has_cap_ipc_lock())
+    if (memlock == RLIM_INFINITY || probe_read_sysctl("perf_event_paranoid", 2) < 0 || has_cap_ipc_lock())
         return UINT64_MAX;
     return (uint64_t)(kb > 0 ? kb : 0) * 1024 * (uint64_t)(cpus > 0 ? cpus : 1) + memlock;
 }
@@ -247,7 +248,10 @@ static int fill_header(struct session *session, const char *path, const char *pr
     return 0;
 }
 
-/* After the last descriptor of the file that is closed before the end: any close() gives the lock up. Without it objects ask /proc. */
+/*
+ * After the last descriptor of the file that is closed before the end: any close() gives the lock up. Without it
+ * objects ask /proc.
+ */
 static void lock_segment(struct session *session)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
@@ -326,7 +330,8 @@ int session_init(struct session *session, const struct settings *settings, const
     session->plan = plan;
     rings_init_none(&session->rings);
     session->segment_fd = session->arrivals.eventfd = session->tree_fd = -1;
-    pthread_mutex_init(&session->table_lock, NULL);
+    attach_table_init(&session->table);
+    spent_init(&session->spent);
     pthread_mutex_init(&session->rings_lock, NULL);
     raise_limits(session);
     session->start_ns = now_ns(CLOCK_MONOTONIC);
@@ -366,7 +371,7 @@ void session_release(struct session *session)
 {
     session_close_doors(session);
     arrivals_release(&session->arrivals);
-    attach_unmap(session);
+    spent_unmap(session);
     nets_free(session->nets);
     session->nets = NULL;
     if (session->tree_fd >= 0)
@@ -383,6 +388,7 @@ void session_release(struct session *session)
     if (session->segment_fd >= 0)
         close(session->segment_fd);
     session->segment_fd = -1;
-    pthread_mutex_destroy(&session->table_lock);
+    attach_table_release(&session->table);
+    spent_release(&session->spent);
     pthread_mutex_destroy(&session->rings_lock);
 }

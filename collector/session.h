@@ -10,12 +10,12 @@
 #include <sys/resource.h>
 
 #include "collector/arrivals.h"
+#include "collector/attach_table.h"
 #include "collector/plan.h"
 #include "collector/pressure.h"
 #include "collector/rings.h"
 #include "collector/settings.h"
-
-enum { SESSION_SPENT = 32, SESSION_TABLE = 4096 };
+#include "collector/spent.h"
 
 struct session {
     const struct settings *settings;
@@ -30,15 +30,8 @@ struct session {
     struct nets *nets;
     struct door *doors;          /* private to door.c */
     unsigned door_count;
-    /* Live tasks by tid, for snapshots: private to attach.c. */
-    pthread_mutex_t table_lock;
-    struct attached *table[SESSION_TABLE];   /* by tid */
-    struct attached *threads[SESSION_TABLE]; /* those that are not their process' first, by pid */
-    struct session_ring {
-        void *start;
-        size_t size;
-    } spent[SESSION_SPENT];      /* rings of ended tasks, still mapped */
-    unsigned spent_count;
+    struct attach_table table;   /* live tasks, for doors and snapshots */
+    struct spent spent;          /* rings of ended ones */
     struct rings rings;          /* of tasks with timers; where there are events, none until one is refused them */
     pthread_mutex_t rings_lock;
     uint32_t rings_asked;        /* atomic: session_need_rings() was called */
@@ -50,7 +43,7 @@ struct session {
     struct pressure pressure;
     struct rlimit old_nofile, old_memlock;
     bool guarded;                /* SIGBUS of the segment is caught */
-    int tree_fd;                 /* bare: task-clock of the first process and of all that come from it; -1: none. Atomic */
+    int tree_fd;                 /* bare: task-clock of the first process and all that come from it; -1: none. Atomic */
     /* Counted by door.c, atomic: */
     uint64_t refused;            /* tasks without any event */
     uint64_t malformed;          /* requests that made no sense */

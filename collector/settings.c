@@ -44,7 +44,8 @@ static int take_frequency(void *state, const struct option_row *row, const char 
 {
     struct settings *settings = state;
     settings->period = 0;
-    return options_take_count(&settings->frequency, &(struct option_row){.name = row->name, .value = row->value}, value);
+    return options_take_count(&settings->frequency, &(struct option_row){.name = row->name, .value = row->value},
+                              value);
 }
 
 static int take_period(void *state, const struct option_row *row, const char *value)
@@ -110,7 +111,8 @@ static int take_follow_list(void *state, const struct option_row *row, const cha
             if (strlen(names[i].name) == size && !memcmp(names[i].name, at, size))
                 break;
         if (i == sizeof names / sizeof names[0]) {
-            report_error("cannot follow '%.*s': fork, vfork, pthread, exec, all or none, separated by commas", (int)size, at);
+            report_error("cannot follow '%.*s': fork, vfork, pthread, exec, all or none, separated by commas",
+                         (int)size, at);
             return -EINVAL;
         }
         settings->follow |= names[i].flags;
@@ -165,29 +167,33 @@ static int take_collect(void *state, const struct option_row *row, const char *v
 
 static const struct option_row rows[] = {
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Profiling"},
-    {'o', "outfile", "BASE", 0, options_take_string, FIELD(outfile), 0, GROUP_BOTH, "write result files BASE.PID.TID (default: out)"},
+    {'o', "outfile", "BASE", 0, options_take_string, FIELD(outfile), 0, GROUP_BOTH,
+     "write result files BASE.PID.TID (default: out)"},
     {'e', "events", "LIST", 0, take_events, 0, 0, GROUP_BOTH,
-     "sample (with --stat: count) these events, by perf's names, with :u for user space and :k for the kernel (default: cycles, "
-     "else task-clock)"},
+     "sample (with --stat: count) these events, by perf's names, with :u for user space and :k for the kernel "
+     "(default: cycles, else task-clock)"},
     {'F', "freq", "HZ", 0, take_frequency, 0, 0, GROUP_BOTH, "samples per second of each thread (default: 999)"},
     {'c', "period", "N", 0, take_period, 0, 0, GROUP_BOTH, "one sample per N events instead; nanoseconds for clocks"},
-    {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH, 
-     "call chains: fp (frame pointers, the default), dwarf[,DUMP] (the programs' unwind tables, from DUMP bytes of stack, "
-     "16384), auto[,DUMP] (frame pointers in processes that prove to have them, else dwarf) or none"},
+    {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH,
+     "call chains: fp (frame pointers, the default), dwarf[,DUMP] (the programs' unwind tables, from DUMP bytes of "
+     "stack, 16384), auto[,DUMP] (frame pointers in processes that prove to have them, else dwarf) or none"},
     {0, "stat", NULL, 0, options_take_flag, FIELD(stat), 0, GROUP_BOTH, "count only, take no samples"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Which tasks (default: the threads of the first process)"},
     {0, "follow-fork", NULL, 0, take_follow, 0, PINJECT_SESSION_FORK, GROUP_BOTH, "processes made by fork"},
-    {0, "follow-vfork", NULL, 0, take_follow, 0, PINJECT_SESSION_VFORK, GROUP_BOTH, "processes made by vfork, posix_spawn, system and popen"},
-    {0, "follow-pthread", NULL, 0, take_follow, 0, PINJECT_SESSION_PTHREAD, GROUP_BOTH, "threads (those of the first process always are)"},
-    {0, "follow-exec", NULL, 0, take_follow, 0, PINJECT_SESSION_EXEC, GROUP_BOTH, "programs that a followed process becomes by exec"},
+    {0, "follow-vfork", NULL, 0, take_follow, 0, PINJECT_SESSION_VFORK, GROUP_BOTH,
+     "processes made by vfork, posix_spawn, system and popen"},
+    {0, "follow-pthread", NULL, 0, take_follow, 0, PINJECT_SESSION_PTHREAD, GROUP_BOTH,
+     "threads (those of the first process always are)"},
+    {0, "follow-exec", NULL, 0, take_follow, 0, PINJECT_SESSION_EXEC, GROUP_BOTH,
+     "programs that a followed process becomes by exec"},
     {0, "follow-all", NULL, 0, take_follow, 0, PINJECT_SESSION_ALL, GROUP_BOTH, "all of these"},
     {0, "follow", "LIST", 0, take_follow_list, 0, 0, GROUP_BOTH, "the same as a list: fork,vfork,pthread,exec,all"},
     {0, "exec-split-results", NULL, 0, options_take_flag, FIELD(split), 0, GROUP_BOTH,
      "a file BASE.PID.TID.EXEC for each program that a process runs"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Other"},
     {0, "live", "FILE", OPTION_OPTIONAL_VALUE, take_live, 0, 0, GROUP_LINE,
-     "show what runs on a screen that refreshes, on this terminal (the command's output must go elsewhere), on the terminal FILE, "
-     "or as text in FILE"},
+     "show what runs on a screen that refreshes, on this terminal (the command's output must go elsewhere), on the "
+     "terminal FILE, or as text in FILE"},
     {0, "wait", "BASE", OPTION_OPTIONAL_VALUE, take_wait, 0, SETTINGS_WAIT, GROUP_LINE,
      "wait until the results of a bare LD_PRELOAD in BASE (default: out) are complete"},
     {0, "info", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_INFO, GROUP_LINE,
@@ -198,9 +204,12 @@ static const struct option_row rows[] = {
      "exit status 125 when anything was lost, refused, not seen or not written; says what"},
     {'q', "quiet", NULL, 0, options_take_flag, FIELD(quiet), 0, GROUP_BOTH, "say nothing but errors"},
     {'v', "verbose", NULL, 0, take_verbose, 0, 0, GROUP_BOTH, "say more"},
-    {0, "version", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_VERSION, GROUP_LINE, "print the version"},
-    {'h', "help", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_HELP, GROUP_LINE, "print this help"},
-    {0, "collect", "FD", OPTION_HIDDEN, take_collect, 0, 0, GROUP_LINE, "collect for the process at the other end of FD"},
+    {0, "version", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_VERSION, GROUP_LINE,
+     "print the version"},
+    {'h', "help", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_HELP, GROUP_LINE,
+     "print this help"},
+    {0, "collect", "FD", OPTION_HIDDEN, take_collect, 0, 0, GROUP_LINE,
+     "collect for the process at the other end of FD"},
     {0, "preload", "PATH", OPTION_HIDDEN, options_take_string, offsetof(struct settings_line, preload), 0, GROUP_LINE,
      "the object that asks"},
     {0, "started", "FILE", OPTION_HIDDEN, options_take_string, offsetof(struct settings_line, started), 0, GROUP_LINE,
@@ -308,12 +317,16 @@ void settings_help(FILE *to)
 {
     struct winsize size = {0};
     int width = !ioctl(fileno(to), TIOCGWINSZ, &size) && size.ws_col > 40 ? size.ws_col : 100;
-    fprintf(to, "Usage: pinject-run [OPTIONS] [--] COMMAND [ARGS]\n"
-                "Profile COMMAND: every thread of every process that is followed writes a file of its own, in perf.data format.\n"
-                "See the answer with: panalyze out.* --aggregate\n\n");
+    fputs("Usage: pinject-run [OPTIONS] [--] COMMAND [ARGS]\n"
+          "Profile COMMAND: every thread of every process that is followed writes a file of its own, "
+          "in perf.data format.\n"
+          "See the answer with: panalyze out.* --aggregate\n\n",
+          to);
     options_help(rows, GROUP_LINE, width, to);
-    fprintf(to, "\nThe exit status is the command's own (128+n for signal n), 127 when it is not found, 126 when it cannot be\n"
-                "run, 125 when pinject-run itself fails, or with --strict when the profile is not complete.\n"
-                "Without pinject-run: LD_PRELOAD=libpinject.so COMMAND, with options as variables: PINJECT_FOLLOW=all,\n"
-                "PINJECT_FREQ=99, and so on.\n");
+    fputs("\n"
+          "The exit status is the command's own (128+n for signal n), 127 when it is not found, 126 when it cannot be\n"
+          "run, 125 when pinject-run itself fails, or with --strict when the profile is not complete.\n"
+          "Without pinject-run: LD_PRELOAD=libpinject.so COMMAND, with options as variables: PINJECT_FOLLOW=all,\n"
+          "PINJECT_FREQ=99, and so on.\n",
+          to);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the user asked for: options of the command line, or PINJECT_* variables for a bare LD_PRELOAD. Read-only after parsing. */
+/*
+ * What the user asked for: options of the command line, or PINJECT_* variables for a bare LD_PRELOAD. Read-only after
+ * parsing.
+ */
 #ifndef COLLECTOR_SETTINGS_H
 #define COLLECTOR_SETTINGS_H
 
@@ -26,7 +29,8 @@ struct settings {
     int call_graph;             /* enum settings_call_graph */
     uint32_t dump;              /* dwarf, auto: bytes of stack; 0: as many as is usual */
     bool stat;                  /* counting only */
-    unsigned follow;            /* enum pinject_session_flags: FORK, VFORK, PTHREAD, EXEC; PTHREAD is always on for the first process */
+    unsigned follow;            /* enum pinject_session_flags: FORK, VFORK, PTHREAD, EXEC; PTHREAD is always on for the
+                                   first process */
     bool split;                 /* --exec-split-results */
     bool quiet;
     bool strict;                /* --strict: an incomplete profile is a failure */

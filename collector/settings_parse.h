@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options of pinject-run, from the command line and, for a bare LD_PRELOAD, from the environment: one table for both. */
+/* Options of pinject-run, of the command line and, for a bare LD_PRELOAD, the environment: one table for both. */
 #ifndef COLLECTOR_SETTINGS_PARSE_H
 #define COLLECTOR_SETTINGS_PARSE_H
 
@@ -28,7 +28,10 @@ struct settings_line {
 
 /* 0 or -EINVAL after report_error(). Strings point into ARGV. */
 int settings_parse(struct settings_line *line, int argc, char **argv);
-/* PINJECT_* variables: PINJECT_OUTFILE for --outfile and so on. 0 or -EINVAL after report_error() with the variable's name. */
+/*
+ * PINJECT_* variables: PINJECT_OUTFILE for --outfile and so on. 0 or -EINVAL after report_error() with the variable's
+ * name.
+ */
 int settings_parse_environment(struct settings_line *line);
 void settings_help(FILE *to);
 

@@ -47,7 +47,7 @@ static void say(struct buffer *line)
 }
 
 /* Where there is no memory for lines, what matters is said without. */
-static bool can_say(const struct collect_outcome *outcome)
+static bool can_say(const struct outcome *outcome)
 {
     struct buffer line = BUFFER_INIT;
     buffer_printf(&line, "%512s", "");
@@ -90,8 +90,7 @@ static void append_events(struct buffer *to, const struct plan *plan, bool stat)
     }
 }
 
-static void print_tasks(const struct session *session, const struct collect_outcome *outcome, bool stat,
-                        struct buffer *line)
+static void print_tasks(const struct session *session, const struct outcome *outcome, bool stat, struct buffer *line)
 {
     append_count(line, outcome->tasks, "task", "tasks");
     if (outcome->tasks > 1) {
@@ -116,7 +115,7 @@ static void print_tasks(const struct session *session, const struct collect_outc
     say(line);
 }
 
-static void print_time(const struct collect_outcome *outcome, struct buffer *line)
+static void print_time(const struct outcome *outcome, struct buffer *line)
 {
     buffer_printf(line, "CPU time ");
     if (outcome->cpu_ns) {
@@ -142,7 +141,7 @@ static int by_count(const void *one, const void *other)
 }
 
 /* The heaviest first; all of them are in the files. */
-static void print_unseen(const struct collect_outcome *outcome, bool all, struct buffer *line)
+static void print_unseen(const struct outcome *outcome, bool all, struct buffer *line)
 {
     if (!outcome->unseen_count)
         return;
@@ -179,7 +178,7 @@ static void print_rung(const struct plan *plan, const struct settings *settings,
 }
 
 /* Timers stood in for the events of some. */
-static void print_stand_ins(const struct collect_outcome *outcome, bool stat, struct buffer *line)
+static void print_stand_ins(const struct outcome *outcome, bool stat, struct buffer *line)
 {
     const char *reason = strerror(-outcome->refusal);
     uint64_t less = outcome->stood_in_counted, more = outcome->stood_in - less;
@@ -208,7 +207,7 @@ static void print_no_dumps(const struct plan *plan, const struct settings *setti
     say(line);
 }
 
-static void print_limits(const struct plan *plan, const struct collect_outcome *outcome, bool stat, struct buffer *line)
+static void print_limits(const struct plan *plan, const struct outcome *outcome, bool stat, struct buffer *line)
 {
     uint64_t short_of_memory = outcome->counted_only > outcome->stood_in_counted
                                    ? outcome->counted_only - outcome->stood_in_counted : 0;
@@ -253,11 +252,11 @@ static void print_failed(const struct results *results)
     uint64_t failed;
     int error = results_error(results, &failed);
     if (error)
-        report_error("%" PRIu64 " %s not complete: %s", failed, failed == 1 ? "file is missing or" : "files are missing or",
-                     strerror(-error));
+        report_error("%" PRIu64 " %s not complete: %s", failed,
+                     failed == 1 ? "file is missing or" : "files are missing or", strerror(-error));
 }
 
-void summary_print(const struct session *session, const struct results *results, const struct collect_outcome *outcome,
+void summary_print(const struct session *session, const struct results *results, const struct outcome *outcome,
                    const struct settings *settings)
 {
     struct buffer line = BUFFER_INIT;
@@ -296,7 +295,7 @@ static unsigned say_count(uint64_t count, const char *one, const char *many)
 }
 
 unsigned summary_incomplete(const struct session *session, const struct results *results,
-                            const struct collect_outcome *outcome)
+                            const struct outcome *outcome)
 {
     uint64_t failed = 0;
     int error = results_error(results, &failed);

@@ -3,20 +3,20 @@
 #ifndef COLLECTOR_SUMMARY_H
 #define COLLECTOR_SUMMARY_H
 
-#include "collector/collect.h"
+#include "collector/outcome.h"
 #include "collector/result.h"
 #include "collector/session.h"
 #include "collector/settings.h"
 
 /* What was seen, what was not, and what to type next, in a few lines. With settings->quiet only what went wrong with
  * the files. */
-void summary_print(const struct session *session, const struct results *results, const struct collect_outcome *outcome,
+void summary_print(const struct session *session, const struct results *results, const struct outcome *outcome,
                    const struct settings *settings);
 /*
  * For --strict: says each reason why the profile is not complete, even when quiet; how many there are. What the options
  * do not ask for is none.
  */
 unsigned summary_incomplete(const struct session *session, const struct results *results,
-                            const struct collect_outcome *outcome);
+                            const struct outcome *outcome);
 
 #endif

@@ -3,7 +3,8 @@
  * The tasks and processes of a session: from the arrival of each to its result file. Context: the event loop's thread.
  *
  * tasks.c has the tables and the life of the structures, admit.c takes arrivals, drain.c reads rings, timed.c those of
- * timers, images.c knows which program runs when, finish.c makes result files of tasks and ends processes.
+ * timers, images.c knows which program runs when, finish.c makes result files of tasks (task_view.c) and ends processes
+ * (account.c adds up their CPU time).
  */
 #ifndef COLLECTOR_TASKS_H
 #define COLLECTOR_TASKS_H

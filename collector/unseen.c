@@ -21,7 +21,7 @@ static const char reason_process[] =
 static const char reason_thread[] = "thread that ended before it could be found (it was not created by pthread_create)";
 static const char reason_no_slot[] =
     "task that ended before it could be found (it found no free slot to ask, or does not ask: static, setuid)";
-static const char reason_refused[] = 
+static const char reason_refused[] =
     "refused by the kernel: setuid, not dumpable, or of another user (root may see it)";
 static const char reason_policy[] = "child not followed (--follow-all follows it)";
 

@@ -61,8 +61,8 @@ struct unseen_child *unseen_find(const struct unseen *unseen, pid_t tid);
 /* Did process PARENT make others that did not ask and that it was not seen to wait for? */
 bool unseen_has_strangers(const struct unseen *unseen, pid_t parent);
 /*
- * Copies into FOUND, at most SIZE of them, those to follow who were announced before BEFORE_NS, have not asked, have not
- * been waited for, and of whom unseen_refused() was said less than TRIES times. How many.
+ * Copies into FOUND, at most SIZE of them, those to follow who were announced before BEFORE_NS, have not asked, have
+ * not been waited for, and of whom unseen_refused() was said less than TRIES times. How many.
  */
 size_t unseen_strangers(const struct unseen *unseen, uint64_t before_ns, unsigned tries, struct unseen_child *found,
                         size_t size);

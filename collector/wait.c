@@ -46,7 +46,8 @@ static bool read_segment(int dir, const char *name, struct found *ret)
                 head.version == PINJECT_WIRE_VERSION && head.size == sizeof(struct pinject_segment) &&
                 pread(fd, &ret->collector, sizeof ret->collector, offsetof(struct pinject_segment, collector)) ==
                     (ssize_t)sizeof ret->collector &&
-                pread(fd, ret->outfile, sizeof ret->outfile, offsetof(struct pinject_segment, outfile)) == (ssize_t)sizeof ret->outfile;
+                pread(fd, ret->outfile, sizeof ret->outfile, offsetof(struct pinject_segment, outfile)) ==
+                    (ssize_t)sizeof ret->outfile;
     close(fd);
     if (!good || ret->collector <= 0)
         return false;
@@ -121,7 +122,7 @@ static void sweep_one(void *context, int dir, const char *name, const struct fou
     unlinkat(dir, name, 0);
 }
 
-/* Is a file with a segment's name left by a session that was killed when its head was none: cut short, or not written? */
+/* Is a file with a segment's name left by a session that was killed before it had a head: cut short, not written? */
 static bool is_ruin(int dir, const char *name)
 {
     struct stat status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only way to read bytes that are not trusted: a bounded cursor with a sticky error. A read past the end returns 0 or
- * NULL, sets failed and leaves the cursor at its end. Byte order is the machine's unless swap is set.
+ * The only way to read bytes that are not trusted: a bounded cursor with a sticky error. A read past the end returns 0
+ * or NULL, sets failed and leaves the cursor at its end. Byte order is the machine's unless swap is set.
  */
 #ifndef COMMON_CURSOR_H
 #define COMMON_CURSOR_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Options from one table: a row gives parsing, the line of --help and the check against the manual. Both programs use it.
- * GNU habits: --long=VALUE, --long VALUE, unambiguous prefixes, -sVALUE, -s VALUE, bundled flags, "--" ends the options.
- * An unknown option is named with the nearest known one. No global state, reentrant.
+ * Options from one table: a row gives parsing, the line of --help and the check against the manual. Both programs use
+ * it. GNU habits: --long=VALUE, --long VALUE, unambiguous prefixes, -sVALUE, -s VALUE, bundled flags, "--" ends the
+ * options. An unknown option is named with the nearest known one. No global state, reentrant.
  */
 #ifndef COMMON_OPTIONS_H
 #define COMMON_OPTIONS_H
@@ -37,7 +37,7 @@ struct option_row {
 /* Stock takers: store into (char *)state + offset. */
 int options_take_flag(void *state, const struct option_row *row, const char *value);   /* bool: true */
 int options_take_enum(void *state, const struct option_row *row, const char *value);   /* int: row->number */
-int options_take_string(void *state, const struct option_row *row, const char *value); /* const char *: VALUE, not empty */
+int options_take_string(void *state, const struct option_row *row, const char *value); /* const char *, not empty */
 int options_take_count(void *state, const struct option_row *row, const char *value);  /* uint64_t: at least 1 */
 
 struct options {

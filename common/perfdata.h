@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fixed structures of a perf.data file (linux/tools/perf/Documentation/perf.data-file-format.txt). Records themselves are
- * the kernel's: linux/perf_event.h.
+ * The fixed structures of a perf.data file (linux/tools/perf/Documentation/perf.data-file-format.txt). Records
+ * themselves are the kernel's: linux/perf_event.h.
  */
 #ifndef COMMON_PERFDATA_H
 #define COMMON_PERFDATA_H

@@ -67,7 +67,7 @@ static enum pinject_image image_of(const struct exec_call *call)
     return PINJECT_IMAGE_TAKES;
 }
 
-/* Events for a task that has none yet, from the exec on; or its last counts of this image. A net under what is closed. */
+/* Events from the exec on, for a task without; or its last counts of this image. A net under what is closed. */
 static void announce(const struct exec_call *call, bool follow, enum pinject_image image)
 {
     const struct pinject_object *object = &pinject_object;

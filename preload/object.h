@@ -60,7 +60,7 @@ static inline bool pinject_object_follows(void)
            !__atomic_load_n(&pinject_object.channel.segment->closed, __ATOMIC_RELAXED);
 }
 
-/* IMAGE, or PINJECT_IMAGE_REFUSES where its loader would not find the object: after chroot, in another mount namespace. */
+/* IMAGE, or PINJECT_IMAGE_REFUSES where its loader would not find the object: after chroot, in a mount namespace. */
 enum pinject_image pinject_object_admits(enum pinject_image image);
 
 /* Something starts that WANTED says (enum pinject_session_flags) would be followed, and that may not be announced. */

@@ -45,20 +45,29 @@ static bool claim_slot(struct pinject_segment *segment, uint32_t index, struct p
     return true;
 }
 
+/*
+ * Where a claimer looks at its i-th try: at the first ones, beginning with another each time, then at the others in
+ * order, so that no page beyond the first ones is touched without need. While the collector is stalled any will do.
+ */
+static uint32_t slot_to_try(uint32_t first, uint32_t i, bool stalled)
+{
+    if (stalled)
+        return (first + i) % PINJECT_SLOTS;
+    return i < PINJECT_SLOTS_FIRST ? (first + i) % PINJECT_SLOTS_FIRST : i;
+}
+
 struct pinject_claim pinject_request_claim(const struct pinject_channel *channel, int32_t tid)
 {
     struct pinject_segment *segment = channel->segment;
     struct pinject_claim claim = {NULL, 0, 0};
     for (int round = 0; round < CLAIM_ROUNDS; round++) {
-        /* While the collector is stopped, or killed, all are taken: a look at each would cost the program 20 us each time. */
+        /* While the collector is stopped, or killed, all are taken: a look at each would cost 20 us each time. */
         uint32_t stalled = __atomic_load_n(&segment->stalled, __ATOMIC_RELAXED);
         if (stalled == PINJECT_STALLED_FULL)
             break;
         uint32_t first = __atomic_fetch_add(&segment->hint, 1, __ATOMIC_RELAXED);
-        if (!stalled)
-            first %= PINJECT_SLOTS_FIRST;
         for (uint32_t i = 0; i < (stalled ? STALLED_LOOKS : PINJECT_SLOTS); i++) {
-            if (!claim_slot(segment, (first + i) % PINJECT_SLOTS, &claim))
+            if (!claim_slot(segment, slot_to_try(first, i, stalled), &claim))
                 continue;
             __atomic_store_n(&claim.slot->owner, tid, __ATOMIC_RELAXED);
             memset(&claim.slot->kind, 0, offsetof(struct pinject_slot, text) - offsetof(struct pinject_slot, kind));
@@ -79,9 +88,9 @@ struct pinject_claim pinject_request_claim(const struct pinject_channel *channel
 }
 
 /*
- * Nobody waits for the news of an ended child: the collector's loop finds it when it looks next, and no thread takes the
- * CPU from the program for it. But for one slot in so many, lest they run out. (An image is told at once: its covered bit
- * may be that of an earlier task, and then it has no events yet.)
+ * Nobody waits for the news of an ended child: the collector's loop finds it when it looks next, and no thread takes
+ * the CPU from the program for it. But for one slot in so many, lest they run out. (An image is told at once: its
+ * covered bit may be that of an earlier task, and then it has no events yet.)
  */
 static bool may_lie(const struct pinject_claim *claim)
 {

@@ -116,8 +116,8 @@ static inline int sys_statx(int fd, const char *path, int flags, unsigned mask, 
 }
 
 /*
- * Who holds the lock on the first byte of the file: the number of the process in our pid namespace; 0: nobody; negative:
- * somebody who has no number here, or it cannot be known.
+ * Who holds the lock on the first byte of the file: the number of the process in our pid namespace; 0: nobody;
+ * negative: somebody who has no number here, or it cannot be known.
  */
 static inline int sys_lock_holder(int fd)
 {

@@ -9,7 +9,7 @@
  *
  * What a sample weighs: the first one of a thread what its expiries count ((1 + overrun) x interval: a tick), so that
  * among many short threads the few that a tick meets stand for all; each further one the user time since the last, as
- * getrusage() has it from the scheduler's exact clock: with more work than CPUs ticks alone lose 10 to 30 % of the time.
+ * getrusage() has it from the scheduler's exact clock: with more work than CPUs ticks alone lose 10 to 30 % of it.
  *
  * Nothing here changes errno or allocates but by mmap.
  */

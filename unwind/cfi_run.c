@@ -95,11 +95,10 @@ static void recall(struct run *run)
         run->row = run->states[--run->depth];
 }
 
-/* Instructions that name a register first. */
-static void do_register(struct run *run, uint8_t code)
+/* How REG is found in the caller's frame. */
+static void do_rule(struct run *run, uint8_t code, uint64_t reg)
 {
     struct cursor *cursor = &run->cursor;
-    uint64_t reg = leb_unsigned(cursor);
     switch (code) {
     case 0x05: /* offset_extended */
         set(run, reg, CFI_AT_CFA, factored(run, (int64_t)leb_unsigned(cursor)));
@@ -116,21 +115,11 @@ static void do_register(struct run *run, uint8_t code)
     case 0x09: /* register */
         set_register(run, reg, leb_unsigned(cursor));
         break;
-    case 0x0c: /* def_cfa */
-        set_cfa(run, reg, (int64_t)leb_unsigned(cursor));
-        break;
-    case 0x0d: /* def_cfa_register */
-        run->failed |= run->row.cfa.how != CFI_REGISTER;
-        set_cfa(run, reg, run->row.cfa.number);
-        break;
     case 0x10: /* expression */
         set(run, reg, CFI_AT_EXPRESSION, take_block(run));
         break;
     case 0x11: /* offset_extended_sf */
         set(run, reg, CFI_AT_CFA, factored(run, leb_signed(cursor)));
-        break;
-    case 0x12: /* def_cfa_sf */
-        set_cfa(run, reg, factored(run, leb_signed(cursor)));
         break;
     case 0x14: /* val_offset */
         set(run, reg, CFI_IS_CFA, factored(run, (int64_t)leb_unsigned(cursor)));
@@ -146,6 +135,28 @@ static void do_register(struct run *run, uint8_t code)
         break;
     default: /* not known, and neither is its size */
         run->failed = true;
+        break;
+    }
+}
+
+/* Instructions that name a register first. */
+static void do_register(struct run *run, uint8_t code)
+{
+    struct cursor *cursor = &run->cursor;
+    uint64_t reg = leb_unsigned(cursor);
+    switch (code) {
+    case 0x0c: /* def_cfa */
+        set_cfa(run, reg, (int64_t)leb_unsigned(cursor));
+        break;
+    case 0x0d: /* def_cfa_register */
+        run->failed |= run->row.cfa.how != CFI_REGISTER;
+        set_cfa(run, reg, run->row.cfa.number);
+        break;
+    case 0x12: /* def_cfa_sf */
+        set_cfa(run, reg, factored(run, leb_signed(cursor)));
+        break;
+    default:
+        do_rule(run, code, reg);
         break;
     }
 }

@@ -188,8 +188,10 @@ static int add_chain(struct chain *chain, const struct chain_place *place, const
     return status;
 }
 
-/* perf record --call-graph dwarf records no user part. Where the dump could not be unwound (dumps.h) the registers tell at
- * least where it begins. */
+/*
+ * perf record --call-graph dwarf records no user part. Where the dump could not be unwound (dumps.h) the registers tell
+ * at least where it begins.
+ */
 static int add_user_register(struct chain *chain, const struct chain_place *place, const struct record *sample)
 {
     static const unsigned program_counter[] = {[CHAIN_OTHER] = 64, [CHAIN_X86] = 8, [CHAIN_ARM64] = 32};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stack dumps of `perf record --call-graph dwarf`: registers and a piece of stack with each sample, which perf leaves to
- * whoever reads. Unwound by unwind/, in the files that were mapped, found as names are (symfs, build-ids).
+ * Stack dumps of `perf record --call-graph dwarf`: registers and a piece of stack with each sample, which perf leaves
+ * to whoever reads. Unwound by unwind/, in the files that were mapped, found as names are (symfs, build-ids).
  */
 #ifndef ANALYZE_MODEL_DUMPS_H
 #define ANALYZE_MODEL_DUMPS_H
@@ -35,8 +35,8 @@ struct dumps {
 
 /*
  * SAMPLE as if its user part had been recorded as a call chain. It is left as it is where that was so, and where a dump
- * cannot be unwound: recorded on another kind of machine than x86-64, or without the registers that it takes. The chain is
- * good until the next call.
+ * cannot be unwound: recorded on another kind of machine than x86-64, or without the registers that it takes. The chain
+ * is good until the next call.
  */
 struct record dumps_unwound(struct dumps *dumps, const struct space *user, const struct record *sample);
 void dumps_release(struct dumps *dumps);

@@ -56,6 +56,22 @@ int loader_open(const struct input *input, struct file *file, struct problem *pr
                         : file_open(file, input->path, problem);
 }
 
+int loader_open_again(const struct input *input, struct file *file)
+{
+    struct problem problem = {""};
+    int status = loader_open(input, file, &problem);
+    if (status == -ENOMEM)
+        return status;
+    if (status < 0) {
+        report_error("%s: %s", input->path, problem.text);
+        return -ESTALE;
+    }
+    if (file->source.device == input->device && file->source.inode == input->inode)
+        return 0;
+    file_release(file);
+    return -ESTALE;
+}
+
 static int find_session(struct loader *loader, const struct session_seen *seen, uint32_t *ret)
 {
     for (uint32_t i = 0; i < loader->session_count; i++) {

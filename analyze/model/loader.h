@@ -136,6 +136,11 @@ void loader_show(struct loader *loader);
 struct loader *loader_new(void);
 void loader_free(struct loader *loader);
 int loader_open(const struct input *input, struct file *file, struct problem *problem);
+/*
+ * Opens what was loaded once more. -ESTALE: it cannot be read any more, which is said on stderr, or another file has
+ * that name; -ENOMEM.
+ */
+int loader_open_again(const struct input *input, struct file *file);
 /* Looks at INPUT: whose session it is. 0, or -errno with the reason in PROBLEM. */
 int loader_look(struct loader *loader, struct input *input, struct problem *problem);
 /* Reads INPUT for good; says on stderr what is wrong with its data when TALK. */

@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "analyze/model/loader.h"
-#include "common/report.h"
 
 struct visit {
     const struct raw_visitor *visitor;
@@ -50,22 +49,16 @@ int raw_records(struct profile *profile, const struct raw_visitor *visitor, void
     int status = 0;
     for (uint32_t i = 0; status == 0 && i < loader->input_count; i++) {
         const struct input *input = &loader->inputs[i];
-        struct problem problem = {""};
         struct file file;
         if (!is_taken(loader, input))
             continue;
-        status = loader_open(input, &file, &problem);
-        if (status == -ENOMEM)
-            break;
-        if (status < 0) {
-            report_error("%s: %s", input->path, problem.text);
-            status = 0;
-            continue;
-        }
-        /* Another file of that name is not what was loaded. */
-        if (file.source.device == input->device && file.source.inode == input->inode)
+        status = loader_open_again(input, &file);
+        if (status == 0) {
             status = visit_file(&visit, input, &file);
-        file_release(&file);
+            file_release(&file);
+        } else if (status == -ESTALE) {
+            status = 0;
+        }
     }
     return status;
 }

@@ -61,8 +61,8 @@ static int remark_dumps(struct loader *loader)
     }
     if (status == 0 && early) {
         snprintf(text, sizeof(text),
-                 "%" PRIu64 " of %" PRIu64 " stacks could not be unwound to their end: %" PRIu64 " came to code without "
-                 "an unwind table or whose file is gone, %" PRIu64 " to memory that was not recorded",
+                 "%" PRIu64 " of %" PRIu64 " stacks could not be unwound to their end: %" PRIu64 " came to code "
+                 "without an unwind table or whose file is gone, %" PRIu64 " to memory that was not recorded",
                  early, all, ends[UNWIND_NO_TABLE], ends[UNWIND_BAD_MEMORY]);
         status = remark_add(loader, text);
     }

@@ -43,7 +43,7 @@ struct replay {
     struct lookup process_lookup;  /* by pid */
     struct space kernel;
     struct space_limits limits;
-    enum chain_machine machine;    /* with what depends on it: since the first sample, as a pipe says it in front of that */
+    enum chain_machine machine;    /* and what depends on it: since the first sample, as a pipe says it before that */
     bool machine_known;
     uint32_t tasks_made;
     uint32_t *events;              /* by attr: of the store; so many of them: */

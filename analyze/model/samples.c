@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "analyze/model/loader.h"
-#include "common/report.h"
 
 struct pass {
     struct loader *loader;
@@ -46,22 +45,16 @@ int profile_samples(struct profile *profile, profile_each *each, void *context)
     int status = 0;
     for (uint32_t i = 0; status == 0 && i < loader->input_count; i++) {
         struct input *input = &loader->inputs[i];
-        struct problem problem = {""};
         struct file file;
         if (input->task_count == 0)
             continue;
-        status = loader_open(input, &file, &problem);
-        if (status == -ENOMEM)
-            break;
-        if (status < 0) {
-            report_error("%s: %s", input->path, problem.text);
-            status = 0;
-            continue;
-        }
-        /* Another file of that name is not what was loaded. */
-        if (file.source.device == input->device && file.source.inode == input->inode)
+        status = loader_open_again(input, &file);
+        if (status == 0) {
             status = replay_file(loader, input, &file, give_sample, &pass);
-        file_release(&file);
+            file_release(&file);
+        } else if (status == -ESTALE) {
+            status = 0;
+        }
     }
     free(pass.ips);
     return status;

@@ -71,8 +71,8 @@ static inline uint8_t dwarf_u8(struct cursor *cursor)
     return 0;
 }
 
-/* Bits beyond 64 are dropped. */
-static inline uint64_t dwarf_uleb(struct cursor *cursor)
+/* Bits beyond 64 are dropped; with SIGN the last byte's highest one is that of all above. */
+static inline uint64_t dwarf_leb(struct cursor *cursor, bool sign)
 {
     uint64_t value = 0;
     unsigned shift = 0;
@@ -84,24 +84,19 @@ static inline uint64_t dwarf_uleb(struct cursor *cursor)
             value |= (uint64_t)(byte & 0x7f) << shift;
         shift += 7;
     } while (byte & 0x80);
+    if (sign && shift < 64 && (byte & 0x40))
+        value |= UINT64_MAX << shift;
     return value;
+}
+
+static inline uint64_t dwarf_uleb(struct cursor *cursor)
+{
+    return dwarf_leb(cursor, false);
 }
 
 static inline int64_t dwarf_sleb(struct cursor *cursor)
 {
-    uint64_t value = 0;
-    unsigned shift = 0;
-    uint8_t byte;
-
-    do {
-        byte = dwarf_u8(cursor);
-        if (shift < 64)
-            value |= (uint64_t)(byte & 0x7f) << shift;
-        shift += 7;
-    } while (byte & 0x80);
-    if (shift < 64 && (byte & 0x40))
-        value |= UINT64_MAX << shift;
-    return (int64_t)value;
+    return (int64_t)dwarf_leb(cursor, true);
 }
 
 /* An integer of SIZE bytes: 1, 2, 3, 4 or 8; anything else fails. */

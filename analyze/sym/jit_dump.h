@@ -17,8 +17,8 @@ enum jit_dump_result {
 
 /*
  * Adds the functions of the dump at PATH to TABLE (not finished), in the order in which they were made. Code and line
- * numbers are skipped. Names go to the table's pool. Memory is bound: more than a fixed number of functions, or bytes of
- * names, is damage.
+ * numbers are skipped. Names go to the table's pool. Memory is bound: more than a fixed number of functions, or bytes
+ * of names, is damage.
  */
 enum jit_dump_result jit_dump_read(const char *path, struct name_table *table);
 

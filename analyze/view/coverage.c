@@ -80,7 +80,8 @@ static void print_cpu(struct view *view)
         say(view, "The session was still running when these files were written.");
     else if (profile->session.recorded_files > profile->files_read) {
         char read[TEXT_AMOUNT], all[TEXT_AMOUNT];
-        char *text = memory_print("These are %s of the %s result files of the run.", text_count(read, profile->files_read),
+        char *text = memory_print("These are %s of the %s result files of the run.",
+                                  text_count(read, profile->files_read),
                                   text_count(all, profile->session.recorded_files));
         say(view, text);
         free(text);

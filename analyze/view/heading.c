@@ -29,8 +29,7 @@ char *heading_command(const struct profile *profile)
         return text_command(session->arguments, session->argument_count);
     if (!profile->task_count)
         return memory_text("(no task)");
-    const struct profile_task *task = &profile->tasks[0];
-    return task->cmdline_count ? text_command(task->cmdline, task->cmdline_count) : memory_text(task->comm);
+    return text_task_command(&profile->tasks[0]);
 }
 
 uint64_t heading_duration(const struct profile *profile)

@@ -117,7 +117,7 @@ static void add_task_label(struct grid *grid, const struct view *view, const str
         snprintf(number, sizeof(number), "%" PRId32 ".%" PRId32, task->pid, task->tid);
     else
         snprintf(number, sizeof(number), "%" PRId32, task->pid);
-    char *command = task->cmdline_count ? text_command(task->cmdline, task->cmdline_count) : memory_text(task->comm);
+    char *command = text_task_command(task);
     char *label = hits->by == BY_TASK && task->tid != task->pid ? memory_print("{%s} %s", task->comm, command) : NULL;
     grid_cell(grid, OUTPUT_PLAIN, number);
     grid_cell(grid, OUTPUT_PLAIN, label ? label : command);

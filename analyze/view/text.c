@@ -7,6 +7,7 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "analyze/model/profile.h"
 #include "analyze/view/memory.h"
 #include "common/report.h"
 
@@ -184,4 +185,14 @@ char *text_command(const char *const *words, size_t count)
     }
     *to = '\0';
     return line;
+}
+
+char *text_task_command(const struct profile_task *task)
+{
+    return task->cmdline_count ? text_command(task->cmdline, task->cmdline_count) : memory_text(task->comm);
+}
+
+char *text_task(const struct profile_task *task)
+{
+    return task->tid != task->pid ? memory_print("{%s}", task->comm) : text_task_command(task);
 }

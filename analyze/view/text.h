@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct profile_task;
+
 /* Room for any amount below. */
 #define TEXT_AMOUNT 48
 
@@ -31,5 +33,8 @@ char *text_plural(char *ret, uint64_t count, const char *one, const char *many);
 const char *text_base(const char *path);
 /* The words as one line that a shell would take apart into the same words. Owned by the caller. */
 char *text_command(const char *const *words, size_t count);
+/* The command line of TASK, or its name where that is not known; text_task(): of a further thread "{name}". */
+char *text_task_command(const struct profile_task *task);
+char *text_task(const struct profile_task *task);
 
 #endif

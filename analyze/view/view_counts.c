@@ -92,9 +92,7 @@ static void task_row(struct view *view, struct grid *grid, uint32_t index, const
         amount(text, sizeof(text), &counters[i], &view->profile->events[i]);
         grid_cell(grid, OUTPUT_PLAIN, text);
     }
-    char *command = task->tid != task->pid ? memory_print("{%s}", task->comm)
-                    : task->cmdline_count  ? text_command(task->cmdline, task->cmdline_count)
-                                           : memory_text(task->comm);
+    char *command = text_task(task);
     grid_cell(grid, OUTPUT_PLAIN, command);
     free(command);
 }

@@ -144,7 +144,8 @@ static void print_lack(void *context, const char *path, const char *why)
     if (text_share(weight, whole) < LACK_PERCENT || lacks->printed >= MOST_LACKS)
         return;
     char share[TEXT_AMOUNT];
-    char *line = memory_print("No names for %s of the samples, in %s: %s", text_percent(share, weight, whole), path, why);
+    char *line = memory_print("No names for %s of the samples, in %s: %s", text_percent(share, weight, whole), path,
+                              why);
     output_wrapped(lacks->view->output, 2, line);
     free(line);
     lacks->printed++;

@@ -33,7 +33,7 @@ struct commands {
 static void add_task(struct commands *commands, const struct view *view, const struct profile_task *task)
 {
     bool estimate;
-    char *text = task->cmdline_count ? text_command(task->cmdline, task->cmdline_count) : memory_text(task->comm);
+    char *text = text_task_command(task);
     uint32_t index = map_strings_add(&commands->names, text);
     free(text);
     if (index == commands->count) {

@@ -208,9 +208,7 @@ static void print_tasks(struct top *top, size_t limit)
         grid_cell(grid, OUTPUT_PLAIN, text_count(text, view->selection->samples[row->index]));
         snprintf(text, sizeof(text), "%" PRId32 ".%" PRId32, task->pid, task->tid);
         grid_cell(grid, OUTPUT_PLAIN, text);
-        char *command = task->tid != task->pid ? memory_print("{%s}", task->comm)
-                        : task->cmdline_count  ? text_command(task->cmdline, task->cmdline_count)
-                                               : memory_text(task->comm);
+        char *command = text_task(task);
         grid_cell(grid, OUTPUT_PLAIN, command);
         free(command);
     }

@@ -64,8 +64,7 @@ static char *label(const struct profile *profile, const struct family *family, u
         label_text = memory_print("%s{%s}", left, task->comm);
     } else {
         char *before = history(profile, family, index, utf8);
-        char *command = task->cmdline_count ? text_command(task->cmdline, task->cmdline_count)
-                                            : memory_text(task->comm);
+        char *command = text_task_command(task);
         label_text = memory_print("%s%s%s", left, before, command);
         free(command);
         free(before);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a result file holds beyond perf.data: one feature section, number PINJECT_FEATURE, which perf skips. docs/FORMAT.md
- * has the whole file.
+ * What a result file holds beyond perf.data: one feature section, number PINJECT_FEATURE, which perf skips.
+ * docs/FORMAT.md has the whole file.
  *
  * The section is a sequence of items, each with a struct pinject_item in front, each a multiple of 8 bytes long, in the
  * machine's byte order (that of the file's header). A reader skips item types and trailing bytes that it does not know.
@@ -31,7 +31,10 @@ struct pinject_item {
     uint32_t size; /* bytes of the whole item with this header and padding, a multiple of 8 */
 };
 
-/* Strings: version of pinject-run; default event's name; reason why it is not cycles ("" when it is or was asked for); then arguments: the command line as typed. */
+/*
+ * Strings: version of pinject-run; default event's name; reason why it is not cycles ("" when it is or was asked for);
+ * then arguments: the command line as typed.
+ */
 struct pinject_item_session {
     struct pinject_item item;
     uint64_t id[2];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For programs that want to know whether they are being profiled. Nothing has to be linked: without libpinject.so in the
- * process every function here answers as if there were no profiler, at the cost of one comparison.
+ * For programs that want to know whether they are being profiled. Nothing has to be linked: without libpinject.so in
+ * the process every function here answers as if there were no profiler, at the cost of one comparison.
  *
  *     #include <pinject/pinject.h>
  *     if (pinject_is_active())

@@ -2,10 +2,10 @@
 /*
  * The consumer's side of a ring that the kernel's perf fills (or anybody who follows the same protocol).
  *
- * data_head has one writer, the producer: it writes records first and the head after them. data_tail has one writer, us: what
- * lies before it may be overwritten. Both only grow; a position in the ring is their remainder by the (power of two) size.
- * A consumer distrusts the ring: the head is loaded once per round, a record's size once per record, both are checked, and a
- * ring that makes no sense is given up. One thread at a time.
+ * data_head has one writer, the producer: it writes records first and the head after them. data_tail has one writer,
+ * us: what lies before it may be overwritten. Both only grow; a position in the ring is their remainder by the (power
+ * of two) size. A consumer distrusts the ring: the head is loaded once per round, a record's size once per record, both
+ * are checked, and a ring that makes no sense is given up. One thread at a time.
  */
 #ifndef PINJECT_RING_H
 #define PINJECT_RING_H

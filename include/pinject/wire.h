@@ -2,16 +2,17 @@
 /*
  * The shared segment between the preload object in the targets and the collector.
  *
- * The target owns nothing of the kernel's: it has no event and no descriptor. When a task begins, the object writes a request
- * into a slot, rings a bell and waits, for a bounded time, for the answer; the collector opens the task's events from outside
- * in the meantime. The segment is one file, mapped shared by everybody; struct pinject_segment lies at its start.
+ * The target owns nothing of the kernel's: it has no event and no descriptor. When a task begins, the object writes a
+ * request into a slot, rings a bell and waits, for a bounded time, for the answer; the collector opens the task's
+ * events from outside in the meantime. The segment is one file, mapped shared by everybody; struct pinject_segment lies
+ * at its start.
  *
- * Trust: the collector treats every byte that a target can write as hostile (it copies a slot before it looks at it, checks
- * what it copied, and asks /proc and the kernel for what matters). The object treats the header likewise: a segment of
- * another size, magic or version is not used at all.
+ * Trust: the collector treats every byte that a target can write as hostile (it copies a slot before it looks at it,
+ * checks what it copied, and asks /proc and the kernel for what matters). The object treats the header likewise: a
+ * segment of another size, magic or version is not used at all.
  *
- * Life of a slot: state = generation << 8 | phase, a futex word. Each claim increments the generation, so that a slow party
- * never answers, or gives back, the next owner's request.
+ * Life of a slot: state = generation << 8 | phase, a futex word. Each claim increments the generation, so that a slow
+ * party never answers, or gives back, the next owner's request.
  *
  *   FREE -> CLAIMED    object, by compare-and-swap; fills the slot
  *   CLAIMED -> POSTED  object, release; pairs with the collector's acquire. Sets its bit in a bell and wakes that bell
@@ -19,8 +20,8 @@
  *   TAKEN -> ANSWERED  collector, compare-and-swap, release, then FUTEX_WAKE; pairs with the object's acquire
  *   ANSWERED -> FREE   object, after it read the result
  *   TAKEN -> FREE      collector, for requests with PINJECT_REQUEST_NO_REPLY
- *   POSTED, TAKEN -> ABANDONED -> FREE   the object's patience ran out (compare-and-swap); the collector frees the slot when
- *                      it meets it (its own compare-and-swap to ANSWERED fails). The collector still attaches the task.
+ *   POSTED, TAKEN -> ABANDONED -> FREE   the object's patience ran out (compare-and-swap); the collector frees the slot
+ *                      when it meets it (its own compare-and-swap to ANSWERED fails), and still attaches the task.
  *   CLAIMED, ANSWERED of a dead owner -> FREE  collector, when the task in `owner` is gone.
  *
  * Where perf_event_open is refused (PINJECT_SESSION_TIMER), or the kernel hides a task from the collector (it is not
@@ -40,13 +41,13 @@
 #define PINJECT_WIRE_MAGIC 0x31656c69776a6e70ull /* "pnjwile1", little endian */
 #define PINJECT_WIRE_VERSION 3u
 
-/* Environment. All others of PINJECT_* are options for a collector that the object starts itself: docs/ENVIRONMENT.md. */
+/* Environment. All others of PINJECT_* are options of a collector that the object starts: docs/ENVIRONMENT.md. */
 #define PINJECT_ENV_SESSION "PINJECT_SESSION"     /* path of the segment file */
 #define PINJECT_ENV_COLLECTOR "PINJECT_COLLECTOR" /* path of pinject-run, for the bare LD_PRELOAD */
 
 enum {
     PINJECT_SLOTS = 256,
-    PINJECT_SLOTS_FIRST = 64,   /* while one of these is free no other is touched */
+    PINJECT_SLOTS_FIRST = 64,   /* while one of these is free, and the collector not stalled, no other is touched */
     PINJECT_BELLS = 64,         /* at most that many door threads */
     PINJECT_CPUS = 4096,        /* CPU numbers beyond use bell 0 */
     PINJECT_TASKS = 1 << 22,    /* PID_MAX_LIMIT: bits of the covered map */
@@ -69,9 +70,11 @@ enum pinject_phase {
 #define PINJECT_STATE_GENERATION(state) ((state) >> 8)
 
 enum pinject_kind {
-    /* A new image in a task without events (root of a bare LD_PRELOAD, child of posix_spawn): open them, running. Text. */
+    /* A new image in a task without events (root of a bare LD_PRELOAD, child of posix_spawn): open them, running.
+       Text. */
     PINJECT_PROCESS = 1,
-    /* Child of fork(), in the atfork handler: open events, running; the address space is a copy of the parent's. No text. */
+    /* Child of fork(), in the atfork handler: open events, running; the address space is a copy of the parent's. No
+       text. */
     PINJECT_FORK = 2,
     /* A new thread of a followed process, before its start routine: open events, running. No text. */
     PINJECT_THREAD = 3,
@@ -84,10 +87,11 @@ enum pinject_kind {
     PINJECT_SNAPSHOT = 6,
     /* A child was waited for: pid, status, utime_ns, stime_ns (with its own waited-for children). No reply. No text. */
     PINJECT_REAPED = 7,
-    /* A task that has events is about to exec a program that cannot be injected (static, other class, other libc): what it
-       starts is to be covered from outside, from inside that exec on. Text: what will run. Context as ARM. */
+    /* A task that has events is about to exec a program that cannot be injected (static, other class, other libc): what
+       it starts is to be covered from outside, from inside that exec on. Text: what will run. Context as ARM. */
     PINJECT_NET = 8,
-    /* A child made by posix_spawn, and pid and tid are its: it runs a program that cannot be injected. Open its events. No text. */
+    /* A child made by posix_spawn, and pid and tid are its: it runs a program that cannot be injected. Open its events.
+       No text. */
     PINJECT_SPAWN = 9,
 };
 
@@ -100,7 +104,10 @@ enum pinject_request_flags {
     PINJECT_REQUEST_SECURE = 16,
 };
 
-/* One request. The object writes everything but state while it owns the slot (CLAIMED); the collector writes result (TAKEN). */
+/*
+ * One request. The object writes everything but state while it owns the slot (CLAIMED); the collector writes result
+ * (TAKEN).
+ */
 struct pinject_slot {
     uint32_t state;
     int32_t owner;          /* tid of the claimer, written right after the claim */
@@ -111,7 +118,7 @@ struct pinject_slot {
     int32_t ppid;           /* its parent process */
     int32_t parent_tid;     /* the thread that created it; 0: unknown */
     uint64_t time_ns;       /* CLOCK_MONOTONIC, when the request was written */
-    uint64_t startup_ns;    /* CPU time the task has used before the events started (CLOCK_THREAD_CPUTIME_ID of the task) */
+    uint64_t startup_ns;    /* CPU time of the task before the events started (its CLOCK_THREAD_CPUTIME_ID) */
     uint64_t utime_ns;      /* REAPED */
     uint64_t stime_ns;      /* REAPED */
     int32_t status;         /* REAPED: as of wait(2) */
@@ -124,9 +131,10 @@ struct pinject_slot {
 };
 
 /*
- * A bell: the door thread of a CPU sleeps on count. An object that posted slot N sets bit N of pending (release), increments count and
- * wakes it when sleeping is set; the door takes the bits with an exchange (acquire), so no slot is searched for. REAPED only sets its
- * bit: nobody waits for it, and the collector's loop takes it in its next round, a door if it comes by before.
+ * A bell: the door thread of a CPU sleeps on count. An object that posted slot N sets bit N of pending (release),
+ * increments count and wakes it when sleeping is set; the door takes the bits with an exchange (acquire), so no slot is
+ * searched for. REAPED only sets its bit: nobody waits for it, and the collector's loop takes it in its next round, a
+ * door if it comes by before.
  */
 struct pinject_bell {
     uint32_t count;     /* futex word */
@@ -147,10 +155,11 @@ enum pinject_session_flags {
     PINJECT_SESSION_VFORK = 2,    /* follow children of vfork and of posix_spawn */
     PINJECT_SESSION_PTHREAD = 4,  /* follow threads */
     PINJECT_SESSION_EXEC = 8,     /* follow across exec */
-    PINJECT_SESSION_SNAPSHOT = 16, /* the object announces every exec (per-image counts are wanted, or exec ends the following) */
+    PINJECT_SESSION_SNAPSHOT = 16, /* the object announces every exec (counts per image, or exec ends the following) */
     PINJECT_SESSION_REAPED = 32,  /* the object reports what wait() tells of children */
-    /* The collector holds a record lock (fcntl, F_WRLCK) on the first byte of the file while it lives. F_GETLK names the holder by its
-       number in the asking task's pid namespace: whether both have the same, for a tenth of what /proc/self/ns/pid costs. */
+    /* The collector holds a record lock (fcntl, F_WRLCK) on the first byte of the file while it lives. F_GETLK names
+       the holder by its number in the asking task's pid namespace: whether both have the same, for a tenth of what
+       /proc/self/ns/pid costs. */
     PINJECT_SESSION_LOCKED = 64,
     PINJECT_SESSION_TIMER = 128, /* no events: the object samples with timers. Each image says PROCESS, never IMAGE;
                                     ARM (with NET) and NET say that no timer will be in the next one */
@@ -177,17 +186,17 @@ struct pinject_segment {
 
     /* Written by both sides while the session runs; all accesses atomic. */
     uint32_t closed __attribute__((aligned(64))); /* collector: the session is over, ask nothing any more */
-    uint32_t stalled;     /* enum pinject_stalled, by objects. Collector: NO with its next answer, no FULL after a sweep */
+    uint32_t stalled;     /* enum pinject_stalled, by objects. Collector: NO with its next answer; a sweep ends FULL */
     uint32_t unanswered;  /* objects count: went on without an answer (time out, stalled) */
     uint32_t dropped;     /* objects count: requests that found no free slot */
     uint32_t foreign;     /* objects count: tasks of another pid namespace */
-    uint32_t sealed;      /* objects count: starts not announced, as the program's own seccomp filter forbids our calls */
+    uint32_t sealed;      /* objects count: starts not announced, as the program's seccomp filter forbids our calls */
     uint32_t hint;        /* where to look for a free slot next */
     uint32_t reach;       /* objects: slots from here on were never claimed, and need no page */
 
     struct pinject_bell bells[PINJECT_BELLS] __attribute__((aligned(64)));
-    /* One bit per tid that has events: set by the collector before it answers, cleared when the task has ended. A hint: the collector
-       decides by what it knows when it gets the request. */
+    /* One bit per tid that has events: set by the collector before it answers, cleared when the task has ended. A hint:
+       the collector decides by what it knows when it gets the request. */
     uint64_t covered[PINJECT_TASKS / 64];
     struct pinject_slot slots[PINJECT_SLOTS] __attribute__((aligned(4096)));
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libFuzzer entry for the unwinder. The first byte chooses what the rest is: an ELF file (0), .eh_frame (1),
- * .debug_frame (else). Its last bytes are the stack too. Walks begin at each function that was found, at the entry and nowhere.
+ * .debug_frame (else). Its last bytes are the stack too. Walks begin at each function found, at the entry and nowhere.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -32,7 +32,10 @@ static inline int burn_tid(void)
 
 static volatile uint64_t burn_sink;
 
-/* A few microseconds of arithmetic: the clock is read seldom enough to weigh nothing. Inlined, so that the time is its caller's. */
+/*
+ * A few microseconds of arithmetic: the clock is read seldom enough to weigh nothing. Inlined, so that the time is its
+ * caller's.
+ */
 static inline __attribute__((always_inline)) void burn_some(void)
 {
     uint64_t value = burn_sink;

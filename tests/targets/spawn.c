@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * spawn MODE PROGRAM [ARGS...]: starts PROGRAM by one of the ways that libc offers, waits for it, prints
- * "spawned pid N status N MODE" on stderr and ends with its status. Modes that replace the process (exec-*) never return.
+ * "spawned pid N status N MODE" on stderr and ends with its status. Modes that replace it (exec-*) do not return.
  *
  *   execl execle execlp execv execve execvp execvpe fexecve execveat      fork, then this
  *   exec-execve ...                                                        the same without fork

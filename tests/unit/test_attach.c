@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "door_fake.h"
 
+#include "collector/probe.h"
+
 #include <linux/sched.h>
 
 static struct fake fake;
@@ -11,7 +13,10 @@ struct child {
     int to, from;
 };
 
-/* What the events have at least of the 5 ms of fake_work(): the scheduler's clock has the switches too, and there may be many. */
+/*
+ * What the events have at least of the 5 ms of fake_work(): the scheduler's clock has the switches too, and there may
+ * be many.
+ */
 enum { WORK_NS = 4000000 };
 
 static char *own_path;
@@ -106,7 +111,7 @@ static void counts_from_now_on(void **state)
     assert_int_equal(attach_snapshot(&fake.session, child.pid, values), -ESRCH);
     attach_free(attached);
     attach_free(NULL);
-    attach_unmap(&fake.session);
+    spent_unmap(&fake.session);
     assert_true(fake.session.ring_bytes == 0);
     assert_int_equal(attach_task(&fake.session, child.pid, ATTACH_RUNNING, &attached), -ESRCH);
     fake_close(&fake);
@@ -279,7 +284,7 @@ static void check_memory(void)
     if (fake.session.ring_budget == UINT64_MAX)
         _exit(77);
     uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
-    MUST(fake.session.ring_budget == (uint64_t)plan_read_sysctl("perf_event_mlock_kb", 0) * 1024 * cpus);
+    MUST(fake.session.ring_budget == (uint64_t)probe_read_sysctl("perf_event_mlock_kb", 0) * 1024 * cpus);
     fake.session.ring_budget = UINT64_MAX; /* as if another profiler of this user had what we count on */
     pthread_barrier_init(&arrived, NULL, CROWD + 1);
     pthread_mutex_lock(&leaving);
@@ -307,7 +312,7 @@ static void check_memory(void)
     MUST(!attach_knows(&fake.session, getpid(), crowd[CROWD - 1], NULL));
     for (int i = 0; i < CROWD; i++)
         attach_free(attached[i]);
-    attach_unmap(&fake.session);
+    spent_unmap(&fake.session);
     MUST(fake.session.ring_bytes == 0);
     session_release(&fake.session);
 }

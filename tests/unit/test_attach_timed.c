@@ -2,6 +2,8 @@
 /* Tasks that the kernel hides from us in a session with events: a ring for a timer of the object stands in. */
 #include "door_fake.h"
 
+#include "collector/probe.h"
+
 #include <fcntl.h>
 
 enum { CHILDREN = 2 };
@@ -161,10 +163,10 @@ static void which_events_timers_know(void **state)
     (void)state;
     struct plan plan = {.count = 4, .sampling = 2};
     plan.events[0].samples = plan.events[1].samples = true;
-    plan.events[0].attr = plan_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
-    plan.events[1].attr = plan_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
-    plan.events[2].attr = plan_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
-    plan.events[3].attr = plan_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS);
+    plan.events[0].attr = probe_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
+    plan.events[1].attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
+    plan.events[2].attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
+    plan.events[3].attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS);
     assert_int_equal(attach_timer_event(&plan), 1);
     assert_false(attach_timer_counts(&plan, 0));
     assert_true(attach_timer_counts(&plan, 1) && attach_timer_counts(&plan, 2));

@@ -100,7 +100,7 @@ static void doors_survive(void **state)
     drop_all(0);
     assert_true(served);
     assert_true(fake.session.malformed > 0);
-    attach_unmap(&fake.session);
+    spent_unmap(&fake.session);
     nets_free(fake.session.nets); /* a request for one may have made sense */
     fake.session.nets = NULL;
     assert_true(fake.session.ring_bytes == 0);

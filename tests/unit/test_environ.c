@@ -113,7 +113,8 @@ static void test_join(void **state)
     assert_string_equal(after(true, VECTOR(S(SESSION), S("LD_PRELOAD=" OURS))), "=");
     assert_string_equal(after(true, VECTOR(S(SESSION), S("A"))), SESSION "|A|LD_PRELOAD=" OURS "|");
     assert_string_equal(after(true, VECTOR(S("LD_PRELOAD=" OURS), S("A"))), "LD_PRELOAD=" OURS "|A|" SESSION "|");
-    assert_string_equal(after(true, VECTOR(S(SESSION), S("LD_PRELOAD=./libpinject.so"))), SESSION "|LD_PRELOAD=" OURS "|");
+    assert_string_equal(after(true, VECTOR(S(SESSION), S("LD_PRELOAD=./libpinject.so"))),
+                        SESSION "|LD_PRELOAD=" OURS "|");
 }
 
 static void test_join_takes_the_variable_that_ld_so_obeys(void **state)
@@ -129,7 +130,8 @@ static void test_strange_entries(void **state)
 {
     (void)state;
     /* No '=', no name, names that only begin like ours. */
-    assert_string_equal(after(true, VECTOR(S("LD_PRELOAD"), S(""), S("="), S("LD_PRELOADX=1"), S("PINJECT_SESSION"), S("L"), S("P"))),
+    assert_string_equal(after(true, VECTOR(S("LD_PRELOAD"), S(""), S("="), S("LD_PRELOADX=1"), S("PINJECT_SESSION"),
+                                           S("L"), S("P"))),
                         "LD_PRELOAD||=|LD_PRELOADX=1|PINJECT_SESSION|L|P|" SESSION "|LD_PRELOAD=" OURS "|");
     assert_string_equal(after(false, VECTOR(S("LD_PRELOAD"), S(""), S("PINJECT_SESSION"), S("PINJECT_FREQ=9"))), "=");
 }
@@ -140,7 +142,8 @@ static void test_leave(void **state)
     assert_string_equal(after(false, NULL), "=");
     assert_string_equal(after(false, VECTOR(S("A=1"), S("LD_PRELOAD=/a.so"))), "=");
     assert_string_equal(after(false, VECTOR(S("A=1"), S(SESSION), S("LD_PRELOAD=" OURS), S("B=2"))), "A=1|B=2|");
-    assert_string_equal(after(false, VECTOR(S(SESSION), S(SESSION), S("LD_PRELOAD=" OURS), S("LD_PRELOAD=" OURS ":/a.so"))),
+    assert_string_equal(after(false, VECTOR(S(SESSION), S(SESSION), S("LD_PRELOAD=" OURS),
+                                            S("LD_PRELOAD=" OURS ":/a.so"))),
                         "LD_PRELOAD=/a.so|");
 }
 

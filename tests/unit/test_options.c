@@ -174,7 +174,8 @@ static void test_help(void **state)
     (void)state;
     char *text = help(0, 60);
     assert_non_null(strstr(text, "Output:\n  -q, --quiet         say less\n"));
-    assert_non_null(strstr(text, "  -o, --outfile=BASE  where the result files go; a long text\n                      that"));
+    assert_non_null(strstr(text, "  -o, --outfile=BASE  where the result files go; a long text\n"
+                                 "                      that"));
     assert_non_null(strstr(text, "  -C, --color[=WHEN]  colours\n"));
     assert_non_null(strstr(text, "\nOnly of tree:\n  -n, --top=N "));
     assert_null(strstr(text, "folded"));

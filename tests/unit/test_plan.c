@@ -2,6 +2,7 @@
 #include "door_fake.h"
 
 #include "collector/plan.h"
+#include "collector/probe.h"
 
 static struct plan plan;
 
@@ -48,9 +49,9 @@ static void default_is_cycles_or_says_why(void **state)
     struct settings settings = {.frequency = 999};
     assert_int_equal(plan_init(&plan, &settings), 0);
     check_common();
-    struct perf_event_attr cycles = plan_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
+    struct perf_event_attr cycles = probe_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
     cycles.exclude_kernel = plan.exclude_kernel;
-    int fd = plan_try(&cycles);
+    int fd = probe_open(&cycles);
     assert_string_equal(plan.events[0].name, fd >= 0 ? "cycles" : "task-clock");
     assert_int_equal(plan.reason[0] == '\0', fd >= 0);
     if (fd >= 0)
@@ -121,7 +122,7 @@ static void refused(struct settings settings, const char *expected)
 static void rates_are_checked(void **state)
 {
     (void)state;
-    int64_t limit = plan_read_sysctl("perf_event_max_sample_rate", 0);
+    int64_t limit = probe_read_sysctl("perf_event_max_sample_rate", 0);
     assert_true(limit > 0);
     refused((struct settings){.frequency = (uint64_t)limit + 1}, "kernel.perf_event_max_sample_rate");
     refused((struct settings){.frequency = UINT64_MAX}, "kernel.perf_event_max_sample_rate");
@@ -153,7 +154,7 @@ static void rings_grow_with_the_rate(void **state)
 static void check_unprivileged(void)
 {
     struct settings settings = {.frequency = 999};
-    if (plan_read_sysctl("perf_event_paranoid", 2) != 2)
+    if (probe_read_sysctl("perf_event_paranoid", 2) != 2)
         _exit(77);
     MUST(plan_init(&plan, &settings) == 0);
     check_common();

@@ -47,7 +47,8 @@ static void test_exit_cost_of_guessed(void **state)
         &(struct process){.clock_ns = 10 * MS, .rusage_ns = 36 * MS, .children_ns = 5 * MS, .guessed_ns = 20 * MS},
         1 * MS);
     /* Clocks that differ by a percent: the children's time is not the cost of an end. */
-    check_cost(&(struct process){.clock_ns = 242 * MS, .rusage_ns = 363 * MS, .guessed_ns = 123 * MS, .ended_tasks = 3}, 0);
+    check_cost(
+        &(struct process){.clock_ns = 242 * MS, .rusage_ns = 363 * MS, .guessed_ns = 123 * MS, .ended_tasks = 3}, 0);
     /* They were not waited for after all. */
     check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .guessed_ns = 500 * MS}, 1 * MS);
 }

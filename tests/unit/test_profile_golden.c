@@ -151,7 +151,8 @@ static void test_live(void **state)
     snprintf(
         command, sizeof(command),
         "cp /bin/sh %s/work && perf record -q -F 2000 -e task-clock:u,page-faults:u -g -o %s %s/work -c "
-        "'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; (:); /bin/true; cat /proc/self/maps | grep -c vdso' >%s/out 2>&1 </dev/null",
+        "'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; (:); /bin/true; cat /proc/self/maps | grep -c vdso' "
+        ">%s/out 2>&1 </dev/null",
         folder, data, folder, folder);
     bool recorded = system(command) == 0;
     if (recorded) {

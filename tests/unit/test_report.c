@@ -12,7 +12,8 @@ static void test_safe_keeps_text(void **state)
     (void)state;
     char ret[64];
     assert_string_equal(SAFE(64, "plain text"), "plain text");
-    assert_string_equal(SAFE(64, "Gr\303\274\303\237e \342\202\254 \360\237\230\200"), "Gr\303\274\303\237e \342\202\254 \360\237\230\200");
+    assert_string_equal(SAFE(64, "Gr\303\274\303\237e \342\202\254 \360\237\230\200"),
+                        "Gr\303\274\303\237e \342\202\254 \360\237\230\200");
     assert_string_equal(SAFE(64, ""), "");
     assert_string_equal(report_safe(ret, 64, "abcdef", 3), "abc");
     assert_string_equal(report_safe(ret, 64, "ab\0cd", 5), "ab");
@@ -71,7 +72,8 @@ static void test_lines(void **state)
     report_note("not shown");
     report_error("shown");
     report_quiet(false);
-    assert_string_equal(check_captured(), "prog: cannot read 'a\\012b': why\nprog: careful\nprog: noted\nprog: shown\n");
+    assert_string_equal(check_captured(), "prog: cannot read 'a\\012b': why\n"
+                                          "prog: careful\nprog: noted\nprog: shown\n");
 }
 
 static void test_long_line(void **state)

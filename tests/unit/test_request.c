@@ -61,7 +61,8 @@ static bool move(struct pinject_slot *slot, uint32_t from, uint32_t to)
     uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
     uint32_t generation = PINJECT_STATE_GENERATION(state);
     return PINJECT_STATE_PHASE(state) == from &&
-           __atomic_compare_exchange_n(&slot->state, &state, PINJECT_STATE(generation, to), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+           __atomic_compare_exchange_n(&slot->state, &state, PINJECT_STATE(generation, to), false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_RELAXED);
 }
 
 /* As wire.h has it: take, act (the result is the negative pid), answer or free; what was abandoned is freed. */
@@ -220,6 +221,23 @@ static void test_no_collector(void **state)
     segment->stalled = 0;
     assert_int_equal(ask(&to, 8, 0), -8);
     close_door(thread);
+}
+
+/* Slots beyond the first ones are pages that nobody has touched, and are not touched while one of those is free. */
+static void test_first_slots_first(void **state)
+{
+    struct pinject_channel to = channel(SHORT_US);
+    (void)state;
+    segment->hint = PINJECT_SLOTS_FIRST - 1;
+    assert_int_equal(pinject_request_claim(&to, 77).index, PINJECT_SLOTS_FIRST - 1);
+    for (uint32_t i = 0; i < PINJECT_SLOTS_FIRST - 1; i++) {
+        segment->hint = PINJECT_SLOTS_FIRST - 1;
+        assert_int_equal(pinject_request_claim(&to, 77).index, i);
+    }
+    assert_int_equal(segment->reach, PINJECT_SLOTS_FIRST);
+    for (uint32_t i = PINJECT_SLOTS_FIRST; i < PINJECT_SLOTS; i++)
+        assert_int_equal(pinject_request_claim(&to, 77).index, i);
+    assert_null(pinject_request_claim(&to, 77).slot);
 }
 
 static void test_all_slots_taken(void **state)
@@ -390,6 +408,7 @@ int main(void)
         TEST(test_news_wake_nobody),
         TEST(test_lock_holder),
         TEST(test_no_collector),
+        TEST(test_first_slots_first),
         TEST(test_all_slots_taken),
         TEST(test_all_slots_taken_and_stalled),
         TEST(test_generation_wraps),

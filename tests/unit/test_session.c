@@ -50,11 +50,13 @@ static void flags_follow_the_settings(void **state)
 {
     (void)state;
     fake_open(&fake);
-    assert_int_equal(fake.session.segment->flags, PINJECT_SESSION_ALL | PINJECT_SESSION_REAPED | PINJECT_SESSION_LOCKED);
+    assert_int_equal(fake.session.segment->flags,
+                     PINJECT_SESSION_ALL | PINJECT_SESSION_REAPED | PINJECT_SESSION_LOCKED);
     session_release(&fake.session);
     fake.settings.follow = PINJECT_SESSION_PTHREAD;
     assert_int_equal(session_init(&fake.session, &fake.settings, &fake.plan, "/x"), 0);
-    assert_int_equal(fake.session.segment->flags, PINJECT_SESSION_PTHREAD | PINJECT_SESSION_SNAPSHOT | PINJECT_SESSION_LOCKED);
+    assert_int_equal(fake.session.segment->flags,
+                     PINJECT_SESSION_PTHREAD | PINJECT_SESSION_SNAPSHOT | PINJECT_SESSION_LOCKED);
     fake_close(&fake);
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "collector/probe.h"
 #include "collector/tasks.h"
 
 enum { PREFIX = 56, DUMP = 16384, MOST = 30000 };
@@ -296,7 +297,7 @@ static int set_up(void **state)
     memset(&plan, 0, sizeof(plan));
     plan.count = plan.sampling = 1;
     plan.dump = session.dump = 16384;
-    plan.events[0].attr = plan_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+    plan.events[0].attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
     plan.events[0].attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
     plan.events[0].samples = true;
     session.plan = &plan;

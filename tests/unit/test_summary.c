@@ -16,7 +16,7 @@
 
 struct scene {
     struct kit kit;
-    struct collect_outcome outcome;
+    struct outcome outcome;
     unsigned reasons;
 };
 
@@ -48,15 +48,15 @@ static void set_up(struct scene *scene, enum kit_mode mode, const char *base)
     memset(scene, 0, sizeof(*scene));
     kit_new(&scene->kit, mode);
     assert_int_equal(kit_start(&scene->kit, base), 0);
-    scene->outcome = (struct collect_outcome){.tasks = 42,
-                                              .processes = 40,
-                                              .threads = 2,
-                                              .active_max = 4,
-                                              .samples = 1234,
-                                              .lost = 0,
-                                              .cpu_ns = 9520000000,
-                                              .attributed_ns = 9500000000,
-                                              .collector_ns = 310000000};
+    scene->outcome = (struct outcome){.tasks = 42,
+                                      .processes = 40,
+                                      .threads = 2,
+                                      .active_max = 4,
+                                      .samples = 1234,
+                                      .lost = 0,
+                                      .cpu_ns = 9520000000,
+                                      .attributed_ns = 9500000000,
+                                      .collector_ns = 310000000};
 }
 
 /* The last line has the size of the files: it is compared up to there. */
@@ -82,7 +82,7 @@ static void test_run(void **state)
     write_files(&scene.kit, 2);
     expect_last(&scene, "pinject-run: 2 files out.* (", " kB); next: panalyze out.* --aggregate\n");
     scene.outcome =
-        (struct collect_outcome){.tasks = 1, .processes = 1, .active_max = 1, .samples = 1, .attributed_ns = 200000};
+        (struct outcome){.tasks = 1, .processes = 1, .active_max = 1, .samples = 1, .attributed_ns = 200000};
     scene.outcome.alive = 1;
     char *text = kit_stderr(print, &scene);
     assert_non_null(strstr(text, "pinject-run: 1 task, 1 sample of task-clock, 0 lost\n"

@@ -306,7 +306,7 @@ static void test_whom_it_follows(void **state)
     stage_free(&stage);
 }
 
-/* Children that were never waited for (SIGCHLD ignored) are in no rusage; what is said of the tree is completed by them. */
+/* Children never waited for (SIGCHLD ignored) are in no rusage; what is said of the tree is completed by them. */
 static void test_unwaited(void **state)
 {
     (void)state;

@@ -17,7 +17,8 @@ void stage_new(struct stage *stage, unsigned follow, bool split)
     kit_new(&stage->kit, KIT_SAMPLING);
     stage->kit.settings.follow = follow;
     stage->kit.settings.split = split;
-    pthread_mutex_init(&stage->kit.session.table_lock, NULL);
+    attach_table_init(&stage->kit.session.table);
+    spent_init(&stage->kit.session.spent);
     assert_int_equal(kit_start(&stage->kit, "out"), 0);
     stage->epoll = epoll_create1(EPOLL_CLOEXEC);
     stage->tasks = calloc(1, sizeof(*stage->tasks));

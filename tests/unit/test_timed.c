@@ -25,7 +25,8 @@ static int set_up(void **state)
     stage.kit.plan.source = PINJECT_SOURCE_TIMER;
     for (unsigned i = 0; i < stage.kit.plan.count; i++)
         stage.kit.plan.events[i].attr.sample_type |= PERF_SAMPLE_CPU;
-    pthread_mutex_init(&stage.kit.session.table_lock, NULL);
+    attach_table_init(&stage.kit.session.table);
+    spent_init(&stage.kit.session.spent);
     assert_int_equal(rings_init(&stage.kit.session.rings, "segment"), 0);
     assert_int_equal(kit_start(&stage.kit, "out"), 0);
     stage.tasks = calloc(1, sizeof(*stage.tasks));

@@ -6,26 +6,6 @@
 #include "analyze/view/hits.h"
 #include "test_view_fake.h"
 
-static char *run(struct fake *fake, int (*view)(struct view *))
-{
-    int status = -1;
-    char *text = fake_run(fake, view, &status);
-    assert_int_equal(status, 0);
-    return text;
-}
-
-static void has(const char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("'%s' is not in:\n%s", part, text);
-}
-
-static void has_not(const char *text, const char *part)
-{
-    if (strstr(text, part))
-        fail_msg("'%s' is in:\n%s", part, text);
-}
-
 static void test_total_counts_a_function_once(void **state)
 {
     (void)state;

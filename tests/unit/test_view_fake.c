@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include "check.h"
+
 #include "test_view_fake.h"
 
 #include <linux/perf_event.h>
 #include <locale.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define MS UINT64_C(1000000)
 
@@ -163,4 +162,24 @@ char *fake_run(struct fake *fake, int (*view)(struct view *), int *ret_status)
     select_free(fake->view.selection);
     names_free(fake->view.names);
     return text;
+}
+
+char *run(struct fake *fake, int (*view)(struct view *))
+{
+    int status = -1;
+    char *text = fake_run(fake, view, &status);
+    assert_int_equal(status, 0);
+    return text;
+}
+
+void has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+void has_not(const char *text, const char *part)
+{
+    if (strstr(text, part))
+        fail_msg("'%s' is in:\n%s", part, text);
 }

@@ -13,13 +13,22 @@ struct fake {
 
 /*
  * Two processes: make (10.10, thread 10.11 "worker"), which started cc1 (20.20). Object /opt/no-such/app has no file,
- * so names are app+0xOFFSET. Samples (weight 1 ms each): 10.10: main(0x100) > parse(0x200)              x 10 10.11:
- * main(0x100)                              x 5 20.20: main(0x100) > recurse(0x300) three times x 80 no object,
- * 0xdead000                     x 5 counts: task-clock of 10.10: 12 ms, + 1 ms start-up + 2 ms exit; page-faults
- * of 20.20: 50, running half of the time.
+ * so names are app+0xOFFSET. Samples, a weight of 1 ms each:
+ *
+ *   10.10: main(0x100) > parse(0x200)                x 10
+ *   10.11: main(0x100)                               x  5
+ *   20.20: main(0x100) > recurse(0x300) three times  x 80
+ *          no object, 0xdead000                      x  5
+ *
+ * Counts: task-clock of 10.10: 12 ms, + 1 ms start-up + 2 ms exit; page-faults of 20.20: 50, running half of the time.
  */
 void fake_new(struct fake *fake);
 /* Runs VIEW with the settings of FAKE and returns what it printed; owned by the caller. *ret_status: its status. */
 char *fake_run(struct fake *fake, int (*view)(struct view *), int *ret_status);
+/* The same of a view that succeeds. */
+char *run(struct fake *fake, int (*view)(struct view *));
+/* Fail, and show TEXT, unless PART is in it, or is not. */
+void has(const char *text, const char *part);
+void has_not(const char *text, const char *part);
 
 #endif

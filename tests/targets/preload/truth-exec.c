@@ -56,7 +56,8 @@ static int go(enum way way, const char *path, char **argv, char **envp)
 }
 
 static char *args[] = {me, (char *)"show", (char *)"two words", NULL};
-static char *plain[] = {(char *)"A=1", (char *)"PATH=/usr/bin:/bin", (char *)"NOEQUALS", (char *)"EMPTY=", (char *)"A=2", NULL};
+static char *plain[] = {(char *)"A=1",    (char *)"PATH=/usr/bin:/bin", (char *)"NOEQUALS",
+                        (char *)"EMPTY=", (char *)"A=2",                NULL};
 
 static char **vector_without_end(void)
 {

@@ -77,8 +77,8 @@ static void *state(void *data)
     pthread_getname_np(pthread_self(), name, sizeof(name));
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &old);
     printf("stack %zu guard %zu detached %d policy %d usr1 %d usr2 %d name %s cancel %d errno %d\n", stack, guard,
-           detached == PTHREAD_CREATE_DETACHED, policy, sigismember(&mask, SIGUSR1), sigismember(&mask, SIGUSR2), name, old,
-           errno);
+           detached == PTHREAD_CREATE_DETACHED, policy, sigismember(&mask, SIGUSR1), sigismember(&mask, SIGUSR2), name,
+           old, errno);
     sem_post(&ready);
     return data;
 }

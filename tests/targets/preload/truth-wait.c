@@ -32,8 +32,8 @@ static int status; /* of the last wait */
 
 static void show(const char *what, pid_t pid, pid_t got)
 {
-    printf("%s: %s %x errno %d\n", what, got == pid ? "it" : got < 0 ? "error" : got == 0 ? "nothing" : "another", (unsigned)status,
-           got < 0 ? errno : 0);
+    printf("%s: %s %x errno %d\n", what, got == pid ? "it" : got < 0 ? "error" : got == 0 ? "nothing" : "another",
+           (unsigned)status, got < 0 ? errno : 0);
 }
 
 static void plain(void)
@@ -84,8 +84,9 @@ static void wild(void)
 static void show_info(const char *what, pid_t pid, int result, const siginfo_t *info)
 {
     printf("%s: result %d errno %d", what, result, result < 0 ? errno : 0);
-    printf(" pid %s uid %d code %d status %d signal %d\n", info->si_pid == pid ? "it" : info->si_pid == 0 ? "0" : "another",
-           info->si_uid == getuid(), info->si_code, info->si_status, info->si_signo);
+    printf(" pid %s uid %d code %d status %d signal %d\n",
+           info->si_pid == pid ? "it" : info->si_pid == 0 ? "0" : "another", info->si_uid == getuid(), info->si_code,
+           info->si_status, info->si_signo);
 }
 
 static void by_waitid(void)

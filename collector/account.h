@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* CPU time of ended processes, into the totals of tasks.h. Context: the event loop's thread. */
+#ifndef COLLECTOR_ACCOUNT_H
+#define COLLECTOR_ACCOUNT_H
+
+#include <stdbool.h>
+
+struct process;
+struct tasks;
+
+/* Has the parent of PROCESS, or the command, ended before it? Nobody of the tree waits for it then. */
+bool account_is_orphan(const struct tasks *tasks, const struct process *process);
+/*
+ * What PROCESS used, by its tasks and by what its parent's wait told; once, before its first thread's file is written.
+ * That of its ended children, who are still held, comes first: what is theirs cannot be its own.
+ */
+void account_process(struct tasks *tasks, struct process *process);
+
+#endif

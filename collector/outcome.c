@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/outcome.h"
+
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collector/tasks.h"
+
+static void add_ledger(struct tasks *tasks)
+{
+    const struct session *session = tasks->session;
+    const struct pinject_segment *segment = session->segment;
+    struct unseen *unseen = &tasks->unseen;
+    unseen_add(unseen, "began before the collector answered: its first moments are missing", "",
+               __atomic_load_n(&segment->unanswered, __ATOMIC_RELAXED), 0);
+    unseen_add(unseen, "found no free slot to ask for events or to tell of an ended child", "",
+               __atomic_load_n(&segment->dropped, __ATOMIC_RELAXED), 0);
+    unseen_add(unseen, "start under a seccomp filter of the program's own that forbids to announce it", "",
+               __atomic_load_n(&segment->sealed, __ATOMIC_RELAXED), 0);
+    unseen_add(unseen, "in another pid namespace", "", __atomic_load_n(&segment->foreign, __ATOMIC_RELAXED), 0);
+    unseen_add(unseen, "request that made no sense", "", __atomic_load_n(&session->malformed, __ATOMIC_RELAXED), 0);
+    unseen_add(unseen, "record of what a program that cannot be injected started: lost for want of room", "",
+               tasks->net_lost, 0);
+    unseen_add(unseen, "request dropped: the collector is out of memory", "",
+               __atomic_load_n(&session->no_memory, __ATOMIC_RELAXED), 0);
+    unseen_add(unseen, "damaged ring or record", "", tasks->broken_rings, 0);
+}
+
+/*
+ * The kernel's accounting of the tree: the root's rusage, or the inherited clock of a bare session. A rusage knows only
+ * who was waited for, a clock does not know the ends of processes: both are completed by what we know.
+ */
+static uint64_t tree_cpu_ns(const struct tasks *tasks, const struct rusage *tree, bool bare)
+{
+    uint64_t clock, cpu = process_rusage_ns(tree) + tasks->orphans_ns;
+    if (bare) {
+        int fd = __atomic_load_n(&tasks->session->tree_fd, __ATOMIC_ACQUIRE);
+        if (fd < 0 || read(fd, &clock, sizeof(clock)) != sizeof(clock))
+            return 0;
+        return clock + tasks->tree_startup_ns + tasks->exit_ns;
+    }
+    if (!cpu)
+        return 0;
+    uint64_t more = tasks->attributed_ns > cpu ? tasks->attributed_ns - cpu : 0;
+    return cpu + (more < tasks->unwaited_ns ? more : tasks->unwaited_ns);
+}
+
+static uint64_t own_cpu_ns(void)
+{
+    struct timespec used = {0};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+void outcome_fill(struct outcome *outcome, struct tasks *tasks, bool bare)
+{
+    const struct process *root = tasks->root_process;
+    add_ledger(tasks);
+    if (bare && root && root->status_known) {
+        outcome->root_ended = true;
+        outcome->root_status = root->status;
+    }
+    outcome->tasks = tasks->seen;
+    outcome->processes = tasks->processes;
+    outcome->threads = tasks->threads;
+    outcome->active_max = tasks->active_max;
+    outcome->alive = tasks->alive;
+    outcome->cpu_ns = tree_cpu_ns(tasks, &outcome->tree, bare);
+    outcome->attributed_ns = tasks->attributed_ns;
+    outcome->collector_ns = own_cpu_ns();
+    outcome->unseen = unseen_take(&tasks->unseen, &outcome->unseen_count);
+    outcome->uncounted = tasks->unseen.uncounted;
+    outcome->stacks_behind = tasks->stacks ? tasks->stacks->counts.behind : 0;
+    stacks_describe(tasks, outcome->stacks);
+}
+
+void outcome_complete(struct outcome *outcome, const struct tasks *tasks)
+{
+    outcome->samples = tasks->samples;
+    outcome->lost = tasks->lost;
+    outcome->counted_only = tasks->counted_only;
+    outcome->without_sample = tasks->without_sample;
+    outcome->stood_in = tasks->stood_in;
+    outcome->stood_in_counted = tasks->stood_in_counted;
+    outcome->refusal = tasks->refusal;
+    outcome->wall_ns = tasks_now_ns() - tasks->session->start_ns;
+    outcome->collector_ns = own_cpu_ns();
+}
+
+void outcome_release(struct outcome *outcome)
+{
+    for (unsigned i = 0; i < outcome->unseen_count; i++) {
+        free((char *)outcome->unseen[i].reason);
+        free((char *)outcome->unseen[i].comm);
+    }
+    free(outcome->unseen);
+    outcome->unseen = NULL;
+    outcome->unseen_count = 0;
+}

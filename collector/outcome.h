@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* What came out of a session, in figures. Context: the event loop's thread, when all doors are closed. */
+#ifndef COLLECTOR_OUTCOME_H
+#define COLLECTOR_OUTCOME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+#include "collector/result.h"
+#include "collector/stacks.h"
+
+struct tasks;
+
+/* For the closing summary and the exit status. Zeroed: empty. */
+struct outcome {
+    bool root_ended;
+    int root_status;              /* as of wait(2) */
+    struct rusage tree;           /* of the root and all it waited for (launcher only) */
+    uint64_t tasks;               /* seen */
+    uint64_t processes, threads;
+    uint64_t active_max;          /* most at the same time */
+    uint64_t alive;               /* still running when the session ended */
+    uint64_t samples, lost;
+    uint64_t counted_only;        /* tasks without a ring */
+    char stacks[STACKS_TEXT];     /* how call stacks came about, where they are unwound; else "" */
+    uint64_t stacks_behind;       /* of them, by frame pointers since the collector had fallen behind */
+    uint64_t without_sample;
+    uint64_t stood_in;            /* tasks whose events were refused, and in which the object was to start a timer */
+    uint64_t stood_in_counted;    /* of them, those that were not sampled; in counted_only too */
+    int refusal;                  /* -errno of the first of them */
+    uint64_t cpu_ns;              /* of the tree by the kernel's accounting; 0: unknown */
+    uint64_t attributed_ns;
+    uint64_t collector_ns;        /* own CPU time */
+    uint64_t wall_ns;
+    struct result_unseen *unseen; /* strings owned */
+    unsigned unseen_count;
+    uint64_t uncounted;           /* further ones, and records, that the collector had no memory for */
+};
+
+/*
+ * When all tasks but the root's have been written: what the root's file says of the session. ROOT_ENDED, ROOT_STATUS
+ * and TREE are the caller's to set before. BARE: nobody waits for the root; what is known of its end is in TASKS.
+ */
+void outcome_fill(struct outcome *outcome, struct tasks *tasks, bool bare);
+/* When the root's has been written too: what its file adds. */
+void outcome_complete(struct outcome *outcome, const struct tasks *tasks);
+void outcome_release(struct outcome *outcome);
+
+#endif
