@@ -139,8 +139,8 @@ char *text_bytes(char *ret, uint64_t bytes)
 
 char *text_plural(char *ret, uint64_t count, const char *one, const char *many)
 {
-    char number[TEXT_AMOUNT];
-    snprintf(ret, TEXT_AMOUNT, "%s %s", text_count(number, count), count == 1 ? one : many);
+    size_t used = strlen(text_count(ret, count));
+    snprintf(ret + used, TEXT_AMOUNT - used, " %s", count == 1 ? one : many);
     return ret;
 }
 
