@@ -110,7 +110,7 @@ void loader_describe(const struct file *file, struct problem *ret)
     else if (file->problem.text[0])
         problem_set(ret, 0, "%s", file->problem.text);
     else if (file->unfinished)
-        problem_set(ret, 0, "was never finished (its recorder was killed); what is there is read");
+        problem_set(ret, 0, "is not finished (its recorder still runs, or was killed); what is there is read");
     else if (file->features_lost)
         problem_set(ret, 0, "has a damaged table of features; the rest is read");
     else if (file->unread && !file->pipe)
