@@ -322,13 +322,12 @@ static int find_command(int argc, char **argv, const struct cli_command **ret_co
     }
     char **copy = memory_new((size_t)argc + 1, sizeof(*copy));
     memcpy(copy, argv, (size_t)argc * sizeof(*copy));
-    struct settings scratch = {0};
-    struct options options = {.rows = rows};
+    /* What a value may be is the command's business. */
+    struct options options = {.rows = rows, .only_look = true};
     int first = 0, count = 0;
-    int status = options_parse(&options, &scratch, argc, copy, &first, &count);
+    int status = options_parse(&options, NULL, argc, copy, &first, &count);
     if (status == 0 && count)
         *ret_command = cli_find(copy[first]);
-    settings_release(&scratch);
     free(copy);
     return status;
 }

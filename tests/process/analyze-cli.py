@@ -77,6 +77,20 @@ def test_commands_find_their_files():
     check_in("task-clock", panalyze("./report").ok().out)
 
 
+def test_options_before_the_command():
+    files = record()
+    os.makedirs("other")
+    for name in files:
+        shutil.copy(name, "other")
+    for options, command in ((["--by=stack"], ["diff", ".", "other"]), (["--sort=share"], ["diff", ".", "other"]),
+                             (["--agg"], ["report", *files]), (["--top", "all", "-c", "spin"], ["tree", *files])):
+        behind = panalyze(*command, *options).ok()
+        check_equal(panalyze(*options, *command).ok().out, behind.out, options)
+    result = panalyze("--by=stack", "report", *files)
+    check_equal((result.status, result.out), (2, ""))
+    check_in("option '--by' knows function|object", result.err)
+
+
 def test_without_file_takes_the_files_of_each_exec():
     need_perf_events()
     pinject_run("-q", "--exec-split-results", "--follow-all", "--", "sh", "-c", "ls >/dev/null; exec sleep 0").ok()
