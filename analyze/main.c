@@ -189,6 +189,8 @@ static int analyze(const struct cli *cli, const struct inputs *inputs)
     if (bad >= 0) {
         prepare(cli, &view);
         status = show(cli, &view);
+        /* The view may have read the files again. */
+        bad |= view.profile && view.profile->files_bad;
     }
     release(&view);
     return status ? status : bad;
