@@ -115,14 +115,36 @@ static void release(struct view *view)
         profile_free(view->profile);
 }
 
+/* The exit status where the files, or what the filters leave of them, are nothing to show; 0: there is something. */
+static int refuse_nothing(const struct cli *cli, const struct view *view)
+{
+    const struct profile *profile = view->profile;
+    const struct selection *selection = view->selection;
+    if (!selection || view->other)
+        return 0;
+    if (profile->task_count == 0) {
+        report_error("there is no task in %s%s: nothing was recorded, or nothing is written yet", view->paths[0],
+                     view->path_count > 1 ? " and the other files" : "");
+        return 1;
+    }
+    if (selection->task_count == 0) {
+        report_error("no task matches the filters; 'panalyze tree' lists the tasks");
+        return 1;
+    }
+    bool sampled = profile->event_count && profile->events[profile->event].samples;
+    if (!sampled || !(cli->command->needs & CLI_PLACES) ||
+        select_finds(view->settings, profile, view->names, selection->entries, selection->entry_count))
+        return 0;
+    return select_refuse(view->settings);
+}
+
 static int show(const struct cli *cli, struct view *view)
 {
     struct output output;
     bool pager = !cli->settings.no_pager && !(cli->command->needs & CLI_DOCUMENT);
-    if (view->selection && !view->other && view->selection->task_count == 0) {
-        report_error("no task matches the filters; 'panalyze tree' lists the tasks");
-        return 1;
-    }
+    int nothing = refuse_nothing(cli, view);
+    if (nothing)
+        return nothing;
     if (cli->command->needs & CLI_OWN_OUTPUT)
         return cli->command->view(view);
     if (output_open(&output, cli->settings.color, pager) < 0)
