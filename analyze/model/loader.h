@@ -68,6 +68,7 @@ struct loader {
     uint64_t bytes_done, bytes_total; /* of the files before the one that is read, of all */
     struct crew *crew;              /* that finds stacks; NULL where none are wanted, and once all are found */
     uint64_t guest_samples;         /* of the file that is read */
+    uint64_t first_sample_ns;    /* the earliest time of a sample; 0: none has one */
     struct input *inputs;
     uint32_t input_count;
     struct session_seen *sessions;

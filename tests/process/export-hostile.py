@@ -6,6 +6,7 @@ import csv
 import errno
 import gzip
 import pty
+import struct
 
 from harness import *
 
@@ -122,6 +123,20 @@ def test_trace_events():
     check_equal(slices[-1]["args"]["exit"], 0)
     check_in("a;b\n\"c", slices[-1]["args"]["command"])
     check_equal([e["args"] for e in events if e["ph"] == "C"][-1], {"processes": 0, "threads": 0})
+
+
+def test_trace_of_a_task_that_was_there_before():
+    """As perf record -p and -a write: no start of the task. It is shown from the first time that is known."""
+    attr = struct.pack("<IIQQQQQ", 1, 64, 1, 1000000, 1 | 2 | 4 | 256, 0, 0) + bytes(16)
+    samples = b"".join(struct.pack("<IHHQIIQQ", 9, 2, 40, 0x1000, 7, 7, time, 1000000)
+                       for time in (45000 * 10**9, 45001 * 10**9))
+    head = struct.pack("<8sQQ", b"PERFILE2", 104, 80)
+    sections = struct.pack("<QQQQQQ", 104, 80, 184, len(samples), 0, 0)
+    pathlib.Path("perf.data").write_bytes(head + sections + bytes(32) + attr + bytes(16) + samples)
+    events = json.loads(panalyze("export", "chrome", "perf.data").ok().out)["traceEvents"]
+    slice, = [event for event in events if event["ph"] == "X"]
+    check_equal((slice["ts"], slice["dur"], slice["args"]["started"]), (0, 10**6, False))
+    check_equal([event for event in events if event["ph"] in "sf"], [], "arrows from nowhere")
 
 
 def test_folded_lines():
