@@ -202,6 +202,12 @@ def test_width_of_the_terminal():
         plain = re.sub(r"\033\[\d+m", "", text)
         check(max(map(len, plain.split("\n"))) <= columns, f"{columns} columns:\n{plain}")
         check_in("...", plain)
+    # On the narrowest one the name, which is the answer, has a line of its own.
+    for command, name in (("tree", "sh -c"), ("report", "spin_a"), ("counts", "sh -c")):
+        text = re.sub(r"\033\[\d+m", "", on_terminal(command, *files, columns=36)[1])
+        names = [line for line in text.split("\n") if re.match(r"    \S", line)]
+        check(max(map(len, names)) <= 36, f"{command}:\n{text}")
+        check_match(f"^    {name}", text, command)
     status, text = on_terminal("tree", *files, columns=62, env={"COLUMNS": "200"})
     check(max(map(len, text.split("\n"))) > 62, "COLUMNS is not heard")
     check_in("x" * 300, panalyze("tree", *files, env={"COLUMNS": "60"}).ok().out, "without a terminal nothing is cut")
