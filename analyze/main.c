@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analyze/cli.h"
@@ -63,6 +64,24 @@ static int check_operands(const struct cli *cli)
         return -ENOENT;
     }
     return 0;
+}
+
+/* A folder that is not there would be passed over without a word. */
+static int check_folder(const char *option, const char *path)
+{
+    struct stat status;
+    int error = stat(path, &status) < 0 ? errno : S_ISDIR(status.st_mode) ? 0 : ENOTDIR;
+    if (error)
+        report_error("option '--%s' needs a folder, not '%s': %s", option, path, strerror(error));
+    return -error;
+}
+
+static int check_folders(const struct settings *settings)
+{
+    int wrong = settings->symfs ? check_folder("symfs", settings->symfs) : 0;
+    for (size_t i = 0; i < settings->debug_paths.count && wrong == 0; i++)
+        wrong = check_folder("debug-path", settings->debug_paths.items[i]);
+    return wrong < 0 ? -ENOENT : 0;
 }
 
 static int show_help(const struct cli *cli)
@@ -316,6 +335,8 @@ int main(int argc, char **argv)
         int wrong = take_format(&cli);
         if (wrong == 0)
             wrong = check_operands(&cli);
+        if (wrong == 0)
+            wrong = check_folders(&cli.settings);
         if (wrong < 0)
             status = wrong == -EINVAL ? USAGE : 1;
         else if (cli.command->needs & CLI_FOLLOW)

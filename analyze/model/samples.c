@@ -68,7 +68,8 @@ static int read_again(struct pass *pass, struct input *input, struct file *file)
     if (!same)
         report_error("%s: was replaced while it was read: its samples are left out", input->path);
     else
-        report_error("%s: changed while it was read: %" PRIu64 " of its samples are left out", input->path, pass->strange);
+        report_error("%s: changed while it was read: %" PRIu64 " of its samples are left out", input->path,
+                     pass->strange);
     return status;
 }
 

@@ -107,8 +107,9 @@ static bool features_fit(struct file *file, const struct perfdata_header *header
     for (size_t i = 0; i < FEATURE_BITS / 64; i++)
         count += (uint64_t)__builtin_popcountll(header->features[i]);
     for (uint64_t i = 0; i < count && fit; i++) {
-        struct cursor table = cursor_at(file, at + i * sizeof(struct perfdata_section), sizeof(struct perfdata_section));
-        struct perfdata_section section = take_section(&table);
+        struct perfdata_section section;
+        struct cursor table = cursor_at(file, at + i * sizeof(section), sizeof(section));
+        section = take_section(&table);
         fit = !table.failed && inside(file, section) && section.offset >= at + count * sizeof(section);
     }
     return fit && count > 0;

@@ -46,6 +46,13 @@ def test_usage():
         fails(2, "option '--cum' needs a percentage", f"--cum={value}")
 
 
+def test_folders_that_are_not_there():
+    pathlib.Path("file").write_text("")
+    for option in ("--symfs", "--debug-path"):
+        fails(1, f"option '{option}' needs a folder, not 'gone': No such file or directory", option, "gone", DATA / "fp.data")
+        fails(1, f"option '{option}' needs a folder, not 'file': Not a directory", "diff", option, "file", "x", "y")
+
+
 def test_nothing_to_read():
     fails(1, "no file named, and no result files .*pinject-run --follow-all -- COMMAND")
     os.mkdir("empty")
