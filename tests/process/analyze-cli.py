@@ -140,6 +140,22 @@ def test_json_is_one_document():
     check_equal(sum(f["self_samples"] for f in documents[0]["functions"]), documents[0]["total"]["samples"])
 
 
+def test_json_has_what_by_asks_for():
+    files = record()
+    for by, key, label in (("object", "objects", "dso"), ("address", "addresses", "address"),
+                           ("process", "processes", "pid"), ("comm", "commands", "comm")):
+        document = panalyze_json("--aggregate", "--by", by, *files)
+        check_equal(sum(row["self_weight"] for row in document[key]), document["total"]["weight"], by)
+        if by != "address":  # one for each place in the memory
+            check_equal(len({row[label] for row in document[key]}), len(document[key]), by)
+        text = panalyze("--aggregate", "--by", by, "--top=all", *files).ok().out
+        check_equal(len(re.findall(r"^ *[\d.]+ % ", text, re.MULTILINE)), len(document[key]), by)
+    objects = {row["dso"]: row["self_weight"] for row in panalyze_json("-a", "--by=object", *files)["objects"]}
+    for function in panalyze_json("-a", *files)["functions"]:
+        objects[function["dso"]] -= function["self_weight"]
+    check_equal(set(objects.values()), {0}, "objects are the sums of their functions")
+
+
 def test_filters():
     files = record()
     everything = panalyze_json("--aggregate", *files)
