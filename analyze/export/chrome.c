@@ -59,7 +59,7 @@ static void put_counts(struct chrome *chrome, const struct profile_task *task)
     counters_of_task(profile, task, counters);
     json_object(&chrome->json, "counts");
     for (uint32_t i = 0; i < profile->event_count; i++)
-        if (counters[i].present)
+        if (counters_known(&counters[i]))
             json_unsigned(&chrome->json, profile->events[i].name, counters[i].scaled);
     json_end_object(&chrome->json);
     free(counters);

@@ -59,12 +59,16 @@ int raw_records(struct profile *profile, const struct raw_visitor *visitor, void
             break;
         if (status < 0) {
             report_error("%s: %s", input->path, problem.text);
+            profile->files_bad++;
             status = 0;
             continue;
         }
-        /* Another file of that name is not what was loaded. */
-        if (file.source.device == input->device && file.source.inode == input->inode)
+        if (file.source.device == input->device && file.source.inode == input->inode) {
             status = visit_file(&visit, input, &file);
+        } else {
+            report_error("%s: was replaced while it was read: its records are left out", input->path);
+            profile->files_bad++;
+        }
         file_release(&file);
     }
     return status;

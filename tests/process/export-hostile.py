@@ -361,6 +361,19 @@ def test_broken_files():
             check("Sanitizer" not in result.err and "runtime error" not in result.err, result)
 
 
+def test_perf_of_one_event():
+    """--event chooses by the words that the report takes: 'task-clock' is task-clock:u, too."""
+    need_perf_events()
+    pinject_run("-q", "-e", "page-faults:u,task-clock:u", "--", target("spin"), "100").ok()
+    for words in ("task-clock", "task-clock:u"):
+        total = panalyze_json("-a", "-e", words, *results())["total"]
+        check(total["samples"] > 50, total)
+        panalyze("export", "perf", "-e", words, "-o", "x.data", *results()).ok()
+        check_equal(panalyze_json("-a", "-e", words, "x.data")["total"], total, words)
+        info = panalyze("info", "x.data").ok().out
+        check_match(rf"^  records .*\bSAMPLE +{total['samples']}$", info, "samples of the other event")
+
+
 def test_perf_of_perf():
     """perf's own files, of all forms: what is written has the samples of what is read."""
     for name in ("fp", "dwarf", "fields", "pipe", "zstd"):
