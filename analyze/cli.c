@@ -33,13 +33,13 @@ enum {
 };
 
 static const struct cli_command commands[] = {
-    {"report", REPORT, CLI_PROFILE, view_report, "functions by self and total time (the default command)"},
+    {"report", REPORT, CLI_PROFILE | CLI_PLACES, view_report, "functions by self and total time (the default command)"},
     {"tree", TREE, CLI_PROFILE | CLI_COUNTS, view_tree,
      "the processes and threads: who started whom, times, exit status"},
     {"counts", COUNTS, CLI_PROFILE | CLI_COUNTS, view_counts, "the counters, in total and of each task"},
     {"script", SCRIPT, CLI_PROFILE | CLI_WHOLE_SAMPLES, view_script, "every sample as text, like perf script"},
     {"info", INFO, 0, view_info, "what each file holds"},
-    {"summary", SUMMARY, CLI_PROFILE, view_summary,
+    {"summary", SUMMARY, CLI_PROFILE | CLI_PLACES, view_summary,
      "one page: what ran, the heaviest commands and functions, coverage"},
     {"annotate", ANNOTATE, CLI_PROFILE, view_annotate, "instructions and source lines of functions, with their shares"},
     {"top", TOP, CLI_PROFILE | CLI_FOLLOW, view_top, "what runs now, again and again, while the files grow"},
@@ -323,13 +323,12 @@ static int find_command(int argc, char **argv, const struct cli_command **ret_co
     }
     char **copy = memory_new((size_t)argc + 1, sizeof(*copy));
     memcpy(copy, argv, (size_t)argc * sizeof(*copy));
-    struct settings scratch = {0};
-    struct options options = {.rows = rows};
+    /* What a value may be is the command's business. */
+    struct options options = {.rows = rows, .only_look = true};
     int first = 0, count = 0;
-    int status = options_parse(&options, &scratch, argc, copy, &first, &count);
+    int status = options_parse(&options, NULL, argc, copy, &first, &count);
     if (status == 0 && count)
         *ret_command = cli_find(copy[first]);
-    settings_release(&scratch);
     free(copy);
     return status;
 }

@@ -19,6 +19,7 @@ enum cli_needs {
     CLI_DOCUMENT = 16,     /* writes a document: nothing for a pager */
     CLI_PAIR = 32,         /* two sets of files */
     CLI_OWN_OUTPUT = 64,   /* the view opens what it writes to; the first operand is its format */
+    CLI_PLACES = 128,      /* --object and --symbol that no stack passes leave nothing to show */
 };
 
 struct cli_command {

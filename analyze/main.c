@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analyze/cli.h"
@@ -65,6 +66,24 @@ static int check_operands(const struct cli *cli)
     return 0;
 }
 
+/* A folder that is not there would be passed over without a word. */
+static int check_folder(const char *option, const char *path)
+{
+    struct stat status;
+    int error = stat(path, &status) < 0 ? errno : S_ISDIR(status.st_mode) ? 0 : ENOTDIR;
+    if (error)
+        report_error("option '--%s' needs a folder, not '%s': %s", option, path, strerror(error));
+    return -error;
+}
+
+static int check_folders(const struct settings *settings)
+{
+    int wrong = settings->symfs ? check_folder("symfs", settings->symfs) : 0;
+    for (size_t i = 0; i < settings->debug_paths.count && wrong == 0; i++)
+        wrong = check_folder("debug-path", settings->debug_paths.items[i]);
+    return wrong < 0 ? -ENOENT : 0;
+}
+
 static int show_help(const struct cli *cli)
 {
     struct output output;
@@ -115,14 +134,36 @@ static void release(struct view *view)
         profile_free(view->profile);
 }
 
+/* The exit status where the files, or what the filters leave of them, are nothing to show; 0: there is something. */
+static int refuse_nothing(const struct cli *cli, const struct view *view)
+{
+    const struct profile *profile = view->profile;
+    const struct selection *selection = view->selection;
+    if (!selection || view->other)
+        return 0;
+    if (profile->task_count == 0) {
+        report_error("there is no task in %s%s: nothing was recorded, or nothing is written yet", view->paths[0],
+                     view->path_count > 1 ? " and the other files" : "");
+        return 1;
+    }
+    if (selection->task_count == 0) {
+        report_error("no task matches the filters; 'panalyze tree' lists the tasks");
+        return 1;
+    }
+    bool sampled = profile->event_count && profile->events[profile->event].samples;
+    if (!sampled || !(cli->command->needs & CLI_PLACES) ||
+        select_finds(view->settings, profile, view->names, selection->entries, selection->entry_count))
+        return 0;
+    return select_refuse(view->settings);
+}
+
 static int show(const struct cli *cli, struct view *view)
 {
     struct output output;
     bool pager = !cli->settings.no_pager && !(cli->command->needs & CLI_DOCUMENT);
-    if (view->selection && !view->other && view->selection->task_count == 0) {
-        report_error("no task matches the filters; 'panalyze tree' lists the tasks");
-        return 1;
-    }
+    int nothing = refuse_nothing(cli, view);
+    if (nothing)
+        return nothing;
     if (cli->command->needs & CLI_OWN_OUTPUT)
         return cli->command->view(view);
     if (output_open(&output, cli->settings.color, pager) < 0)
@@ -189,6 +230,8 @@ static int analyze(const struct cli *cli, const struct inputs *inputs)
     if (bad >= 0) {
         prepare(cli, &view);
         status = show(cli, &view);
+        /* The view may have read the files again. */
+        bad |= view.profile && view.profile->files_bad;
     }
     release(&view);
     return status ? status : bad;
@@ -292,6 +335,8 @@ int main(int argc, char **argv)
         int wrong = take_format(&cli);
         if (wrong == 0)
             wrong = check_operands(&cli);
+        if (wrong == 0)
+            wrong = check_folders(&cli.settings);
         if (wrong < 0)
             status = wrong == -EINVAL ? USAGE : 1;
         else if (cli.command->needs & CLI_FOLLOW)

@@ -110,6 +110,12 @@ static int ambiguous(const struct parser *parser, const char *name, size_t size)
     return -EINVAL;
 }
 
+/* Whether it makes no difference for the operands which of the two is meant. */
+static bool alike(const struct option_row *one, const struct option_row *other)
+{
+    return !one->value == !other->value && ((one->flags ^ other->flags) & OPTION_OPTIONAL_VALUE) == 0;
+}
+
 /* Finds NAME[SIZE]: exactly, or as the only one that starts so. 0 or -EINVAL after a message. */
 static int find_long(const struct parser *parser, const char *name, size_t size, const struct option_row **ret_row)
 {
@@ -125,7 +131,7 @@ static int find_long(const struct parser *parser, const char *name, size_t size,
         }
         if (!mine && (exact || !other))
             other = row;
-        if (mine && !(row->flags & OPTION_HIDDEN)) {
+        if (mine && !(row->flags & OPTION_HIDDEN) && !(found && parser->options->only_look && alike(found, row))) {
             found = row;
             count++;
         }
@@ -144,6 +150,11 @@ static int find_long(const struct parser *parser, const char *name, size_t size,
     return 0;
 }
 
+static int take(struct parser *parser, const struct option_row *row, const char *value)
+{
+    return parser->options->only_look ? 0 : row->take(parser->state, row, value);
+}
+
 /* The value of ROW is the next argument. */
 static int take_next(struct parser *parser, const struct option_row *row)
 {
@@ -151,7 +162,7 @@ static int take_next(struct parser *parser, const struct option_row *row)
         report_error("option '--%s' needs a value (%s)", row->name, row->value);
         return -EINVAL;
     }
-    return row->take(parser->state, row, parser->argv[parser->at++]);
+    return take(parser, row, parser->argv[parser->at++]);
 }
 
 static int parse_long(struct parser *parser, const char *text)
@@ -168,7 +179,7 @@ static int parse_long(struct parser *parser, const char *text)
     }
     if (row->value && !equals && !(row->flags & OPTION_OPTIONAL_VALUE))
         return take_next(parser, row);
-    return row->take(parser->state, row, equals ? equals + 1 : NULL);
+    return take(parser, row, equals ? equals + 1 : NULL);
 }
 
 static int find_short(const struct parser *parser, char letter, const struct option_row **ret_row)
@@ -200,8 +211,8 @@ static int parse_short(struct parser *parser, const char *text)
         if (row->value && !*text && !(row->flags & OPTION_OPTIONAL_VALUE))
             return take_next(parser, row);
         if (row->value)
-            return row->take(parser->state, row, *text ? text : NULL);
-        status = row->take(parser->state, row, NULL);
+            return take(parser, row, *text ? text : NULL);
+        status = take(parser, row, NULL);
         if (status < 0)
             return status;
     }

@@ -46,6 +46,7 @@ struct options {
     const char *group_name;        /* for that message */
     bool stop_at_operand;          /* the first operand ends the options (pinject-run); else they mix */
     bool keep_dashes;              /* "--" is an operand, which divides the others, and ends nothing */
+    bool only_look;                /* for the operands: no value is judged or stored */
 };
 
 /*

@@ -59,7 +59,7 @@ static void put_counts(struct chrome *chrome, const struct profile_task *task)
     counters_of_task(profile, task, counters);
     json_object(&chrome->json, "counts");
     for (uint32_t i = 0; i < profile->event_count; i++)
-        if (counters[i].present)
+        if (counters_known(&counters[i]))
             json_unsigned(&chrome->json, profile->events[i].name, counters[i].scaled);
     json_end_object(&chrome->json);
     free(counters);
@@ -68,6 +68,12 @@ static void put_counts(struct chrome *chrome, const struct profile_task *task)
 static uint64_t end_of(const struct chrome *chrome, const struct profile_task *task)
 {
     return task->end_ns ? task->end_ns : chrome->last_ns;
+}
+
+/* A task that was there before the recording is shown from its beginning on. */
+static uint64_t start_of(const struct chrome *chrome, const struct profile_task *task)
+{
+    return task->start_ns ? task->start_ns : chrome->start_ns;
 }
 
 static void put_args(struct chrome *chrome, const struct profile_task *task, const struct profile_image *image,
@@ -85,6 +91,8 @@ static void put_args(struct chrome *chrome, const struct profile_task *task, con
     if (last) {
         uint64_t cpu = counters_cpu(chrome->view->profile, task, chrome->view->selection->weights[task->index],
                                     &estimate);
+        if (!task->start_ns)
+            json_bool(json, "started", false);
         json_bool(json, "ended", task->ended);
         if (task->exit >= 0)
             json_signed(json, "exit", task->exit);
@@ -111,15 +119,15 @@ static void put_slice(struct chrome *chrome, const struct profile_task *task, co
 
 static void put_slices(struct chrome *chrome, const struct profile_task *task)
 {
-    uint64_t end_ns = end_of(chrome, task);
+    uint64_t start_ns = start_of(chrome, task), end_ns = end_of(chrome, task);
     if (task->image_count == 0 || task->pid != task->tid) {
-        put_slice(chrome, task, task->image_count ? &task->images[0] : NULL, task->start_ns, end_ns, true);
+        put_slice(chrome, task, task->image_count ? &task->images[0] : NULL, start_ns, end_ns, true);
         return;
     }
     for (uint32_t i = 0; i < task->image_count; i++) {
         const struct profile_image *image = &task->images[i];
         bool last = i + 1 == task->image_count;
-        uint64_t from_ns = i == 0 ? task->start_ns : image->start_ns;
+        uint64_t from_ns = i == 0 ? start_ns : image->start_ns;
         if (i > 0) {
             begin_event(chrome, "i", "exec", task);
             json_string(&chrome->json, "s", "t");
@@ -135,7 +143,7 @@ static void put_creation(struct chrome *chrome, const struct profile_task *task)
 {
     struct profile_task creator = {.pid = task->pid == task->tid ? task->ppid : task->pid};
     creator.tid = task->parent_tid > 0 ? task->parent_tid : creator.pid;
-    if (creator.pid <= 0)
+    if (creator.pid <= 0 || !task->start_ns)
         return;
     for (int i = 0; i < 2; i++) {
         begin_event(chrome, i ? "f" : "s", "start", i ? task : &creator);
@@ -199,7 +207,7 @@ static void put_tasks(struct chrome *chrome, struct sink *sink)
         put_label(chrome, "thread_name", task->comm, task);
         put_slices(chrome, task);
         put_creation(chrome, task);
-        add_change(chrome, task->start_ns, task, 1);
+        add_change(chrome, start_of(chrome, task), task, 1);
         add_change(chrome, end_of(chrome, task), task, -1);
     }
     if (root)

@@ -148,7 +148,7 @@ static void put_task(struct row *row, const struct view *view, uint32_t index, s
     counters_of_task(profile, task, counters);
     for (uint32_t i = 0; i < profile->event_count; i++)
         if (counted[i])
-            put_known(row, counters[i].present, (int64_t)counters[i].scaled);
+            put_known(row, counters_known(&counters[i]), (int64_t)counters[i].scaled);
     end(row);
 }
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "analyze/export/sink.h"
+#include "analyze/view/sink.h"
 #include "analyze/view/view.h"
 
 enum export_needs {

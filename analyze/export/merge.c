@@ -76,6 +76,10 @@ static int begin(void *context, const char *path, const struct file *file)
         report_error("%s: was recorded in the other byte order and cannot be merged; perf reads it as it is", path);
         return 1;
     }
+    if (file->pipe && !merge->one_file) {
+        report_error("%s: is the recording of a pipe and cannot be merged; export it alone", path);
+        return 1;
+    }
     if (!file->pipe)
         merge_features_take(merge, file);
     /* A pipe tells its events among its records. */
@@ -115,6 +119,16 @@ static void replace_ids(unsigned char *copy, size_t size, uint32_t type, const s
                (format & PERF_FORMAT_TOTAL_TIME_RUNNING ? 8u : 0u), id);
 }
 
+/* Whether ATTR is the event that --event chose: its words need not be the whole name. */
+static bool is_chosen(const struct view *view, const struct attr *attr)
+{
+    const struct profile_event *event = &view->profile->events[view->profile->event];
+    if (attr->name && attr->name[0])
+        return strcmp(attr->name, event->name) == 0;
+    return attr->perf.type == event->type && attr->perf.config == event->config &&
+           attr->perf.exclude_kernel == event->exclude_kernel;
+}
+
 static bool is_kept(const struct merge *merge, const struct record *record)
 {
     const struct view *view = merge->view;
@@ -122,8 +136,7 @@ static bool is_kept(const struct merge *merge, const struct record *record)
         return true;
     if (view->selection->filtered && map_find(&merge->tasks, record->pid, record->tid) == MAP_NONE)
         return false;
-    const char *wanted = view->settings->event;
-    return !wanted || !record->attr->name || strcmp(record->attr->name, wanted) == 0;
+    return !view->settings->event || is_chosen(view, record->attr);
 }
 
 static int each(void *context, const struct file *file, const struct record *record)

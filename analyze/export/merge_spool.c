@@ -9,6 +9,7 @@
 #include "analyze/export/merge.h"
 #include "analyze/view/memory.h"
 
+#define MOST_MAPPINGS 4096 /* of a process that are remembered */
 #define COMM_EXEC (1u << 13) /* PERF_RECORD_MISC_COMM_EXEC */
 
 int merge_spool_open(struct merge_spool *spool, const char *folder)
@@ -160,6 +161,9 @@ static bool is_known(struct merging *merging, const struct perf_event_header *he
         else
             *old = space->mappings[--space->count];
     }
+    /* Of so many the search would take longer than what it saves: all is written once more. */
+    if (space->count >= MOST_MAPPINGS)
+        space->count = 0;
     space->mappings = memory_grow(space->mappings, &space->capacity, space->count + 1, sizeof(made));
     space->mappings[space->count++] = made;
     return false;

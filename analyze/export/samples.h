@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/export/sink.h"
 #include "analyze/export/tree.h"
+#include "analyze/view/sink.h"
 #include "analyze/view/view.h"
 
 struct samples_item {

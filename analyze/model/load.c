@@ -56,19 +56,21 @@ int loader_open(const struct input *input, struct file *file, struct problem *pr
                         : file_open(file, input->path, problem);
 }
 
-int loader_open_again(const struct input *input, struct file *file)
+int loader_open_again(struct loader *loader, const struct input *input, struct file *file)
 {
     struct problem problem = {""};
     int status = loader_open(input, file, &problem);
     if (status == -ENOMEM)
         return status;
+    if (status == 0 && file->source.device == input->device && file->source.inode == input->inode)
+        return 0;
+    loader->profile.files_bad++;
     if (status < 0) {
         report_error("%s: %s", input->path, problem.text);
-        return -ESTALE;
+    } else {
+        report_error("%s: was replaced while it was read: its records are left out", input->path);
+        file_release(file);
     }
-    if (file->source.device == input->device && file->source.inode == input->inode)
-        return 0;
-    file_release(file);
     return -ESTALE;
 }
 
@@ -126,7 +128,7 @@ void loader_describe(const struct file *file, struct problem *ret)
     else if (file->problem.text[0])
         problem_set(ret, 0, "%s", file->problem.text);
     else if (file->unfinished)
-        problem_set(ret, 0, "was never finished (its recorder was killed); what is there is read");
+        problem_set(ret, 0, "is not finished (its recorder still runs, or was killed); what is there is read");
     else if (file->features_lost)
         problem_set(ret, 0, "has a damaged table of features; the rest is read");
     else if (file->unread && !file->pipe)

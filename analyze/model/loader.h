@@ -68,6 +68,7 @@ struct loader {
     uint64_t bytes_done, bytes_total; /* of the files before the one that is read, of all */
     struct crew *crew;              /* that finds stacks; NULL where none are wanted, and once all are found */
     uint64_t guest_samples;         /* of the file that is read */
+    uint64_t first_sample_ns;    /* the earliest time of a sample; 0: none has one */
     struct input *inputs;
     uint32_t input_count;
     struct session_seen *sessions;
@@ -137,10 +138,10 @@ struct loader *loader_new(void);
 void loader_free(struct loader *loader);
 int loader_open(const struct input *input, struct file *file, struct problem *problem);
 /*
- * Opens what was loaded once more. -ESTALE: it cannot be read any more, which is said on stderr, or another file has
- * that name; -ENOMEM.
+ * Opens what was loaded once more. -ESTALE: it cannot be read any more, or another file has that name; said on stderr,
+ * and counted in files_bad; -ENOMEM.
  */
-int loader_open_again(const struct input *input, struct file *file);
+int loader_open_again(struct loader *loader, const struct input *input, struct file *file);
 /* Looks at INPUT: whose session it is. 0, or -errno with the reason in PROBLEM. */
 int loader_look(struct loader *loader, struct input *input, struct problem *problem);
 /* Reads INPUT for good; says on stderr what is wrong with its data when TALK. */

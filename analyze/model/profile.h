@@ -243,7 +243,8 @@ struct profile_sample {
 };
 
 /* Reads the files again and calls EACH for every sample of the session, in time order within a task; EACH returns 0 to
- * go on. Returns what EACH returned, or -errno. */
+ * go on. Returns what EACH returned, or -errno. A file that is gone, or has changed since, is reported and counted in
+ * files_bad; no sample has a frame or an event that profile_load() did not find. */
 typedef int profile_each(void *context, const struct profile_sample *sample);
 int profile_samples(struct profile *profile, profile_each *each, void *context);
 

@@ -52,7 +52,7 @@ int raw_records(struct profile *profile, const struct raw_visitor *visitor, void
         struct file file;
         if (!is_taken(loader, input))
             continue;
-        status = loader_open_again(input, &file);
+        status = loader_open_again(loader, input, &file);
         if (status == 0) {
             status = visit_file(&visit, input, &file);
             file_release(&file);

@@ -59,6 +59,9 @@ static int know_all_events(struct replay *replay)
 
 static void seen(struct replay *replay, const struct thread *thread, uint64_t time)
 {
+    uint64_t *first = &replay->loader->first_sample_ns;
+    if (time && (*first == 0 || time < *first))
+        *first = time;
     struct task *task = replay->own == LOOKUP_NONE ? threads_task(replay, thread) : NULL;
     if (task && !task->shown.ended && time > task->shown.end_ns)
         task->shown.end_ns = time;

@@ -64,7 +64,8 @@ static int take_foreign(struct loader *loader, const struct file *file, const st
     const struct features *features = &file->features;
     memcpy(session->id, seen->id, sizeof(session->id));
     session->start_realtime_ns = seen->start_realtime_ns;
-    session->start_ns = features->sample_first_ns;
+    /* A pipe, and a recorder that was killed, do not write it. */
+    session->start_ns = features->sample_first_ns ? features->sample_first_ns : loader->first_sample_ns;
     session->version = store_string(&loader->store, features->version);
     session->event_reason = store_string(&loader->store, "");
     session->arguments = arena_take(&loader->store.arena, features->argument_count * sizeof(char *));

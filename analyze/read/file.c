@@ -99,6 +99,22 @@ static int read_features(struct file *file, const struct perfdata_header *header
     return 0;
 }
 
+/* Whether the table of the features that the header promises can be at AT, with their contents behind it. */
+static bool features_fit(struct file *file, const struct perfdata_header *header, uint64_t at)
+{
+    uint64_t count = 0;
+    bool fit = true;
+    for (size_t i = 0; i < FEATURE_BITS / 64; i++)
+        count += (uint64_t)__builtin_popcountll(header->features[i]);
+    for (uint64_t i = 0; i < count && fit; i++) {
+        struct perfdata_section section;
+        struct cursor table = cursor_at(file, at + i * sizeof(section), sizeof(section));
+        section = take_section(&table);
+        fit = !table.failed && inside(file, section) && section.offset >= at + count * sizeof(section);
+    }
+    return fit && count > 0;
+}
+
 static void read_data_section(struct file *file, const struct perfdata_header *header)
 {
     uint64_t size = file->source.size;
@@ -114,9 +130,8 @@ static void read_data_section(struct file *file, const struct perfdata_header *h
     file->data_size = header->data.size < there ? header->data.size : there;
     file->missing = header->data.size - file->data_size;
     if (header->data.size == 0 && there > 0) {
-        /* No feature either, then: perf writes both when it ends. */
-        uint64_t none[4] = {0};
-        file->unfinished = memcmp(header->features, none, sizeof(none)) == 0;
+        /* perf writes the size and the features when it ends; the bits of some features are there from the start. */
+        file->unfinished = !features_fit(file, header, header->data.offset);
         file->data_size = file->unfinished ? there : 0;
     }
 }
@@ -174,6 +189,8 @@ static int read_disk_file(struct file *file, struct problem *problem)
     if (status < 0)
         return status;
     read_data_section(file, &header);
+    if (file->unfinished)
+        return 0;
     /* Behind missing data are no features; a sum that wraps around is as absurd. */
     if (file->missing == 0 && header.data.size <= UINT64_MAX - header.data.offset)
         return read_features(file, &header, problem);

@@ -195,8 +195,9 @@ static int write_cut(const struct elf_image *image, int fd)
     cut.packed = calloc(image->section_count + 1, sizeof(*cut.packed));
     if (cut.to && cut.packed)
         error = add_headers(&cut);
+    errno = 0;
     if (!error && elf_update(cut.to, ELF_C_WRITE) < 0)
-        error = -ENOEXEC;
+        error = errno ? -errno : -ENOEXEC;
     elf_end(cut.to);
     for (size_t i = 0; cut.packed && i < image->section_count; i++)
         free(cut.packed[i]);

@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <zlib.h>
-
 #include "analyze/view/memory.h"
 #include "common/report.h"
 
@@ -108,9 +106,12 @@ static int open_tar(struct archive *archive)
         free(archive->folder);
         archive->folder = longer;
     }
-    errno = 0;
-    archive->tar = gzopen(archive->to, packed ? "wbe6" : "wbeT");
-    return archive->tar ? 0 : failed(archive, errno ? -errno : -ENOMEM);
+    int error = sink_open(&archive->tar, archive->to, packed ? SINK_GZIP : 0);
+    if (error) {
+        free(archive->folder);
+        archive->folder = NULL;
+    }
+    return error;
 }
 
 int archive_open(struct archive *archive, const char *to)
@@ -143,7 +144,7 @@ static int put_tar(struct archive *archive, const char *place, const void *bytes
     char head[TAR_BLOCK] = "";
     unsigned sum = 0;
     size_t pad = (TAR_BLOCK - size % TAR_BLOCK) % TAR_BLOCK;
-    gzFile tar = archive->tar;
+    FILE *to = archive->tar.to;
     snprintf(head, 100, "%s", place);
     snprintf(head + 345, 155, "%s", archive->folder);
     octal(head + 100, 8, 0644);
@@ -159,10 +160,9 @@ static int put_tar(struct archive *archive, const char *place, const void *bytes
     octal(head + 148, 7, sum);
     if (strlen(place) >= 100 || strlen(archive->folder) >= 155 || size > INT32_MAX)
         return -ENAMETOOLONG;
-    errno = 0;
-    if (gzwrite(tar, head, TAR_BLOCK) != TAR_BLOCK || (size && gzwrite(tar, bytes, (unsigned)size) != (int)size) ||
-        (pad && gzwrite(tar, zeros, (unsigned)pad) != (int)pad))
-        return errno ? -errno : -EIO;
+    fwrite(head, 1, TAR_BLOCK, to);
+    fwrite(bytes, 1, size, to);
+    fwrite(zeros, 1, pad, to);
     return 0;
 }
 
@@ -204,7 +204,7 @@ static int put_file(struct archive *archive, const char *place, const void *byte
 
 int archive_put(struct archive *archive, const char *place, const void *bytes, size_t size)
 {
-    int error = archive->tar ? put_tar(archive, place, bytes, size) : put_file(archive, place, bytes, size);
+    int error = archive->folder ? put_tar(archive, place, bytes, size) : put_file(archive, place, bytes, size);
     if (error)
         return failed(archive, error);
     archive->bytes += size;
@@ -215,17 +215,12 @@ int archive_put(struct archive *archive, const char *place, const void *bytes, s
 int archive_close(struct archive *archive, int error)
 {
     static const char end[2 * TAR_BLOCK];
-    if (archive->tar) {
-        bool bad = !error && gzwrite(archive->tar, end, sizeof(end)) != (int)sizeof(end);
-        errno = 0;
-        bad |= gzclose(archive->tar) != Z_OK && !error;
-        if (bad)
-            error = failed(archive, errno ? -errno : -EIO);
-        if (error)
-            unlink(archive->to);
+    if (archive->folder) {
+        fwrite(end, 1, sizeof(end), archive->tar.to);
+        int written = sink_close(&archive->tar, !error);
+        error = error ? error : written ? -EIO : 0;
     }
     free(archive->folder);
     archive->folder = NULL;
-    archive->tar = NULL;
     return error;
 }

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyze/view/sink.h"
+
 /* The file that makes a folder an archive, and lists what is in it. */
 #define ARCHIVE_INDEX "pinject-archive"
 /* What the name of the folder ends in, so that panalyze finds it beside the results. */
@@ -15,7 +17,7 @@
 struct archive {
     const char *to;   /* as the user named it */
     char *folder;     /* the folder's name in a tar file, or NULL */
-    void *tar;        /* gzFile */
+    struct sink tar;  /* where FOLDER is not NULL */
     uint64_t bytes;   /* of the contents */
     uint64_t files;
 };
@@ -32,7 +34,7 @@ char *archive_name(const char *path);
 int archive_open(struct archive *archive, const char *to);
 /* PLACE: a relative path without dots in it. 0, or -errno after a message. */
 int archive_put(struct archive *archive, const char *place, const void *bytes, size_t size);
-/* ERROR: what came before; a tar file that is not whole is removed. 0, or -errno after a message. */
+/* ERROR: what came before; a tar file has its name when it is whole, and only then. 0, or -errno after a message. */
 int archive_close(struct archive *archive, int error);
 
 #endif

@@ -17,6 +17,12 @@ struct counter {
     uint64_t enabled_ns, running_ns;
 };
 
+/* Whether the value says anything: that of an event that never had a counter of the machine does not. */
+static inline bool counters_known(const struct counter *counter)
+{
+    return counter->present && !(counter->estimate && counter->running_ns == 0);
+}
+
 #define COUNTERS_UNKNOWN UINT64_MAX
 
 /* RET: one per event of the profile. */

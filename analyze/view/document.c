@@ -219,6 +219,7 @@ int view_document(struct view *view, bool with_task_functions)
     json_end_object(&json);
     functions_list(&json, view, selection->entries, selection->entry_count,
                    settings->top ? settings->top : SETTINGS_ALL);
+    rows_json(&json, view);
     if (settings->call_tree)
         call_tree_json(&json, view, selection->entries, selection->entry_count);
     if (view->lines)

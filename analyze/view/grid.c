@@ -8,7 +8,9 @@
 #include "analyze/view/text.h"
 
 #define GAP 2
-#define LEAST 8 /* columns are not cut below this */
+#define LEAST 8       /* columns are not cut below this, */
+#define LEAST_LAST 10 /* and the last one, which holds the name, not below this */
+#define INDENT 4      /* of the last one where it has a line of its own */
 
 struct cell {
     char *text; /* clean */
@@ -29,6 +31,7 @@ struct grid {
     struct line *lines;
     size_t line_count, line_capacity;
     bool utf8;
+    bool broken; /* the last column has a line of its own */
 };
 
 struct grid *grid_new(const struct grid_column *columns, size_t count, bool utf8)
@@ -64,26 +67,39 @@ void grid_cell(struct grid *grid, enum output_color color, const char *text)
     grid->cells[grid->count++] = (struct cell){clean, text_columns(clean, grid->utf8), color};
 }
 
-static void shrink(const struct grid *grid, size_t *widths, size_t width)
+static size_t sum_of(const size_t *widths, size_t count)
 {
-    size_t total = 0;
-    for (size_t i = 0; i < grid->column_count; i++)
-        total += widths[i] + (i ? GAP : 0);
-    /* What stands last is cut first, down to a half of the terminal; then the others that may be; then the last for
-     * good. */
-    for (int pass = 0; pass < 3 && total > width; pass++) {
-        for (size_t i = grid->column_count; i-- > 0 && total > width;) {
-            bool last = i + 1 == grid->column_count;
-            if (!last && (pass != 1 || !grid->columns[i].shrinks))
-                continue;
-            size_t least = !last || pass == 1 ? LEAST : pass == 0 ? width / 2 : 1;
-            if (widths[i] <= least)
-                continue;
-            size_t cut = widths[i] - least < total - width ? widths[i] - least : total - width;
-            widths[i] -= cut;
-            total -= cut;
-        }
+    size_t sum = count ? (count - 1) * GAP : 0;
+    for (size_t i = 0; i < count; i++)
+        sum += widths[i];
+    return sum;
+}
+
+/* How much of MORE, what is too wide, comes off WIDTH when LEAST stays. */
+static size_t cut_of(size_t width, size_t least, size_t more)
+{
+    size_t room = width > least ? width - least : 0;
+    return room < more ? room : more;
+}
+
+/* What stands last is cut first, down to a half of the terminal; then the others that may be; then the last again. If
+ * nothing would be left of it, it gets a line of its own. */
+static void shrink(struct grid *grid, size_t *widths, size_t width)
+{
+    size_t last = grid->column_count - 1, total = sum_of(widths, last + 1), more = total > width ? total - width : 0;
+    size_t half = width / 2 > LEAST_LAST ? width / 2 : LEAST_LAST, cut = cut_of(widths[last], half, more);
+    widths[last] -= cut;
+    more -= cut;
+    for (size_t i = last; i-- > 0 && more;) {
+        cut = grid->columns[i].shrinks ? cut_of(widths[i], LEAST, more) : 0;
+        widths[i] -= cut;
+        more -= cut;
     }
+    cut = cut_of(widths[last], LEAST_LAST, more);
+    widths[last] -= cut;
+    grid->broken = last && more > cut;
+    if (grid->broken)
+        widths[last] = width - INDENT;
 }
 
 /* PENDING: blanks that are due in front of what comes next, so that no line ends in blanks. */
@@ -113,6 +129,10 @@ static void print_row(const struct grid *grid, struct output *output, struct cel
             row[i].columns = text_columns(row[i].text, grid->utf8);
         }
         pending += i ? GAP : 0;
+        if (grid->broken && i + 1 == grid->column_count && row[i].columns) {
+            fputc('\n', output->to);
+            pending = INDENT;
+        }
         print_cell(output, &row[i], widths[i], grid->columns[i].right, &pending);
     }
     fputc('\n', output->to);
@@ -149,7 +169,8 @@ void grid_print(struct grid *grid, struct output *output, bool with_head)
     for (size_t i = 0; i < rows * columns; i++)
         if (grid->cells[i].columns > widths[i % columns])
             widths[i % columns] = grid->cells[i].columns;
-    if (output->width)
+    grid->broken = false;
+    if (output->width && columns)
         shrink(grid, widths, (size_t)output->width);
     if (with_head)
         print_head(grid, output, widths);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "analyze/view/hits.h"
+#include "analyze/view/json.h"
 #include "analyze/view/view.h"
 
 struct rows {
@@ -21,5 +22,8 @@ void rows_release(struct rows *rows);
 
 /* Prints ROWS as a table, with call trees where they are wanted (from ENTRIES[COUNT]). */
 void rows_print(struct view *view, struct hits *hits, const struct rows *rows, const uint32_t *entries, uint32_t count);
+
+/* The member of the document that --by asks for: "objects", "processes", "commands" or "addresses"; or none. */
+void rows_json(struct json *json, struct view *view);
 
 #endif

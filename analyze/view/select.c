@@ -7,6 +7,7 @@
 
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
+#include "common/report.h"
 
 static bool has_number(const struct settings_numbers *list, int32_t number)
 {
@@ -55,6 +56,32 @@ bool select_stack(const struct settings *settings, const struct profile *profile
             return true;
     }
     return false;
+}
+
+bool select_finds(const struct settings *settings, const struct profile *profile, struct names *names,
+                  const uint32_t *entries, uint32_t count)
+{
+    /* Inlined functions have names that no address has by itself. */
+    bool inlined = settings->by == BY_LINE || settings->by == BY_INLINE || settings->inlined;
+    bool any = inlined || (!settings->objects.count && !settings->symbols.count);
+    for (uint32_t i = 0; i < count && !any; i++)
+        any = select_stack(settings, profile, names, profile->entries[entries[i]].stack);
+    return any;
+}
+
+int select_refuse(const struct settings *settings)
+{
+    const struct settings_list *symbols = &settings->symbols, *objects = &settings->objects;
+    if (symbols->count)
+        report_error("no sampled stack passes through a function '%s'%s%s%s%s; 'panalyze report --aggregate --top all' "
+                     "lists the functions",
+                     symbols->items[0], symbols->count > 1 ? " (or another that is named)" : "",
+                     objects->count ? " of '" : "", objects->count ? objects->items[0] : "", objects->count ? "'" : "");
+    else
+        report_error("no sampled stack passes through an object '%s'%s; 'panalyze report --aggregate --by object' "
+                     "lists the objects",
+                     objects->items[0], objects->count > 1 ? " (or another that is named)" : "");
+    return 1;
 }
 
 bool select_task(const struct settings *settings, const struct profile_task *task)

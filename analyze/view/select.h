@@ -39,5 +39,10 @@ bool select_symbol(const struct settings *settings, const char *symbol);
 /* Whether STACK passes where --object and --symbol say. */
 bool select_stack(const struct settings *settings, const struct profile *profile, struct names *names, uint32_t stack);
 bool select_place(const struct settings *settings, const char *object, const char *symbol);
+/* Whether the stack of any of ENTRIES[COUNT] does, or there is no such filter. */
+bool select_finds(const struct settings *settings, const struct profile *profile, struct names *names,
+                  const uint32_t *entries, uint32_t count);
+/* Says that nothing does; the exit status. */
+int select_refuse(const struct settings *settings);
 
 #endif

@@ -29,11 +29,14 @@ static void total_row(struct view *view, struct grid *grid, uint32_t index, cons
 {
     const struct profile_event *event = &view->profile->events[index];
     char text[2 * TEXT_AMOUNT], value[TEXT_AMOUNT], share[TEXT_AMOUNT];
-    grid_cell(grid, OUTPUT_PLAIN,
-              text_weight(value, counter->estimate ? counter->scaled : counter->value, event->nanoseconds));
+    bool never = !counters_known(counter);
+    text_weight(value, counter->estimate ? counter->scaled : counter->value, event->nanoseconds);
+    grid_cell(grid, OUTPUT_PLAIN, never ? "-" : value);
     grid_cell(grid, OUTPUT_PLAIN, event->name);
     text[0] = '\0';
-    if (counter->estimate)
+    if (never)
+        snprintf(text, sizeof(text), "never ran: no counter of the machine was free");
+    else if (counter->estimate)
         snprintf(text, sizeof(text), "an estimate: counted %s of the time, scaled",
                  text_percent(share, counter->running_ns, counter->enabled_ns));
     else if (counter->value != counter->counted)

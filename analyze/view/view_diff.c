@@ -68,6 +68,12 @@ static int refuse_kernel(const struct profile_event *before)
     return -1;
 }
 
+static bool finds(const struct view *view)
+{
+    return select_finds(view->settings, view->profile, view->names, view->selection->entries,
+                        view->selection->entry_count);
+}
+
 static int check_sides(const struct view *view)
 {
     const struct profile_event *before = event_of(view), *after = event_of(view->other);
@@ -84,6 +90,10 @@ static int check_sides(const struct view *view)
         return refuse_kernel(before);
     if (!a->total_samples && !b->total_samples) {
         report_error("no sample of either set matches the filters; 'panalyze tree' lists the tasks");
+        return -1;
+    }
+    if (!finds(view) && !finds(view->other)) {
+        select_refuse(view->settings);
         return -1;
     }
     return 0;

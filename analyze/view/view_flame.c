@@ -1,15 +1,49 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "analyze/view/document_file.h"
 #include "analyze/view/flame.h"
+#include "analyze/view/sink.h"
 #include "analyze/view/view.h"
 #include "common/report.h"
+
+static bool holds_samples(const char *path)
+{
+    struct stat status;
+    char magic[8] = {0};
+    if (stat(path, &status) < 0 || !S_ISREG(status.st_mode))
+        return false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t size = read(fd, magic, sizeof(magic));
+    close(fd);
+    return size == sizeof(magic) && (memcmp(magic, "PERFILE2", 8) == 0 || memcmp(magic, "2ELIFREP", 8) == 0);
+}
+
+static int write_file(struct flame *flame, const char *path)
+{
+    struct sink sink;
+    if (holds_samples(path)) {
+        report_error("'%s' holds samples and is not overwritten; behind -o stands the name of the file to write", path);
+        return 1;
+    }
+    if (sink_open(&sink, path, 0) < 0)
+        return 1;
+    flame_svg(flame, sink.to);
+    return sink_close(&sink, true);
+}
 
 int view_flame(struct view *view)
 {
     struct flame flame;
-    struct document_file file;
     const char *path = view->settings->file;
+    int status = 0;
+    if (path && strcmp(path, "-") == 0)
+        path = NULL;
     if (!view->selection->total_samples) {
         report_error("no samples to draw; 'panalyze counts' shows what was counted, 'panalyze tree' what ran");
         return 1;
@@ -21,14 +55,12 @@ int view_flame(struct view *view)
     flame_init(&flame, view);
     if (!flame.calls.nodes[0].samples) {
         report_error("no sampled stack passes where --symbol and --object say; 'panalyze report' shows the names");
-        flame_release(&flame);
-        return 1;
+        status = 1;
+    } else if (path) {
+        status = write_file(&flame, path);
+    } else {
+        flame_svg(&flame, view->output->to);
     }
-    int status = path && document_file_open(&file, path) < 0;
-    if (!status)
-        flame_svg(&flame, path ? file.to : view->output->to);
-    if (!status && path)
-        status = document_file_close(&file);
     flame_release(&flame);
     return status;
 }

@@ -101,26 +101,42 @@ static void print_rest(struct view *view, uint32_t shown)
             text_plural(number, with_samples, "task", "tasks"), text_percent(share, weight, selection->total_weight));
 }
 
+static bool task_finds(struct view *view, uint32_t task)
+{
+    const struct selection *selection = view->selection;
+    return select_finds(view->settings, view->profile, view->names, selection->entries + selection->first[task],
+                        selection->first[task + 1] - selection->first[task]);
+}
+
 static void print_sections(struct view *view)
 {
     const struct selection *selection = view->selection;
     bool all = view->settings->top == SETTINGS_ALL;
     uint64_t covered = 0;
-    uint32_t shown = 0;
-    for (; shown < selection->task_count; shown++) {
-        uint32_t task = selection->order[shown];
+    uint32_t at = 0, shown = 0, without = 0;
+    for (; at < selection->task_count; at++) {
+        uint32_t task = selection->order[at];
         bool enough = shown >= MOST_SECTIONS ||
                       (shown >= LEAST_SECTIONS && text_share(covered, selection->total_weight) >= ENOUGH_PERCENT);
         if (selection->samples[task] == 0 || (enough && !all) || output_is_over(view->output))
             break;
         covered += selection->weights[task];
+        if (!task_finds(view, task)) {
+            without++;
+            continue;
+        }
+        shown++;
         fputc('\n', view->output->to);
         print_task_head(view, task);
         print_sum(view, selection->entries + selection->first[task],
                   selection->first[task + 1] - selection->first[task], TOP_OF_TASK);
     }
-    if (shown < selection->task_count)
-        print_rest(view, shown);
+    char number[TEXT_AMOUNT];
+    if (without)
+        fprintf(view->output->to, "\nnothing matches the filters in %s\n",
+                text_plural(number, without, "other task", "other tasks"));
+    if (at < selection->task_count)
+        print_rest(view, at);
 }
 
 struct lacks {

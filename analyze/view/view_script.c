@@ -109,6 +109,8 @@ int view_script(struct view *view)
     int status = profile_samples(view->profile, print_sample, &script);
     lines_free(view->lines);
     view->lines = NULL;
+    if (status >= 0 && !script.shown && (view->settings->objects.count || view->settings->symbols.count))
+        return select_refuse(view->settings);
     if (status >= 0)
         return 0;
     report_error("the samples could not be read again: %s", strerror(-status));

@@ -154,7 +154,9 @@ static void show_functions(struct view *view)
     while (rows.count && !rows.list[rows.count - 1]->self_weight)
         rows.count--;
     rows.more = 0;
-    if (view->settings->markdown) {
+    if (!rows.count) {
+        fputs("\nNo function that the filters name was hit itself.\n", view->output->to);
+    } else if (view->settings->markdown) {
         print_functions_markdown(view, &hits, &rows);
     } else {
         fputc('\n', view->output->to);

@@ -77,6 +77,20 @@ def test_commands_find_their_files():
     check_in("task-clock", panalyze("./report").ok().out)
 
 
+def test_options_before_the_command():
+    files = record()
+    os.makedirs("other")
+    for name in files:
+        shutil.copy(name, "other")
+    for options, command in ((["--by=stack"], ["diff", ".", "other"]), (["--sort=share"], ["diff", ".", "other"]),
+                             (["--agg"], ["report", *files]), (["--top", "all", "-c", "spin"], ["tree", *files])):
+        behind = panalyze(*command, *options).ok()
+        check_equal(panalyze(*options, *command).ok().out, behind.out, options)
+    result = panalyze("--by=stack", "report", *files)
+    check_equal((result.status, result.out), (2, ""))
+    check_in("option '--by' knows function|object", result.err)
+
+
 def test_without_file_takes_the_files_of_each_exec():
     need_perf_events()
     pinject_run("-q", "--exec-split-results", "--follow-all", "--", "sh", "-c", "ls >/dev/null; exec sleep 0").ok()
@@ -126,6 +140,22 @@ def test_json_is_one_document():
     check_equal(sum(f["self_samples"] for f in documents[0]["functions"]), documents[0]["total"]["samples"])
 
 
+def test_json_has_what_by_asks_for():
+    files = record()
+    for by, key, label in (("object", "objects", "dso"), ("address", "addresses", "address"),
+                           ("process", "processes", "pid"), ("comm", "commands", "comm")):
+        document = panalyze_json("--aggregate", "--by", by, *files)
+        check_equal(sum(row["self_weight"] for row in document[key]), document["total"]["weight"], by)
+        if by != "address":  # one for each place in the memory
+            check_equal(len({row[label] for row in document[key]}), len(document[key]), by)
+        text = panalyze("--aggregate", "--by", by, "--top=all", *files).ok().out
+        check_equal(len(re.findall(r"^ *[\d.]+ % ", text, re.MULTILINE)), len(document[key]), by)
+    objects = {row["dso"]: row["self_weight"] for row in panalyze_json("-a", "--by=object", *files)["objects"]}
+    for function in panalyze_json("-a", *files)["functions"]:
+        objects[function["dso"]] -= function["self_weight"]
+    check_equal(set(objects.values()), {0}, "objects are the sums of their functions")
+
+
 def test_filters():
     files = record()
     everything = panalyze_json("--aggregate", *files)
@@ -145,6 +175,23 @@ def test_filters():
     result = panalyze("--comm=nobody-is-called-so", *files)
     check_equal((result.status, result.out), (1, ""))
     check_in("no task matches", result.err)
+
+
+def test_filter_that_finds_nothing():
+    """A typing error is no answer: one line, nothing else, status 1."""
+    files = record()
+    for command in ([], ["-a"], ["-a", "--json"], ["--by=task"], ["--call-tree"], ["--by=object"], ["summary"], ["script"]):
+        for option, what in (("--symbol=no_such*", "function 'no_such*'"), ("--object=no-such.so", "object 'no-such.so'")):
+            result = panalyze(*command, option, *files)
+            check_equal((result.status, result.out), (1, ""), f"{command} {option}: {result}")
+            check_match(rf"^panalyze: no sampled stack passes through an? {re.escape(what)}; 'panalyze report ", result.err)
+    result = panalyze("diff", "--symbol=no_such", ".", ".")
+    check_equal((result.status, result.out), (1, ""))
+    # Where only some tasks have it, the sections of the others are one line.
+    pinject_run("-q", "--follow-all", "-o", "two", "--", "sh", "-c", f"{target('spin')} 60; {target('frames')} 600").ok()
+    text = panalyze("--symbol=leaf", *results("two")).ok().out
+    check_equal(len(re.findall(r"^ *[\d.]+ % .* leaf$", text, re.MULTILINE)), 1, text)
+    check_match(r"^nothing matches the filters in [12] other tasks?$", text)
 
 
 def test_by_and_trees():
@@ -171,6 +218,12 @@ def test_width_of_the_terminal():
         plain = re.sub(r"\033\[\d+m", "", text)
         check(max(map(len, plain.split("\n"))) <= columns, f"{columns} columns:\n{plain}")
         check_in("...", plain)
+    # On the narrowest one the name, which is the answer, has a line of its own.
+    for command, name in (("tree", "sh -c"), ("report", "spin_a"), ("counts", "sh -c")):
+        text = re.sub(r"\033\[\d+m", "", on_terminal(command, *files, columns=36)[1])
+        names = [line for line in text.split("\n") if re.match(r"    \S", line)]
+        check(max(map(len, names)) <= 36, f"{command}:\n{text}")
+        check_match(f"^    {name}", text, command)
     status, text = on_terminal("tree", *files, columns=62, env={"COLUMNS": "200"})
     check(max(map(len, text.split("\n"))) > 62, "COLUMNS is not heard")
     check_in("x" * 300, panalyze("tree", *files, env={"COLUMNS": "60"}).ok().out, "without a terminal nothing is cut")

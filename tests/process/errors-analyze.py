@@ -46,6 +46,13 @@ def test_usage():
         fails(2, "option '--cum' needs a percentage", f"--cum={value}")
 
 
+def test_folders_that_are_not_there():
+    pathlib.Path("file").write_text("")
+    for option in ("--symfs", "--debug-path"):
+        fails(1, f"option '{option}' needs a folder, not 'gone': No such file or directory", option, "gone", DATA / "fp.data")
+        fails(1, f"option '{option}' needs a folder, not 'file': Not a directory", "diff", option, "file", "x", "y")
+
+
 def test_nothing_to_read():
     fails(1, "no file named, and no result files .*pinject-run --follow-all -- COMMAND")
     os.mkdir("empty")
@@ -130,6 +137,25 @@ def test_damaged_files():
         for command in ("report", "tree", "counts", "script", "info", "summary"):
             result = panalyze(command, "damaged", timeout=60)
             check(result.status in (0, 1), f"round {round}: {result}")
+
+
+def test_file_that_changes_between_two_looks():
+    """script reads the files a second time: what was not there the first time is left out, with a line that says so."""
+    need_perf_events()
+    frames = target("frames")
+    pinject_run("-q", "-o", "other", "--", target("spin"), "100").ok()
+    pinject_run("-q", "--follow-all", "--", "sh", "-c", f"{frames} 3000; {frames} 3000").ok()
+    two = sorted(results(), key=os.path.getsize)[-2:]
+    first, second = sorted(two, key=lambda name: int(name.split(".")[1]))
+    check(len(panalyze("script", first).ok().out) > 100000, "its output fits into the pipe: the second one is read too soon")
+    process = start([PANALYZE, "script", first, second], pipesize=4096)
+    check_equal(len(process.stdout.read(1)), 1)
+    with open(second, "r+b") as to:  # while the pipe is full
+        to.write(open(results("other")[0], "rb").read())
+    process.stdout.read()
+    message = process.stderr.read().decode()
+    check_match(rf"^panalyze: {second}: changed while it was read: \d+ of its samples are left out$", message)
+    check_equal(process.wait(), 1, message)
 
 
 def test_hostile_names_do_not_reach_the_terminal():

@@ -6,6 +6,7 @@ import csv
 import errno
 import gzip
 import pty
+import struct
 
 from harness import *
 
@@ -122,6 +123,20 @@ def test_trace_events():
     check_equal(slices[-1]["args"]["exit"], 0)
     check_in("a;b\n\"c", slices[-1]["args"]["command"])
     check_equal([e["args"] for e in events if e["ph"] == "C"][-1], {"processes": 0, "threads": 0})
+
+
+def test_trace_of_a_task_that_was_there_before():
+    """As perf record -p and -a write: no start of the task. It is shown from the first time that is known."""
+    attr = struct.pack("<IIQQQQQ", 1, 64, 1, 1000000, 1 | 2 | 4 | 256, 0, 0) + bytes(16)
+    samples = b"".join(struct.pack("<IHHQIIQQ", 9, 2, 40, 0x1000, 7, 7, time, 1000000)
+                       for time in (45000 * 10**9, 45001 * 10**9))
+    head = struct.pack("<8sQQ", b"PERFILE2", 104, 80)
+    sections = struct.pack("<QQQQQQ", 104, 80, 184, len(samples), 0, 0)
+    pathlib.Path("perf.data").write_bytes(head + sections + bytes(32) + attr + bytes(16) + samples)
+    events = json.loads(panalyze("export", "chrome", "perf.data").ok().out)["traceEvents"]
+    slice, = [event for event in events if event["ph"] == "X"]
+    check_equal((slice["ts"], slice["dur"], slice["args"]["started"]), (0, 10**6, False))
+    check_equal([event for event in events if event["ph"] in "sf"], [], "arrows from nowhere")
 
 
 def test_folded_lines():
@@ -344,6 +359,19 @@ def test_broken_files():
             result = panalyze("export", format, "-o", "x", "cut.1.1")
             check(result.status in (0, 1), result)
             check("Sanitizer" not in result.err and "runtime error" not in result.err, result)
+
+
+def test_perf_of_one_event():
+    """--event chooses by the words that the report takes: 'task-clock' is task-clock:u, too."""
+    need_perf_events()
+    pinject_run("-q", "-e", "page-faults:u,task-clock:u", "--", target("spin"), "100").ok()
+    for words in ("task-clock", "task-clock:u"):
+        total = panalyze_json("-a", "-e", words, *results())["total"]
+        check(total["samples"] > 50, total)
+        panalyze("export", "perf", "-e", words, "-o", "x.data", *results()).ok()
+        check_equal(panalyze_json("-a", "-e", words, "x.data")["total"], total, words)
+        info = panalyze("info", "x.data").ok().out
+        check_match(rf"^  records .*\bSAMPLE +{total['samples']}$", info, "samples of the other event")
 
 
 def test_perf_of_perf():

@@ -96,7 +96,7 @@ def test_archive_refuses():
     for to in ("missing/a.tar", "missing/a"):
         result = panalyze("archive", "-o", to, *files)
         check_equal(result.status, 1)
-        check_in(f"'{to}' could not be written: No such file or directory", result.err)
+        check_match(rf"^panalyze: .*{to}'?:? (cannot|could not) be written: No such file or directory$", result.err)
     panalyze("archive", "-o", "a.symbols", *files).ok()
     result = panalyze("a.symbols")
     check_equal(result.status, 1)
@@ -105,7 +105,23 @@ def test_archive_refuses():
         os.symlink("/dev/full", "full.tar")
         result = panalyze("archive", "-o", "full.tar", *files)
         check_equal(result.status, 1)
-        check_in("'full.tar' could not be written: No space left on device", result.err)
+        check_in("full.tar could not be written: No space left on device", result.err)
+
+
+def test_tar_is_whole_or_as_before():
+    """A disk that is full one byte before the end."""
+    need("gcc")
+    build("gcc -O2 -g -Wl,--build-id -o p p.c")
+    files = record()
+    panalyze("archive", "-o", "whole.tar", *files).ok()
+    limit = os.path.getsize("whole.tar") - 1
+    for name in ("new.tar", "whole.tar"):
+        before = {path: pathlib.Path(path).read_bytes() for path in os.listdir(".")}
+        small = ["sh", "-c", f'trap "" XFSZ; exec prlimit --fsize={limit} "$@"', "sh"]
+        result = run([*small, PANALYZE, "archive", "-o", name, *files])
+        check_equal((result.status, result.out), (1, ""), result)
+        check_match(rf"^panalyze: {name} could not be written: File too large; nothing was left there$", result.err)
+        check_equal({path: pathlib.Path(path).read_bytes() for path in os.listdir(".")}, before)
 
 
 class Server(http.server.ThreadingHTTPServer):

@@ -243,7 +243,14 @@ def test_flame_file():
     for path, reason in (("no/such/folder.svg", "No such file or directory"), ("/dev/full", "No space left on device")):
         result = panalyze("flame", "-o", path, *files)
         check_equal(result.status, 1)
-        check_match(rf"^panalyze: '{path}' (cannot|could not) be written: {reason}$", result.err)
+        check_match(rf"^panalyze: {re.escape(path)}:? (cannot|could not) be written: {reason}$", result.err)
+    check_equal(panalyze("flame", "-o", "-", *files).ok().out_bytes, pathlib.Path("flame.svg").read_bytes())
+    before = pathlib.Path("flame.svg").read_bytes(), sorted(os.listdir("."))
+    small = ["sh", "-c", 'trap "" XFSZ; exec prlimit --fsize=600 "$@"', "sh"]
+    result = run([*small, PANALYZE, "flame", "-o", "flame.svg", *files])
+    check_equal(result.status, 1, result)
+    check_match(r"^panalyze: flame.svg could not be written: File too large; nothing was left there$", result.err)
+    check_equal((pathlib.Path("flame.svg").read_bytes(), sorted(os.listdir("."))), before)
     result = panalyze("flame", "--symbol=no-such-function", "-o", "none.svg", *files)
     check_equal(result.status, 1)
     check_match("^panalyze: no sampled stack passes", result.err)

@@ -159,6 +159,21 @@ static void test_errors(void **state)
     expect_error("-n3", REPORT, "option '--top' does not belong to 'tree'");
 }
 
+/* Where the operands are, whatever the values are, and whichever of two flags "--fo" is. */
+static void test_only_look(void **state)
+{
+    (void)state;
+    char *line[] = {(char *)"prog", (char *)"--top", (char *)"x", (char *)"--fo", (char *)"-qo", (char *)"y", (char *)"z"};
+    const struct options options = {.rows = rows, .only_look = true};
+    assert_int_equal(options_parse(&options, NULL, 7, line, &operands, &operand_count), 0);
+    assert_int_equal(operand_count, 1);
+    assert_string_equal(line[operands], "z");
+    char *wrong[] = {(char *)"prog", (char *)"--f"};
+    const struct option_row unlike[] = {rows[6], {0, "file", "F", 0, options_take_string, AT(file), 0, 0, ""}, {0}};
+    const struct options other = {.rows = unlike, .only_look = true};
+    assert_int_equal(options_parse(&other, NULL, 2, wrong, &operands, &operand_count), -EINVAL);
+}
+
 static char *help(uint32_t groups, int width)
 {
     static char text[4096];
@@ -191,7 +206,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forms), cmocka_unit_test(test_optional_value), cmocka_unit_test(test_prefixes),
-        cmocka_unit_test(test_operands), cmocka_unit_test(test_errors), cmocka_unit_test(test_help),
+        cmocka_unit_test(test_operands), cmocka_unit_test(test_errors), cmocka_unit_test(test_only_look),
+        cmocka_unit_test(test_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

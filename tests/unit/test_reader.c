@@ -511,10 +511,9 @@ static void test_build_ids(void **state)
     buffer_release(&bytes);
 }
 
-/* Killed before it wrote its header anew: perf leaves sizes of 0. */
-static void test_unfinished(void **state)
+/* Killed, or not yet at the point where it writes its header anew: perf leaves a size of 0, and bits of features. */
+static void check_unfinished(uint64_t feature_bits)
 {
-    (void)state;
     struct writer writer;
     struct buffer bytes = BUFFER_INIT;
     writer_init(&writer, false, false);
@@ -523,16 +522,25 @@ static void test_unfinished(void **state)
     writer.names[0] = NULL;
     writer_finish(&writer, &bytes);
     poke(&bytes, 48, 0);
+    poke(&bytes, 72, feature_bits);
     struct file file;
     struct problem problem = {""};
     struct seen seen = {0};
     assert_int_equal(file_open_memory(&file, bytes.data, bytes.size, &problem), 0);
     assert_true(file.unfinished);
+    assert_false(file.features_lost);
     assert_int_equal(file_records(&file, UINT64_MAX, note, &seen), 0);
     assert_int_equal(seen.samples, 3);
     file_release(&file);
     buffer_release(&bytes);
     writer_release(&writer);
+}
+
+static void test_unfinished(void **state)
+{
+    (void)state;
+    check_unfinished(0);
+    check_unfinished(1ull << 16 | 1ull << 25 | 1ull << 28);
 }
 
 static int make_folder(void **state)

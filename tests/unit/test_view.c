@@ -159,6 +159,21 @@ static void test_counts_include_what_no_event_saw(void **state)
     free(text);
 }
 
+/* It is not known to be 0. */
+static void test_counts_of_an_event_that_never_ran(void **state)
+{
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    struct profile_count counts[] = {{1, 0, 0, 100, 0, 0}};
+    fake.profile.tasks[2].counts = counts;
+    fake.profile.tasks[2].count_count = 1;
+    char *text = run(&fake, view_counts);
+    has(text, "    -  page-faults  never ran: no counter of the machine was free\n");
+    has(text, "never ran  ");
+    free(text);
+}
+
 static void test_counts_of_images_are_added_up(void **state)
 {
     (void)state;
@@ -245,6 +260,7 @@ int main(void)
         cmocka_unit_test(test_by),
         cmocka_unit_test(test_tree),
         cmocka_unit_test(test_counts_include_what_no_event_saw),
+        cmocka_unit_test(test_counts_of_an_event_that_never_ran),
         cmocka_unit_test(test_counts_of_images_are_added_up),
         cmocka_unit_test(test_unknown_coverage),
         cmocka_unit_test(test_bad_families_end),

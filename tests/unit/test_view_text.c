@@ -103,6 +103,9 @@ static void test_grid(void **state)
     text = grid_text(24);
     assert_string_equal(text, "  N  Object   Name\n  1  library  a-rathe...\n234  x\nline\n");
     free(text);
+    text = grid_text(20);
+    assert_string_equal(text, "  N  Object\n    Name\n  1  library\n    a-rather-long...\n234  x\nline\n");
+    free(text);
 }
 
 static void test_json(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyze/export/sink.h"
+#include "analyze/view/sink.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -147,7 +147,7 @@ static void release(struct sink *sink)
 int sink_open(struct sink *sink, const char *path, unsigned flags)
 {
     bool standard = !path || strcmp(path, "-") == 0;
-    *sink = (struct sink){.fd = STDOUT_FILENO};
+    *sink = (struct sink){.fd = STDOUT_FILENO, .name = standard ? "the output" : path};
     if (standard && (flags & (SINK_BINARY | SINK_GZIP)) && isatty(STDOUT_FILENO) == 1) {
         report_error("this format is binary, and stdout is a terminal; give a file with '-o FILE', or a pipe");
         return -EINVAL;
@@ -220,7 +220,7 @@ int sink_close(struct sink *sink, bool good)
     int error = sink->error;
     bool direct = !sink->path;
     if (error && !(direct && error == EPIPE))
-        report_error("%s could not be written: %s%s", direct ? "the output" : sink->path, strerror(error),
+        report_error("%s could not be written: %s%s", sink->name, strerror(error),
                      direct ? "" : "; nothing was left there");
     release(sink);
     return error == EPIPE && direct ? OUTPUT_BROKEN_PIPE : error ? 1 : 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where an export goes: stdout, a pipe or device, or a file that appears under its name only when all of it is there.
+ * Where a document goes: stdout, a pipe or device, or a file that appears under its name only when all of it is there.
  * Until then it has no name, or, where the file system cannot do that, a name of its own that is removed on failure.
  */
-#ifndef ANALYZE_EXPORT_SINK_H
-#define ANALYZE_EXPORT_SINK_H
+#ifndef ANALYZE_VIEW_SINK_H
+#define ANALYZE_VIEW_SINK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,6 +15,7 @@ struct sink_zip;
 struct sink {
     FILE *to;              /* what is written here arrives */
     int fd;
+    const char *name;      /* for messages */
     char *path;            /* the final name; NULL: fd is written to directly */
     char *temporary;       /* the name meanwhile, NULL: none */
     struct sink_zip *zip;  /* NULL: written as it is */

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* The rows of --by in the document of --json. */
+#include <inttypes.h>
+
+#include "analyze/view/memory.h"
+#include "analyze/view/rows.h"
+#include "analyze/view/text.h"
+
+static void put_label(struct json *json, const struct view *view, struct hits *hits, const struct hits_row *row)
+{
+    const struct profile_task *task = &view->profile->tasks[row->task];
+    if (hits->by == BY_OBJECT) {
+        json_string(json, "dso", names_object(hits->names, (uint32_t)row->key));
+    } else if (hits->by == BY_ADDRESS) {
+        const struct names_place *place = names_frame(hits->names, row->frame);
+        json_unsigned(json, "address", place->address);
+        json_string(json, "symbol", place->symbol);
+        json_string(json, "dso", place->object);
+    } else if (hits->by == BY_PROCESS) {
+        json_signed(json, "pid", task->pid);
+        json_string(json, "comm", task->comm);
+    } else {
+        json_string(json, "comm", (const char *)(uintptr_t)row->key);
+    }
+}
+
+static void put_row(struct json *json, const struct view *view, struct hits *hits, const struct hits_row *row)
+{
+    json_object(json, NULL);
+    put_label(json, view, hits, row);
+    json_unsigned(json, "self_samples", row->self_samples);
+    json_unsigned(json, "self_weight", row->self_weight);
+    json_number(json, "self_percent", text_share(row->self_weight, hits->weight));
+    json_unsigned(json, "total_samples", row->total_samples);
+    json_unsigned(json, "total_weight", row->total_weight);
+    json_number(json, "total_percent", text_share(row->total_weight, hits->weight));
+    json_end_object(json);
+}
+
+void rows_json(struct json *json, struct view *view)
+{
+    static const char *const keys[] = {
+        [BY_OBJECT] = "objects", [BY_PROCESS] = "processes", [BY_COMM] = "commands", [BY_ADDRESS] = "addresses"};
+    const struct settings *settings = view->settings;
+    const char *key = (size_t)settings->by < sizeof(keys) / sizeof(keys[0]) ? keys[settings->by] : NULL;
+    struct hits hits;
+    struct rows rows;
+    if (!key)
+        return;
+    hits_init(&hits, view->profile, view->names, settings->by);
+    for (uint32_t i = 0; i < view->selection->entry_count; i++)
+        hits_add(&hits, &view->profile->entries[view->selection->entries[i]]);
+    hits_sort(&hits, settings->sort);
+    rows_choose(&rows, view, &hits, settings->top ? settings->top : SETTINGS_ALL);
+    json_list(json, key);
+    for (size_t i = 0; i < rows.count; i++)
+        put_row(json, view, &hits, rows.list[i]);
+    json_end_list(json);
+    rows_release(&rows);
+    hits_release(&hits);
+}
