@@ -172,9 +172,9 @@ void tasks_meet_timed(struct tasks *tasks, const struct task *task, const struct
 void tasks_ring_timed(struct task *task)
 {
     const struct attached *events = task->events;
-    if (events->ring && !task->ring.page)
-        pinject_ring_init(&task->ring, events->ring, (const unsigned char *)events->ring + PINJECT_RING_DATA,
-                          events->ring_size);
+    void *ring = attach_ring(events);
+    if (ring && !task->ring.page)
+        pinject_ring_init(&task->ring, ring, (const unsigned char *)ring + PINJECT_RING_DATA, events->ring_size);
 }
 
 void tasks_silent_timed(struct tasks *tasks, struct arrival *arrival)
@@ -244,10 +244,10 @@ void tasks_end_timed(struct tasks *tasks, struct task *task)
     if (task->armed && task->process->root)
         name_silent_root(tasks, task);
     tasks_look_timed(tasks, task);
-    if (!task->timer_started && events->number >= 0)
+    if (!task->timer_started && attach_ring(events))
         task->ring_error = error_of(rings_head(&tasks->session->rings, events->number));
     else if (!task->timer_started)
-        task->ring_error = events->ring_error;
+        task->ring_error = __atomic_load_n(&events->ring_error, __ATOMIC_RELAXED);
     if (!task->timer_started && task == task->process->leader)
         task->process->uncounted = true;
 }
@@ -255,7 +255,9 @@ void tasks_end_timed(struct tasks *tasks, struct task *task)
 void tasks_look_timed(const struct tasks *tasks, struct task *task)
 {
     const struct attached *events = task->events;
-    if (events && events->number >= 0)
-        task->timer_started = rings_head(&tasks->session->rings, events->number)->started != 0;
+    if (events && attach_ring(events)) {
+        const struct pinject_timer_head *head = rings_head(&tasks->session->rings, events->number);
+        task->timer_started = __atomic_load_n(&head->started, __ATOMIC_RELAXED) != 0;
+    }
     task->counted_only = !task->timer_started || attach_timer_event(tasks->plan) < 0;
 }
