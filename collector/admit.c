@@ -42,8 +42,8 @@ static struct task *new_task(const struct tasks *tasks, struct arrival *arrival)
     task->startup_ns = arrival->startup_ns;
     task->armed = arrival->kind == PINJECT_ARM;
     task->timed = events && events->timer;
-    task->counted_only = events && !events->ring && !events->timer;
-    task->ring_error = events ? events->ring_error : 0;
+    task->counted_only = events && !events->timer && !events->ring;
+    task->ring_error = events ? __atomic_load_n(&events->ring_error, __ATOMIC_RELAXED) : 0;
     task->refusal = events ? events->refusal : 0;
     task->name_known = !task->armed; /* what comes before the exec's record waits for it */
     memcpy(task->ids, events ? events->ids : nets_ids(tasks->session->nets), sizeof(task->ids));

@@ -48,6 +48,13 @@ struct attached {
     struct attached *next_thread, **thread_at;
 };
 
+/* The ring; any thread. Of a timer's task a door makes it when the event loop may have the task already: what belongs
+   to it, number and size, is there with it. */
+static inline void *attach_ring(const struct attached *attached)
+{
+    return __atomic_load_n(&attached->ring, __ATOMIC_ACQUIRE);
+}
+
 enum attach_how {
     ATTACH_RUNNING,  /* counts from now on: process, fork child */
     ATTACH_THREAD,   /* the same with the smaller ring of threads */

@@ -69,15 +69,16 @@ void attach_timer_open(struct attached *attached)
         return;
     int number = rings_take(&session->rings, interval_of(session->plan), flags_of(session->plan));
     if (number < 0) {
-        attached->ring_error = number;
+        __atomic_store_n(&attached->ring_error, number, __ATOMIC_RELAXED);
         return;
     }
     attached->number = number;
-    attached->ring = rings_page(&session->rings, number);
     attached->ring_size = PINJECT_RING_DATA;
     /* The answer, which releases it, comes after this. */
     int event = attach_timer_event(session->plan);
     rings_head(&session->rings, number)->id = attached->ids[event < 0 ? 0 : event];
+    /* Last: pairs with the acquire in attach_ring(). The event loop may know the task already. */
+    __atomic_store_n(&attached->ring, rings_page(&session->rings, number), __ATOMIC_RELEASE);
 }
 
 /* How long the session runs: what the target wrote can be no more. */
@@ -128,7 +129,7 @@ void attach_timer_read(const struct attached *attached, struct attach_value *val
 {
     const struct plan *plan = attached->session->plan;
     const struct pinject_timer_head *head =
-        attached->number < 0 ? NULL : rings_head(&attached->session->rings, attached->number);
+        attach_ring(attached) ? rings_head(&attached->session->rings, attached->number) : NULL;
     uint64_t most = elapsed_ns(attached->session), clock = head ? read_clock(attached, head, most) : 0;
     for (unsigned i = 0; i < attached->count; i++) {
         const struct perf_event_attr *attr = &plan->events[i].attr;

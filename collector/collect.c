@@ -167,7 +167,7 @@ static void take_event(struct collect *collect, const struct epoll_event *event)
     if (!task->live)
         return;
     /* Without a ring of the kernel it is a pidfd, readable at the end. */
-    if (event->events & (EPOLLHUP | EPOLLERR) || !task->events->ring || task->events->timer)
+    if (event->events & (EPOLLHUP | EPOLLERR) || task->events->timer || !task->events->ring)
         tasks_task_ended(&collect->tasks, task, true);
     else
         tasks_drain(&collect->tasks, task);

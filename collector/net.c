@@ -84,7 +84,8 @@ static void free_net(struct nets *nets, struct net *net)
     free(net);
 }
 
-static int open_event(const struct nets *nets, unsigned index, pid_t tid, int cpu, bool on_exec)
+/* For a ring of SIZE bytes: what does not fit into it is lost, and who is told when it is full is told too late. */
+static int open_event(const struct nets *nets, unsigned index, pid_t tid, int cpu, bool on_exec, size_t size)
 {
     const struct plan *plan = nets->session->plan;
     const uint32_t children = PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK;
@@ -92,9 +93,10 @@ static int open_event(const struct nets *nets, unsigned index, pid_t tid, int cp
     attr.disabled = attr.enable_on_exec = on_exec;
     attr.inherit = attr.inherit_stat = 1;
     attr.inherit_thread = (nets->session->settings->follow & children) != children;
-    stacks_attr(plan, &plan->events[index], stacks_dump(nets->session, SIZE_MAX), &attr);
+    size_t usual = plan->ring_pages * (size_t)sysconf(_SC_PAGESIZE);
+    stacks_attr(plan, &plan->events[index], stacks_dump(nets->session, size), &attr);
     if (attr.watermark)
-        attr.wakeup_watermark = (uint32_t)(plan->ring_pages * (size_t)sysconf(_SC_PAGESIZE) / 4);
+        attr.wakeup_watermark = (uint32_t)((usual < size ? usual : size) / 4);
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)
         return -errno;
@@ -118,10 +120,10 @@ static size_t choose_pages(const struct nets *nets, size_t page)
     return pages;
 }
 
-static int map_ring(struct nets *nets, struct net_cpu *cpu)
+static int map_ring(struct nets *nets, struct net_cpu *cpu, size_t wanted)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    for (size_t pages = choose_pages(nets, page); pages > 0; pages /= 2) {
+    for (size_t pages = wanted; pages > 0; pages /= 2) {
         cpu->map_size = (pages + 1) * page;
         void *map = mmap(NULL, cpu->map_size, PROT_READ | PROT_WRITE, MAP_SHARED, cpu->fds[0], 0);
         if (map != MAP_FAILED) {
@@ -139,16 +141,17 @@ static int map_ring(struct nets *nets, struct net_cpu *cpu)
 static int open_cpu(struct nets *nets, struct net *net, struct net_cpu *cpu, int number, bool on_exec)
 {
     const struct plan *plan = nets->session->plan;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = choose_pages(nets, page);
     for (unsigned i = 0; i < plan->count; i++)
         cpu->fds[i] = -1;
     for (unsigned i = 0; i < plan->count; i++) {
-        int fd = open_event(nets, i, net->tid, number, on_exec);
+        int fd = open_event(nets, i, net->tid, number, on_exec, pages * page);
         if (fd < 0 && i == 0)
             return fd;
         if (fd < 0)
             continue;
         cpu->fds[i] = fd;
-        int status = i == 0 ? map_ring(nets, cpu) : 0;
+        int status = i == 0 ? map_ring(nets, cpu, pages) : 0;
         if (status < 0)
             return status;
         /* Its READ records, and samples, go to the one ring of this CPU. */
@@ -280,14 +283,18 @@ static void keep(struct nets *nets, struct net *net, const struct net_cpu *cpu, 
     if (nets->count == nets->capacity) {
         size_t capacity = nets->capacity ? 2 * nets->capacity : 256;
         struct net_record **records = realloc(nets->records, capacity * sizeof(struct net_record *));
-        if (!records)
+        if (!records) {
+            nets->lost++;
             return;
+        }
         nets->records = records;
         nets->capacity = capacity;
     }
     struct net_record *kept = malloc(sizeof(*kept) + record->size);
-    if (!kept)
+    if (!kept) {
+        nets->lost++;
         return;
+    }
     unsigned event = records_event(&nets->layout, cpu->ids, record);
     *kept = (struct net_record){.order = nets->order++, .event = event, .readings = net->readings};
     memcpy(kept->bytes, record, record->size);

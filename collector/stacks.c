@@ -161,11 +161,14 @@ static const uint64_t *frames_of(const struct raw *raw)
     return raw->chain + raw->kernel_count + 1;
 }
 
-/* The dump ended: where the kernel's chain knows the last frame too, it knows those behind it. */
+/*
+ * The dump ended: where the kernel's chain knows the last frame too, it knows those behind it. It may have missed
+ * frames, but has none more: with recursion an address stands there many times, and the last frame is no later one.
+ */
 static unsigned extend(const struct raw *raw, uint64_t *ips, unsigned count)
 {
     const uint64_t *frames = frames_of(raw);
-    size_t frame_count = count_frames(raw), at = frame_count;
+    size_t frame_count = count_frames(raw), at = frame_count < count ? frame_count : count;
     while (at > 0 && frames[at - 1] != ips[count - 1])
         at--;
     unsigned more = 0;

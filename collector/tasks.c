@@ -149,7 +149,7 @@ static void watch(struct tasks *tasks, struct task *task)
         tasks->netted_live++;
         return;
     }
-    int fd = task->events->ring && !task->events->timer ? task->events->fds[0] : task->events->end_fd;
+    int fd = !task->events->timer && task->events->ring ? task->events->fds[0] : task->events->end_fd;
     task->ring_fd = fd >= 0 && epoll_ctl(tasks->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? fd : -1;
 }
 

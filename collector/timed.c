@@ -20,6 +20,8 @@ enum {
     LATE_NS = 1000 * 1000 * 1000,      /* of a sample behind the time of its round */
 };
 
+#define USER_END (UINT64_C(1) << 63)
+
 /* ---- Records ---- */
 
 static uint64_t task_word(const struct task *task)
@@ -81,15 +83,32 @@ bool tasks_check_timed(const struct tasks *tasks, const struct task *task, void 
 
 /* ---- Mappings ---- */
 
+static bool is_at(const struct mapping *one, const struct mapping *other)
+{
+    return one->start == other->start && one->size == other->size && one->offset == other->offset;
+}
+
 static bool is_known(const struct space *space, const struct mapping *mapping)
 {
     for (size_t i = space_count(space); i-- > 0;) {
         const struct mapping *known = space_at(space, i);
-        if (known->start == mapping->start && known->size == mapping->size && known->offset == mapping->offset &&
-            mapping_same_object(known, mapping))
+        if (is_at(known, mapping) && mapping_same_object(known, mapping))
             return true;
     }
     return false;
+}
+
+/*
+ * Does the program of SPACE still run, in which FOUND is mapped? An exec may be known to /proc before it is to us. The
+ * kernel's own page is in all. By place alone: file systems of several name a device in /proc, another in records.
+ */
+static bool is_same_program(const struct space *space, const struct space *found)
+{
+    for (size_t i = 0; i < space_count(found); i++)
+        for (size_t j = 0; j < space_count(space) && space_at(found, i)->start < USER_END; j++)
+            if (is_at(space_at(space, j), space_at(found, i)))
+                return true;
+    return !space_count(space);
 }
 
 static void tell(struct tasks *tasks, struct process *process, struct mapping *mapping)
@@ -120,7 +139,7 @@ bool tasks_look_at_maps(struct tasks *tasks, struct process *process)
     struct space found;
     space_init(&found);
     process->maps_ns = tasks_now_ns();
-    if (text && space_add_maps(&found, text, since) == 0)
+    if (text && space_add_maps(&found, text, since) == 0 && is_same_program(&process->space, &found))
         for (size_t i = 0; i < space_count(&found); i++)
             if (!is_known(&process->space, space_at(&found, i)))
                 tell(tasks, process, space_at(&found, i));
@@ -153,9 +172,9 @@ void tasks_meet_timed(struct tasks *tasks, const struct task *task, const struct
 void tasks_ring_timed(struct task *task)
 {
     const struct attached *events = task->events;
-    if (events->ring && !task->ring.page)
-        pinject_ring_init(&task->ring, events->ring, (const unsigned char *)events->ring + PINJECT_RING_DATA,
-                          events->ring_size);
+    void *ring = attach_ring(events);
+    if (ring && !task->ring.page)
+        pinject_ring_init(&task->ring, ring, (const unsigned char *)ring + PINJECT_RING_DATA, events->ring_size);
 }
 
 void tasks_silent_timed(struct tasks *tasks, struct arrival *arrival)
@@ -225,10 +244,10 @@ void tasks_end_timed(struct tasks *tasks, struct task *task)
     if (task->armed && task->process->root)
         name_silent_root(tasks, task);
     tasks_look_timed(tasks, task);
-    if (!task->timer_started && events->number >= 0)
+    if (!task->timer_started && attach_ring(events))
         task->ring_error = error_of(rings_head(&tasks->session->rings, events->number));
     else if (!task->timer_started)
-        task->ring_error = events->ring_error;
+        task->ring_error = __atomic_load_n(&events->ring_error, __ATOMIC_RELAXED);
     if (!task->timer_started && task == task->process->leader)
         task->process->uncounted = true;
 }
@@ -236,7 +255,9 @@ void tasks_end_timed(struct tasks *tasks, struct task *task)
 void tasks_look_timed(const struct tasks *tasks, struct task *task)
 {
     const struct attached *events = task->events;
-    if (events && events->number >= 0)
-        task->timer_started = rings_head(&tasks->session->rings, events->number)->started != 0;
+    if (events && attach_ring(events)) {
+        const struct pinject_timer_head *head = rings_head(&tasks->session->rings, events->number);
+        task->timer_started = __atomic_load_n(&head->started, __ATOMIC_RELAXED) != 0;
+    }
     task->counted_only = !task->timer_started || attach_timer_event(tasks->plan) < 0;
 }

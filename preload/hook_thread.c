@@ -10,15 +10,15 @@
 #include <errno.h>
 #include <pthread.h>
 
-/* In the new thread: announces it and gives the record back, so that nothing of ours is left when the program's code
-   runs. */
+/* In the new thread: announces it, and gives the record back then (pinject_thread_pool_wait()), so that nothing of ours
+   is left when the program's code runs. */
 __attribute__((noinline)) static struct pinject_thread_record begin(void *data)
 {
     struct pinject_thread_record record = *(struct pinject_thread_record *)data;
-    pinject_thread_pool_give(data);
     if (pinject_signal_number())
         pinject_timer_thread(record.masked);
     pinject_object_thread(record.creator);
+    pinject_thread_pool_give(data);
     return record;
 }
 
@@ -72,6 +72,7 @@ static struct pinject_thread_record *prepare(union pinject_thread_start start, v
             pinject_object_count_sealed(~0u);
         return NULL;
     }
+    pinject_thread_pool_wait(&pinject_object.channel.segment->stalled);
     struct pinject_thread_record *record = pinject_thread_pool_take();
     if (!record) {
         __atomic_fetch_add(&pinject_object.channel.segment->dropped, 1, __ATOMIC_RELAXED);

@@ -2,20 +2,32 @@
 #include "thread_pool.h"
 #include "sys.h"
 
+#include <errno.h>
 #include "text.h"
 
-enum { RECORDS = 256 };
+enum {
+    RECORDS = 256,
+    MANY = 32,           /* two doors answer so many in some milliseconds, beside busy programs too */
+    FEW = 16,
+    PATIENCE_NS = 4000000,
+};
 
-/* A record is held from pthread_create() until its thread runs: as many as threads start at one time. */
+/* A record is held from pthread_create() until its thread has its events: as many as threads start at one time. */
 static struct pinject_thread_record records[RECORDS];
 static uint32_t hint;
+
+static struct {
+    uint32_t held;       /* records */
+    uint32_t waiting;    /* creators */
+    uint32_t turns;      /* futex word: how often FEW was reached */
+} crowd;
 
 static bool is_pooled(const struct pinject_thread_record *record)
 {
     return record >= records && record < records + RECORDS;
 }
 
-struct pinject_thread_record *pinject_thread_pool_take(void)
+static struct pinject_thread_record *find_record(void)
 {
     uint32_t first = __atomic_fetch_add(&hint, 1, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < RECORDS; i++) {
@@ -31,8 +43,22 @@ struct pinject_thread_record *pinject_thread_pool_take(void)
     return sys_failed(page) ? NULL : page;
 }
 
+struct pinject_thread_record *pinject_thread_pool_take(void)
+{
+    struct pinject_thread_record *record = find_record();
+    if (record)
+        __atomic_fetch_add(&crowd.held, 1, __ATOMIC_RELAXED);
+    return record;
+}
+
 void pinject_thread_pool_give(struct pinject_thread_record *record)
 {
+    /* Sequentially consistent with who waits: it counts itself, and then looks at turns and held. */
+    if (__atomic_fetch_sub(&crowd.held, 1, __ATOMIC_SEQ_CST) == FEW + 1) {
+        __atomic_fetch_add(&crowd.turns, 1, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&crowd.waiting, __ATOMIC_SEQ_CST))
+            sys_futex_wake(&crowd.turns, INT32_MAX);
+    }
     if (is_pooled(record))
         __atomic_store_n(&record->used, 0, __ATOMIC_RELEASE);
     else
@@ -42,4 +68,23 @@ void pinject_thread_pool_give(struct pinject_thread_record *record)
 void pinject_thread_pool_reset(void)
 {
     memset(records, 0, sizeof(records));
+    memset(&crowd, 0, sizeof(crowd));
+}
+
+void pinject_thread_pool_wait(const uint32_t *stalled)
+{
+    if (__atomic_load_n(&crowd.held, __ATOMIC_RELAXED) < MANY)
+        return;
+    uint64_t limit = sys_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
+    struct timespec deadline = {(time_t)(limit / 1000000000u), (long)(limit % 1000000000u)};
+    __atomic_fetch_add(&crowd.waiting, 1, __ATOMIC_SEQ_CST);
+    for (;;) {
+        uint32_t seen = __atomic_load_n(&crowd.turns, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&crowd.held, __ATOMIC_SEQ_CST) <= FEW || __atomic_load_n(stalled, __ATOMIC_RELAXED))
+            break;
+        long error = sys_futex_wait_until(&crowd.turns, seen, &deadline);
+        if (error != 0 && error != -EINTR && error != -EAGAIN)
+            break;
+    }
+    __atomic_fetch_sub(&crowd.waiting, 1, __ATOMIC_RELAXED);
 }

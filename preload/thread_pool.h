@@ -24,6 +24,12 @@ struct pinject_thread_record {
 struct pinject_thread_record *pinject_thread_pool_take(void);
 void pinject_thread_pool_give(struct pinject_thread_record *record);
 
+/*
+ * Before a thread is made: while many of this process have not begun yet, for some milliseconds at most; not while the
+ * collector is STALLED. A creator is faster than those who ask: else they would find no free slot, and wait in vain.
+ */
+void pinject_thread_pool_wait(const uint32_t *stalled);
+
 /* In a child of fork: the threads that were to start have not come along. */
 void pinject_thread_pool_reset(void);
 

@@ -5,8 +5,6 @@
 missing is said."""
 from harness import *
 
-NOISY = True  # how many of 3000 threads are met depends on what else runs
-
 TWO_STEPS = ["sh", "-c", "echo begun; read line; /bin/true; exit 5"]
 
 
@@ -69,7 +67,7 @@ def test_live_threads():
     seen = profiled_tasks(done)
     named = max(unseen_tasks(done, "ended before|refused"), unseen_tasks(done, "no free slot"))
     check(seen + named >= 3001, f"of 3001 tasks {seen} are profiled, {named} named: {done}")
-    check(seen >= 1500, done)  # 256 requests at a time are answered; on a busy machine more is lost, and counted
+    check(seen >= 2500, done)  # their creator waits while many have not begun, so that a busy machine meets them too
     matrix_row("3000 threads at once", "all started by one, none ends before all are there",
                f"{seen} of 3001 profiled; " + ("; ".join(summary_lines(done)) or "nothing lost"))
 

@@ -44,6 +44,13 @@ def outcomes(report):
     return {name: sorted(kinds) for name, kinds in told.items()}
 
 
+def reason_of(output):
+    """Why python ran no test of a module, by its own words."""
+    lines = output.read_text(errors="replace").splitlines()
+    told = [line for line in lines if re.match(r"\w+(Error|Exception)\b|\w+ skipped --", line)]
+    return (told or lines or ["it said nothing"])[-1]
+
+
 def run_module(module, way, number):
     place = pathlib.Path(f"{module}.{way}.{number}").absolute()
     place.mkdir()
@@ -65,7 +72,9 @@ def run_module(module, way, number):
     profiled = [name for name in os.listdir(place) if re.match(r"out\.\d", name)]
     check(bool(profiled) == (way != "alone"), f"{module}, {way}: {len(profiled)} result files")
     told = outcomes(report)
-    check(told, f"{module}, {way}: no test ran; {(place / 'output').read_bytes()[-2000:]}")
+    if not told and way == "alone":
+        print(f"{module}: this machine runs none of its tests, without us either: {reason_of(place / 'output')}",
+              flush=True)
     for name in profiled:
         (place / name).unlink()
     return status, told
@@ -82,6 +91,7 @@ def same(*modules):
     need_perf_events()
     find_python()
     left = {(module, way): None for module in modules for way in WAYS if way != "alone"}
+    ran = 0
     for number in range(ROUNDS):
         wanted = sorted({(module, "alone") for module, _ in left} | set(left))
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE if number == 0 else 1) as pool:
@@ -93,6 +103,7 @@ def same(*modules):
             names = names if left[module, way] is None else names & left[module, way]
             if number == 0:
                 count = sum(map(len, alone[1].values()))
+                ran += count
                 bad = sum(kinds != ["ok"] * len(kinds) and "skipped" not in kinds for kinds in alone[1].values())
                 print(f"{module}, {way}: {count} tests, {bad} fail alone, {len(names)} differ", flush=True)
             left[module, way] = names
@@ -101,6 +112,8 @@ def same(*modules):
             else:
                 print(f"{module}, {way}, round {number + 1}: differ: {' '.join(sorted(names))}", flush=True)
         if not left:
+            if not ran:
+                skip("this machine runs no test of these modules, without us either")
             return
     check(False, f"tests of python end otherwise: {left}")
 

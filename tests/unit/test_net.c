@@ -2,6 +2,7 @@
 #include "door_fake.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include "collector/net.h"
 #include "collector/records.h"
@@ -172,6 +173,66 @@ static void the_young_stay(void **state)
     fake_close(&fake);
 }
 
+static void *end_at_once(void *nothing)
+{
+    return nothing;
+}
+
+/* On one CPU: threads that begin and end, after the first byte; then it waits for another. */
+static void make_threads(int from, int to, int cpu)
+{
+    cpu_set_t one;
+    char byte;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    MUST(sched_setaffinity(0, sizeof(one), &one) == 0);
+    MUST(read(from, &byte, 1) == 1);
+    for (int i = 0; i < 4; i++) {
+        pthread_t thread;
+        MUST(pthread_create(&thread, NULL, end_at_once, NULL) == 0);
+        pthread_join(thread, NULL);
+    }
+    MUST(write(to, "d", 1) == 1);
+    MUST(read(from, &byte, 1) == 1);
+}
+
+/* A ring of one page, as little memory is left: its reader is told before it is full. */
+static void a_small_ring_is_read_in_time(void **state)
+{
+    (void)state;
+    int to[2], from[2];
+    char byte;
+    uint64_t lost = 0;
+    fake_open(&fake);
+    int cpu = sched_getcpu();
+    assert_int_equal(pipe(to), 0);
+    assert_int_equal(pipe(from), 0);
+    pid_t root = fork();
+    if (root == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        make_threads(to[0], from[1], cpu);
+        _exit(0);
+    }
+    fake.session.ring_budget = 1;
+    open_net(root);
+    struct pollfd news = {.fd = nets_fd(fake.session.nets), .events = POLLIN};
+    assert_int_equal(write(to[1], "a", 1), 1);
+    assert_int_equal(read(from[0], &byte, 1), 1);
+    assert_int_equal(poll(&news, 1, 0), 1);
+    for (struct net_record *kept = nets_take(fake.session.nets, UINT64_MAX, &lost), *next; kept; kept = next) {
+        next = kept->next;
+        free(kept);
+    }
+    assert_int_equal(lost, 0);
+    assert_int_equal(write(to[1], "b", 1), 1);
+    assert_int_equal(waitpid(root, NULL, 0), root);
+    for (int i = 0; i < 2; i++) {
+        close(to[i]);
+        close(from[i]);
+    }
+    fake_close(&fake);
+}
+
 static void nobody_there(void **state)
 {
     (void)state;
@@ -193,6 +254,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everybody_in_it_is_told_of),
         cmocka_unit_test(the_young_stay),
+        cmocka_unit_test(a_small_ring_is_read_in_time),
         cmocka_unit_test(nobody_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -163,17 +163,17 @@ static void test_user_alone(void **state)
 static void test_extended(void **state)
 {
     size_t count, whole;
-    uint64_t frames[] = {PERF_CONTEXT_USER, 0, 0, 0x7777, 0x8888};
+    uint64_t frames[] = {PERF_CONTEXT_USER, 0, 0x7777, 0x8888};
     (void)state;
-    begin(frames, 5);
+    begin(frames, 4);
     put_regs(PERF_SAMPLE_REGS_ABI_64);
     put_stack(64);
     const uint64_t *chain = take(&whole);
     assert_non_null(chain);
     assert_int_equal(task.stacks.ends[UNWIND_TRUNCATED], 1);
     assert_int_equal(task.stacks.extended, 0);
-    frames[2] = chain[whole - 1];
-    begin(frames, 5);
+    frames[1] = chain[whole - 1];
+    begin(frames, 4);
     put_regs(PERF_SAMPLE_REGS_ABI_64);
     put_stack(64);
     chain = take(&count);
@@ -181,6 +181,32 @@ static void test_extended(void **state)
     assert_int_equal(chain[count - 1], 0x8888);
     assert_int_equal(chain[count - 2], 0x7777);
     assert_int_equal(task.stacks.extended, 1);
+}
+
+/* A function that calls itself returns to one address many times: those below the dump are frames too. */
+static void test_extended_recursion(void **state)
+{
+    enum { DEEPER = 3 };
+    size_t count, whole;
+    uint64_t frames[64] = {PERF_CONTEXT_USER};
+    (void)state;
+    begin(frames, 1);
+    put_regs(PERF_SAMPLE_REGS_ABI_64);
+    put_stack(64);
+    const uint64_t *chain = take(&whole);
+    assert_non_null(chain);
+    const uint64_t last = chain[whole - 1];
+    size_t size = whole - 1;
+    for (unsigned i = 0; i <= DEEPER; i++)
+        frames[size++] = last;
+    frames[size++] = 0x7777;
+    begin(frames, size);
+    put_regs(PERF_SAMPLE_REGS_ABI_64);
+    put_stack(64);
+    chain = take(&count);
+    assert_int_equal(count, whole + DEEPER + 1);
+    assert_int_equal(chain[count - 1], 0x7777);
+    assert_int_equal(chain[count - 2], last);
 }
 
 static void test_frame_pointers_instead(void **state)
@@ -330,6 +356,7 @@ int main(void)
         TEST(test_kernel_chain_stays),     TEST(test_user_alone),   TEST(test_extended),
         TEST(test_frame_pointers_instead), TEST(test_no_user_part), TEST(test_nonsense),
         TEST(test_falls_behind),           TEST(test_dump_grows),   TEST(test_dump_fits_ring),
+        TEST(test_extended_recursion),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

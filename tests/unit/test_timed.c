@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 
+#include "collector/procfs.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull
@@ -230,6 +231,29 @@ static void test_clock_of_a_liar(void **state)
     kit_file_free(&file);
 }
 
+/* Its exec is not known yet, but /proc tells of the next program already. */
+static void test_mappings_of_the_next_program(void **state)
+{
+    (void)state;
+    struct process *own = process(getpid(), true)->process;
+    stage.tasks->now_ns = tasks_now_ns();
+    assert_true(tasks_look_at_maps(stage.tasks, own));
+    assert_int_equal(space_count(&own->space), 1);
+    assert_string_equal(space_at(&own->space, 0)->path, "/bin/prog");
+    /* One of its mappings is there still. */
+    char *maps = procfs_maps(getpid());
+    struct space now;
+    space_init(&now);
+    assert_non_null(maps);
+    assert_int_equal(space_add_maps(&now, maps, T), 0);
+    assert_int_equal(space_add(&own->space, space_at(&now, 0)), 0);
+    own->maps_ns = 0;
+    assert_true(tasks_look_at_maps(stage.tasks, own));
+    assert_int_equal(space_count(&own->space), 1 + space_count(&now));
+    space_release(&now);
+    free(maps);
+}
+
 static void test_images(void **state)
 {
     (void)state;
@@ -379,6 +403,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_broken_ring_is_given_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_counts_and_loss, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_clock_of_a_liar, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_mappings_of_the_next_program, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_images, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_without_a_ring, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_child_that_did_not_ask, set_up, tear_down),
