@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Turns a perf.data file of this machine's byte order into one of the other: what a big-endian machine would have written."""
+"""Turns a perf.data file of this machine's byte order into one of the other: what a big-endian machine would write."""
 import struct
 import sys
 
@@ -16,8 +16,8 @@ def mirrored(data):
 
 
 def attr(data):
-    out = words(data[0:8], 4) + words(data[8:40], 8) + mirrored(data[40:48]) + words(data[48:56], 4) + words(data[56:80], 8)
-    out += words(data[80:88], 4) + words(data[88:96], 8)
+    out = words(data[0:8], 4) + words(data[8:40], 8) + mirrored(data[40:48]) + words(data[48:56], 4)
+    out += words(data[56:80], 8) + words(data[80:88], 4) + words(data[88:96], 8)
     if len(data) > 96:
         out += words(data[96:104], 4)
     if len(data) > 104:
@@ -28,7 +28,7 @@ def attr(data):
 
 
 def fields(data, kinds):
-    """The fields KINDS at the beginning of DATA, those of two numbers of 32 bits (TID, CPU) in halves; where they end."""
+    """The fields KINDS at the beginning of DATA, those of two 32-bit numbers (TID, CPU) in halves; where they end."""
     out, at = b"", 0
     for bit in kinds:
         if SAMPLE_TYPE >> bit & 1 and at < len(data):

@@ -132,8 +132,8 @@ def test_json_is_one_document():
         check_equal(sum(task["samples"] for task in document["tasks"]), document["total"]["samples"])
         check_equal([task["exit"] for task in document["tasks"]], [3, 0])
         for task in document["tasks"]:
-            check_equal(set("pid tid ppid exec comm cmdline start_ns end_ns exit samples lost source counts".split()) - set(task),
-                        set())
+            members = "pid tid ppid exec comm cmdline start_ns end_ns exit samples lost source counts"
+            check_equal(set(members.split()) - set(task), set())
             clock = next(count for count in task["counts"] if count["event"].startswith("task-clock"))
             check_equal(clock["value"], clock["counted"] + task["startup_ns"] + task["exit_ns"])
     check_near(sum(function["self_percent"] for function in documents[0]["functions"]), 100, points=0.1)
@@ -165,7 +165,8 @@ def test_filters():
         check_equal([task["pid"] for task in document["tasks"]], [spin["pid"]], option)
         check_equal(document["total"]["samples"], spin["samples"], option)
     first = everything["functions"][0]
-    for option in (f"--symbol={first['symbol']}", f"--object={first['dso']}", f"--object={os.path.basename(first['dso'])}"):
+    for option in (f"--symbol={first['symbol']}", f"--object={first['dso']}",
+                   f"--object={os.path.basename(first['dso'])}"):
         document = panalyze_json("--aggregate", option, *files)
         check_equal(document["functions"][0], first, option)
         check(all(f["symbol"] == first["symbol"] or f["dso"] == first["dso"] for f in document["functions"]), option)
@@ -276,7 +277,8 @@ def test_output_survives_its_pager():
         to.write("#!/no/such/interpreter\n")
     os.chmod("broken", 0o755)
     killed = "sh -c 'kill -9 $$'"
-    for pager in ("no-such-pager-anywhere", "/", "./broken", "no-such-pager | cat", "exit 127; cat", "false", "true", "exit 1;", killed):
+    for pager in ("no-such-pager-anywhere", "/", "./broken", "no-such-pager | cat", "exit 127; cat", "false", "true",
+                  "exit 1;", killed):
         check_equal(on_terminal("script", *files, env={"PAGER": pager}), expected, f"PAGER={pager}")
     check_equal(on_terminal("script", *files, env={"PAGER": ""}), expected, "empty PAGER")
 
@@ -304,7 +306,8 @@ def test_sigpipe_inherited_either_way():
 
 def test_full_disk_and_closed_stdout():
     files = record()
-    for args in (["--version"], ["--help"], files, ["tree", *files], ["script", *files], ["--json", *files], ["info", *files]):
+    for args in (["--version"], ["--help"], files, ["tree", *files], ["script", *files], ["--json", *files],
+                 ["info", *files]):
         with open("/dev/full", "wb") as full:
             result = run([PANALYZE, *args], stdout=full)
         check_equal(result.status, 1, f"/dev/full, {args}")

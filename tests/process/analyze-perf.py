@@ -14,8 +14,8 @@ def need_perf():
 
 def perf_shares(name, sort):
     """{symbol or object: share} as perf report has it."""
-    result = run(["perf", "report", "-i", name, "--stdio", "--no-children", "-g", "none", "--percent-limit", "0", "--sort", sort,
-                  "-F", f"overhead,{sort}", "-t", "\t"]).ok()
+    result = run(["perf", "report", "-i", name, "--stdio", "--no-children", "-g", "none", "--percent-limit", "0",
+                  "--sort", sort, "-F", f"overhead,{sort}", "-t", "\t"]).ok()
     shares = {}
     for line in result.lines:
         found = re.match(r"\s*([\d.]+)% *\t(?:\[.\] )?(.*?)\s*$", line)
@@ -34,8 +34,8 @@ def our_shares(name, key):
 
 
 def is_name(label):
-    """Addresses without a symbol are written differently; perf finds names of the vdso only where it has cached it, and where it
-    finds no stubs in a PLT its _init, which lies before it, goes on through it."""
+    """Addresses without a symbol are written differently; perf finds names of the vdso only where it has cached it, and
+    where it finds no stubs in a PLT its _init, which lies before it, goes on through it."""
     return not re.match(r"0x|\[unknown\]|.*\+0x|//anon|\[.*\]$|.*@plt$|\.plt|__vdso_|_init$", label)
 
 
@@ -66,7 +66,8 @@ def test_perf_data_of_perf():
 
 def test_result_files():
     need_perf()
-    pinject_run("-q", "--follow-all", "-F", "2000", "--", "sh", "-c", f"{target('spin')} 200; {target('spin')} 100 2").ok()
+    pinject_run("-q", "--follow-all", "-F", "2000", "--", "sh", "-c",
+                f"{target('spin')} 200; {target('spin')} 100 2").ok()
     compared = 0
     for name in results():
         if panalyze_json(name)["total"]["samples"] >= 50:
@@ -78,9 +79,10 @@ def test_result_files():
 def test_call_chains_add_up():
     """perf's children column counts a function once per sample, as our total does."""
     need_perf()
-    run(["perf", "record", "-q", "-F", "2000", "-g", "-e", "task-clock:u", "-o", "perf.data", "--", target("spin"), "200"]).ok()
-    result = run(["perf", "report", "-i", "perf.data", "--stdio", "--children", "-g", "none", "--percent-limit", "0", "--sort", "sym",
-                  "-F", "overhead_children,sym", "-t", "\t"]).ok()
+    run(["perf", "record", "-q", "-F", "2000", "-g", "-e", "task-clock:u", "-o", "perf.data", "--", target("spin"),
+         "200"]).ok()
+    result = run(["perf", "report", "-i", "perf.data", "--stdio", "--children", "-g", "none", "--percent-limit", "0",
+                  "--sort", "sym", "-F", "overhead_children,sym", "-t", "\t"]).ok()
     ours = {f["symbol"]: f["total_percent"] for f in panalyze_json("--aggregate", "perf.data")["functions"]}
     compared = 0
     for line in result.lines:
@@ -102,19 +104,22 @@ def records(text):
         lines = [" ".join(line.split()) for line in part.splitlines()]
         if lines:
             # what has no name is written differently, and perf has more ways to find one in the vdso
-            frames = [line for line in lines[1:] if "[vdso]" not in line and "[unknown]" not in line and "//anon" not in line]
+            frames = [line for line in lines[1:] if "[vdso]" not in line and "[unknown]" not in line
+                      and "//anon" not in line]
             found.append((lines[0], frames))
     return sorted(found, key=lambda record: (float(re.search(r" (\d+\.\d+): ", record[0])[1]), record[0]))
 
 
 def same(ours, theirs):
-    """Where a call is the last thing in a function, its return address is the next function's: perf script names that one. Where
-    perf finds no stubs in a PLT it calls them by the section before it, _init; which stub it is, unit/symbol_files holds against objdump."""
+    """Where a call is the last thing in a function, its return address is the next function's: perf script names that
+    one. Where perf finds no stubs in a PLT it calls them by the section before it, _init; which stub it is,
+    unit/symbol_files holds against objdump."""
     def place(line):
         return line.split()[0], line.split()[-1]
 
     def same_frame(a, b):
-        return a == b or (place(a) == place(b) and ("+0x0 " in b or (re.search(r"@plt\+| \.plt\+", a) and " _init+" in b)))
+        return a == b or (place(a) == place(b)
+                          and ("+0x0 " in b or (re.search(r"@plt\+| \.plt\+", a) and " _init+" in b)))
     return ours[0] == theirs[0] and len(ours[1]) == len(theirs[1]) and all(map(same_frame, ours[1], theirs[1]))
 
 
@@ -124,7 +129,8 @@ def test_script_is_that_of_perf():
     event = "task-clock" if IS_ROOT else "task-clock:u"
     run(["perf", "record", "-q", "-F", "1000", "-g", "-e", event, "-o", "perf.data", "--", "sh", "-c",
          f"{target('spin')} 100 2; exec {target('spin')} 50"]).ok()
-    theirs = records(run(["perf", "script", "-i", "perf.data", "-F", "comm,pid,tid,time,period,event,ip,sym,symoff,dso"]).ok().out)
+    theirs = records(run(["perf", "script", "-i", "perf.data", "-F",
+                          "comm,pid,tid,time,period,event,ip,sym,symoff,dso"]).ok().out)
     ours = records(panalyze("script", "perf.data").ok().out)
     check(len(theirs) > 100, theirs)
     check_equal(len(ours), len(theirs))

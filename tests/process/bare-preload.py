@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""LD_PRELOAD=libpinject.so alone: its own collector, out.PID.TID in the working directory, a way to wait, nothing left behind."""
+"""LD_PRELOAD=libpinject.so alone: its own collector, out.PID.TID in the working directory, a way to wait, no rest."""
 from harness import *
 
 
@@ -15,7 +15,8 @@ def collectors():
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if b"--collect" in open(f"/proc/{pid}/cmdline", "rb").read() and os.readlink(f"/proc/{pid}/cwd") == os.getcwd():
+            ours = b"--collect" in open(f"/proc/{pid}/cmdline", "rb").read()
+            if ours and os.readlink(f"/proc/{pid}/cwd") == os.getcwd():
                 found.append(pid)
         except OSError:
             pass
@@ -71,7 +72,8 @@ def test_a_mistake_in_a_variable_is_told_and_harms_nothing():
 
 
 def test_no_collector_harms_nothing():
-    done = run(["sh", "-c", "echo out; exit 3"], env={"LD_PRELOAD": PRELOAD, "PINJECT_COLLECTOR": "/nonexistent/pinject-run"})
+    done = run(["sh", "-c", "echo out; exit 3"],
+               env={"LD_PRELOAD": PRELOAD, "PINJECT_COLLECTOR": "/nonexistent/pinject-run"})
     check_equal((done.status, done.out, done.err), (3, "out\n", ""))
 
 
@@ -81,7 +83,8 @@ def test_wait_without_a_session():
 
 
 def test_no_child_and_no_descriptor_of_ours():
-    script = "import os\nprint(sorted(os.listdir('/proc/self/fd')), len(os.listdir('/proc/self/task')))\ntry:\n os.wait()\nexcept ChildProcessError: print('no child')"
+    script = ("import os\nprint(sorted(os.listdir('/proc/self/fd')), len(os.listdir('/proc/self/task')))\n"
+              "try:\n os.wait()\nexcept ChildProcessError: print('no child')")
     python = need("python3")
     alone = run([python, "-S", "-E", "-c", script]).ok()
     done = bare([python, "-S", "-E", "-c", script]).ok()

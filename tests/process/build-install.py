@@ -42,7 +42,8 @@ def test_content():
                  "lib/cmake/pinject/pinjectConfigVersion.cmake", "lib/cmake/pinject/pinjectTargets.cmake"):
         check_in(name, files)
     foreign = {name for name in files if not re.match(
-        r"bin/(pinject-run|panalyze|pinject-ci)$|lib/libpinject\.so[.0-9]*$|include/pinject/\w+\.h$|lib/pkgconfig/pinject\.pc$"
+        r"bin/(pinject-run|panalyze|pinject-ci)$|lib/libpinject\.so[.0-9]*$|include/pinject/\w+\.h$"
+        r"|lib/pkgconfig/pinject\.pc$"
         r"|lib/cmake/pinject/\w+(-\w+)?\.cmake$|share/(man|doc|bash-completion)/", name)}
     check_equal(foreign, set(), "installed, but nobody asked for it")
     for name in ("bin/pinject-run", "bin/panalyze", "bin/pinject-ci"):
@@ -69,7 +70,8 @@ def use_everything(prefix):
     pathlib.Path("user/CMakeLists.txt").write_text(PROJECT)
     pkg_config = need("pkg-config", "cc")
     flags = shlex.split(run([pkg_config, "--cflags", "--libs", "pinject"], env=env).ok().out)
-    run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "user/user.c", *flags, "-o", "by-pkg-config"]).ok()
+    run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "user/user.c", *flags, "-o",
+         "by-pkg-config"]).ok()
     run([CMAKE, "-S", "user", "-B", "user/build"], env=env).ok()
     run([CMAKE, "--build", "user/build"], env=env).ok()
     preload = shlex.split(run([pkg_config, "--variable=preload", "pinject"], env=env).ok().out)[0]
@@ -119,8 +121,8 @@ def test_headers_alone():
         for language, standard in (("c", "gnu11"), ("c++", "gnu++17")):
             if language == "c++" and (header_file.name != "pinject.h" or not shutil.which("c++", path=PATH)):
                 continue
-            run([need("cc") if language == "c" else "c++", "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
-                 "-I", SOURCE / "include", "-include", header_file, "/dev/null"]).ok()
+            run([need("cc") if language == "c" else "c++", "-x", language, f"-std={standard}", "-Wall", "-Wextra",
+                 "-Werror", "-fsyntax-only", "-I", SOURCE / "include", "-include", header_file, "/dev/null"]).ok()
 
 
 def test_version_is_the_same_everywhere():

@@ -15,15 +15,16 @@ def make_project():
         with open(f"unit{number}.c", "w") as to:
             to.write("#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <math.h>\n")
             for function in range(160):
-                to.write(f"double f{number}_{function}(double *v, int n) {{ double s = {function}; for (int i = 0; i < n; i++) "
-                         f"{{ s += v[i] * {function + 1}; if (s > 1e9) s = sqrt(s); v[i] = s - v[n - i - 1]; }} return s; }}\n")
+                to.write(f"double f{number}_{function}(double *v, int n) {{ double s = {function}; "
+                         f"for (int i = 0; i < n; i++) {{ s += v[i] * {function + 1}; if (s > 1e9) s = sqrt(s); "
+                         f"v[i] = s - v[n - i - 1]; }} return s; }}\n")
     with open("Makefile", "w") as to:
         units = " ".join(f"unit{number}.o" for number in range(UNITS))
         to.write(f"all.a: {units}\n\tar rcs $@ {units}\n%.o: %.c\n\tgcc -O2 -g -c -o $@ $<\n")
 
 
 def build():
-    """The tree's CPU seconds by getrusage, from a run of pinject-run that is timed as a child, and the document of all tasks."""
+    """The tree's CPU seconds by getrusage, of pinject-run timed as a child, and the document of all tasks."""
     need_perf_events()
     need("make", "gcc")
     make_project()
@@ -48,20 +49,22 @@ def test_every_process_with_command_line_and_parent():
     for name, count in (("cc1", UNITS), ("as", UNITS), ("make", 1)):
         check_equal(sum(name == other or other.endswith("-" + name) for other in names), count, f"processes {name}")
     for number in range(UNITS):
-        check(any(words[:1] and words[0].endswith("cc1") and f"unit{number}.c" in words for words in words_of(document)), f"cc1 of unit{number}.c")
+        check(any(words[:1] and words[0].endswith("cc1") and f"unit{number}.c" in words
+                  for words in words_of(document)), f"cc1 of unit{number}.c")
     check_equal(document["coverage"]["unseen"], [], "unseen")
 
 
 def test_task_clock_of_all_tasks_is_that_of_the_tree():
     done, document = build()
     coverage = document["coverage"]
-    clock = sum(count["value"] for task in document["tasks"] for count in task["counts"] if count["event"].startswith("task-clock"))
+    clock = sum(count["value"] for task in document["tasks"] for count in task["counts"]
+                if count["event"].startswith("task-clock"))
     check_near(clock, coverage["cpu_ns"], percent=3, what="sum of task-clock and the tree's CPU time")
     check(coverage["percent"] > 97, coverage)
 
 
 def test_tree_time_is_that_of_getrusage():
-    """cpu_ns of the file against a witness outside: the rusage of pinject-run's own child is in the rusage that we get of pinject-run."""
+    """cpu_ns of the file against a witness outside: the rusage of pinject-run's child is in the one we get of it."""
     need_perf_events()
     need("make", "gcc")
     make_project()
@@ -86,7 +89,8 @@ def test_samples_times_period():
         if clock and clock[0] > 100e6:
             long += 1
             sampled = task["samples"] * 1e9 / 999
-            check_near(sampled, clock[0], percent=5, points=3e6, what=f"samples x period of {task['cmdline'][:1]} {task['pid']}")
+            check_near(sampled, clock[0], percent=5, points=3e6,
+                       what=f"samples x period of {task['cmdline'][:1]} {task['pid']}")
     check(long >= UNITS / 2, f"only {long} tasks over 100 ms")
 
 
@@ -104,15 +108,17 @@ def test_every_file_is_read_by_perf():
         check_equal((report.status, script.status), (0, 0), f"{name}: {report} {script}")
         samples = panalyze_json(name)["total"]["samples"]
         for text in (report.err, script.err):
-            # perf calls a task that ended before the clock's first tick an error, with status 0. That is said of no other.
+            # perf calls a task that ended before the clock's first tick an error, with status 0. Not so any other.
             text = text if samples else re.sub(r"Error:\nThe \S+ data has no samples!\n", "", text)
             found = re.search(r"(?im)^.*(warning|error|incompatible|fail|corrupt|unknown|no samples).*$", text)
             check(not found, f"{name}: {found and found[0]}")
-        check_equal(len(re.findall(r"^\S.*:\s+\d+\s+task-clock", script.out, re.MULTILINE)) if samples else 0, samples, f"samples of {name}")
+        check_equal(len(re.findall(r"^\S.*:\s+\d+\s+task-clock", script.out, re.MULTILINE)) if samples else 0, samples,
+                    f"samples of {name}")
         if samples >= 50:
             ours = [function["symbol"] for function in panalyze_json(name, "--top", "100000")["functions"]]
             for symbol in top_symbols(report.out)[:3]:
-                check(symbol.startswith("0x") or symbol in ours[:12], f"{name}: perf's {symbol} is not at the top: {ours[:12]}")
+                check(symbol.startswith("0x") or symbol in ours[:12],
+                      f"{name}: perf's {symbol} is not at the top: {ours[:12]}")
             compared += 1
     check(compared >= UNITS / 2, f"only {compared} files with 50 samples")
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: scripts
-# pinject-ci: the command's output and status stay its own, one folder holds the profile, and trouble never fails the job.
+# pinject-ci: the command's output and status stay its own, one folder holds the profile, trouble never fails the job.
 from harness import *
 
 REPORTS = {"report.txt", "tree.txt", "summary.md", "report.json"}
@@ -158,8 +158,8 @@ def test_folder_cannot_be_made():
 
 
 def test_wrong_use():
-    for args, message in ((["--wrong", "--", "true"], "unknown option '--wrong'"), ([], "no command"), (["--"], "no command"),
-                          (["-o"], "needs a value"), (["--outdir=", "true"], "not empty")):
+    for args, message in ((["--wrong", "--", "true"], "unknown option '--wrong'"), ([], "no command"),
+                          (["--"], "no command"), (["-o"], "needs a value"), (["--outdir=", "true"], "not empty")):
         result = ci(*args)
         check_equal(result.status, 125, args)
         check_in(message, result.err)

@@ -173,7 +173,7 @@ def test_chroot():
 
 
 def test_unreadable():
-    """Whoever executes what he may not read loses its events there, as of a setuid program; not its name and CPU time."""
+    """Who executes what he may not read loses its events there, as of a setuid program; not its name and CPU time."""
     need_perf_events()
     if IS_ROOT:
         skip("root may read everything")
@@ -182,7 +182,8 @@ def test_unreadable():
     for way in ("shell", "in-place"):
         _, tree = profile(*WAYS[way]("./secret"))
         check_equal([(line["comm"], line["count"]) for line in tree["coverage"]["unseen"]], [("secret", 1)])
-        task, = [task for task in tree["tasks"] if ["./secret", str(MS)] in [image["cmdline"] for image in task["images"]]]
+        task, = [task for task in tree["tasks"]
+                 if ["./secret", str(MS)] in [image["cmdline"] for image in task["images"]]]
         check(task["cpu_ns"] >= 5.9 * MS * 1e6, task)
         cpu, attributed = tree["coverage"]["cpu_ns"], tree["coverage"]["attributed_ns"]
         check(near(attributed, cpu, percent=0.5, points=4e6), tree["coverage"])

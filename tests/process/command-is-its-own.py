@@ -10,7 +10,8 @@ def both(command, **kw):
         ours = pinject_run("-q", *follow, "--", *command, **kw)
         # A shell shows a signal's end as 128+n; python as -n.
         status = bare.status if bare.status >= 0 else 128 - bare.status
-        check_equal((ours.status, ours.out_bytes, ours.err_bytes), (status, bare.out_bytes, bare.err_bytes), f"{command} {follow}")
+        check_equal((ours.status, ours.out_bytes, ours.err_bytes), (status, bare.out_bytes, bare.err_bytes),
+                    f"{command} {follow}")
 
 
 def test_output_and_status():
@@ -34,7 +35,8 @@ def test_options_of_the_command():
 
 
 def test_process_group_and_session():
-    text = run(["sh", "-c", "ps -o pgid= -p $$ >/dev/null 2>&1; cut -d' ' -f5,6 /proc/$$/stat"], start_new_session=True).ok().out
+    text = run(["sh", "-c", "ps -o pgid= -p $$ >/dev/null 2>&1; cut -d' ' -f5,6 /proc/$$/stat"],
+               start_new_session=True).ok().out
     check(text.strip())
     process = start([PINJECT_RUN, "-q", "--", "sh", "-c", "cut -d' ' -f5,6 /proc/$$/stat"])
     out = process.communicate(timeout=60)[0].decode().split()
@@ -42,7 +44,8 @@ def test_process_group_and_session():
 
 
 def test_signal_dispositions_and_mask():
-    script = "import signal,os\nprint([l for l in open('/proc/self/status') if l.startswith('Sig') and not l.startswith(('SigQ','SigPnd'))])"
+    script = ("import signal,os\nprint([l for l in open('/proc/self/status') "
+              "if l.startswith('Sig') and not l.startswith(('SigQ','SigPnd'))])")
     python = need("python3")
 
     def block():
@@ -70,7 +73,8 @@ def test_interrupt_from_the_terminal():
 
 def test_terminate_is_passed_on():
     need_perf_events()
-    process = start([PINJECT_RUN, "--follow-all", "--", "sh", "-c", "trap 'exit 6' TERM; echo ready; while :; do :; done"])
+    process = start([PINJECT_RUN, "--follow-all", "--", "sh", "-c",
+                     "trap 'exit 6' TERM; echo ready; while :; do :; done"])
     check_equal(process.stdout.readline(), b"ready\n")
     os.kill(process.pid, signal.SIGTERM)
     out, err = process.communicate(timeout=60)
@@ -80,7 +84,8 @@ def test_terminate_is_passed_on():
 
 def test_a_daemon_does_not_hold_us():
     need_perf_events()
-    process = start([PINJECT_RUN, "--follow-all", "--", "sh", "-c", "mkfifo ready; { echo >ready; exec sleep 1000; } >/dev/null 2>&1 & read line <ready; echo $!"])
+    process = start([PINJECT_RUN, "--follow-all", "--", "sh", "-c",
+                     "mkfifo ready; { echo >ready; exec sleep 1000; } >/dev/null 2>&1 & read line <ready; echo $!"])
     daemon = int(process.stdout.readline())
     out, err = process.communicate(timeout=60)
     os.kill(daemon, signal.SIGKILL)

@@ -3,8 +3,8 @@
 from harness import *
 
 NOISY = True
-# Without the right to sample the kernel a tick that finds the task there gives no sample, while its clock goes on: how many depends on what
-# else interrupts it.
+# Without the right to sample the kernel a tick that finds the task there gives no sample, while its clock goes on: how
+# many depends on what else interrupts it.
 PERCENT = 5 if IS_ROOT else 15
 
 
@@ -20,7 +20,8 @@ def ended(mode, status, tasks=1):
     document = panalyze_json("--aggregate", *results())
     check_equal(len(document["tasks"]), tasks)
     check_equal(document["total"]["lost"], 0, "lost samples")
-    check_near(document["total"]["samples"], sum(said) * 999e-9, percent=PERCENT, points=10, what=f"samples of {sum(said)} ns of CPU time")
+    check_near(document["total"]["samples"], sum(said) * 999e-9, percent=PERCENT, points=10,
+               what=f"samples of {sum(said)} ns of CPU time")
     text = panalyze("script", *results()).ok().out
     last = max(float(time) for time in re.findall(r"^\S.* ([\d.]+): +\d+ ", text, re.MULTILINE))
     end = max(task["end_ns"] for task in document["tasks"]) / 1e9
@@ -68,7 +69,8 @@ def test_eight_threads_end_one_after_another():
         task = panalyze_json(files[0])["tasks"][0]
         check_equal((task["tid"], task["lost"]), (tid, 0))
         expected = ns / 1e9 * 999
-        check_near(task["samples"], expected, percent=max(10, PERCENT), points=12, what=f"samples of thread {tid} with {ns} ns of CPU time")
+        check_near(task["samples"], expected, percent=max(10, PERCENT), points=12,
+                   what=f"samples of thread {tid} with {ns} ns of CPU time")
 
 
 if __name__ == "__main__":

@@ -62,7 +62,8 @@ def test_bare_relative():
 def test_no_child_and_no_signal():
     # A collector of a bare LD_PRELOAD must be nobody's child: the program would wait for it.
     need_perf_events()
-    script = "import os,signal; print(signal.sigpending(), os.getpid() == os.getsid(0));\ntry: print(os.wait())\nexcept OSError as e: print(e)"
+    script = ("import os,signal; print(signal.sigpending(), os.getpid() == os.getsid(0));\n"
+              "try: print(os.wait())\nexcept OSError as e: print(e)")
     command = [sys.executable, "-c", script]
     check_equal(run(command, env=dict(LD_PRELOAD=PRELOAD)).out, run(command).out)
     pinject_run("--wait").ok()

@@ -66,8 +66,9 @@ def test_nothing_to_read():
 
 
 def test_foreign_files():
-    for name, content in (("empty", b""), ("text", b"hello, world\n" * 100), ("zeros", bytes(4096)), ("magic", b"PERFILE2"),
-                          ("short", b"PERFILE2" + bytes(50)), ("elf", b"\x7fELF" + bytes(200))):
+    for name, content in (("empty", b""), ("text", b"hello, world\n" * 100), ("zeros", bytes(4096)),
+                          ("magic", b"PERFILE2"), ("short", b"PERFILE2" + bytes(50)),
+                          ("elf", b"\x7fELF" + bytes(200))):
         with open(name, "wb") as to:
             to.write(content)
         for command in ([], ["tree"], ["counts"], ["script"], ["summary"], ["--json"], ["info"]):

@@ -86,8 +86,9 @@ def test_hostile_names_do_not_reach_the_terminal():
 
 def test_help_and_version():
     done = pinject_run("--help").ok()
-    for word in ("--outfile", "--events", "--freq", "--period", "--call-graph", "--stat", "--follow-fork", "--follow-vfork", "--follow-pthread",
-                 "--follow-exec", "--follow-all", "--exec-split-results", "--info", "--doctor", "--version", "--wait"):
+    for word in ("--outfile", "--events", "--freq", "--period", "--call-graph", "--stat", "--follow-fork",
+                 "--follow-vfork", "--follow-pthread", "--follow-exec", "--follow-all", "--exec-split-results",
+                 "--info", "--doctor", "--version", "--wait"):
         check_in(word, done.out)
     check_match(r"^pinject-run \d+\.\d+\.\d+$", pinject_run("--version").ok().out)
     check(pinject_run("--info").ok().out.strip(), "--info says nothing")

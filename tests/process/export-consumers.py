@@ -359,7 +359,8 @@ def test_inlined_functions():
     home = {"HOME": os.getcwd(), "PPROF_TMPDIR": os.getcwd()}
     panalyze("export", "--inline", "-o", "lines.pb.gz", *results()).ok()
     pprof = ["go", "tool", "pprof", "-unit=ns", "-nodecount=1000000", "-nodefraction=0", "-top"]
-    rows = re.findall(r"^\s*(\d+)(?:ns)? .*% +(.*?)(?: \(inline\))?$", run([*pprof, "lines.pb.gz"], env=home).ok().out, re.M)
+    rows = re.findall(r"^\s*(\d+)(?:ns)? .*% +(.*?)(?: \(inline\))?$", run([*pprof, "lines.pb.gz"], env=home).ok().out,
+                      re.M)
     check_equal(sum(int(weight) for weight, function in rows if function == name), both, name)
     lines = run([*pprof, "-lines", "lines.pb.gz"], env=home).ok().out
     check_match(rf"{re.escape(name)} .*burn\.h:\d+", lines)

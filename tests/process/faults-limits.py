@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # labels: faults
 # timeout: 240
-"""Few descriptors, little locked memory, no memory, folders that vanish: the program runs to its normal end, and what is
-missing is said."""
+"""Few descriptors, little locked memory, no memory, folders that vanish: the program runs to its normal end, and what
+is missing is said."""
 from harness import *
 
 TWO_STEPS = ["sh", "-c", "echo begun; read line; /bin/true; exit 5"]
@@ -73,8 +73,8 @@ def test_live_threads():
 
 
 def test_out_of_memory():
-    """Every allocation from N on fails in pinject-run, or the N-th alone: no crash, and the status of a command that runs
-    is its own."""
+    """Every allocation from N on fails in pinject-run, or the N-th alone: no crash, and the status of a command that
+    runs is its own."""
     need_perf_events()
     if not os.path.exists(target("liboom.so")) or SANITIZED:
         skip("this libc's allocator cannot be replaced so")
@@ -97,9 +97,9 @@ def test_out_of_memory():
             for name in results():
                 os.unlink(name)
     matrix_row("out of memory in the collector", "allocation N and all after it fail, or N alone, 68 N from 1 to 2000",
-               f"{ends[True]} times the command ran, with its own status and output; {ends[False]} times pinject-run ended "
-               "with 125 or 126 and its reason before it ran; each time the summary says that memory ran out, or names "
-               "each task that is missing")
+               f"{ends[True]} times the command ran, with its own status and output; {ends[False]} times pinject-run "
+               "ended with 125 or 126 and its reason before it ran; each time the summary says that memory ran out, or "
+               "names each task that is missing")
 
 
 def profiled_tasks_or_none(done):

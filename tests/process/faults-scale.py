@@ -2,8 +2,8 @@
 # labels: faults
 # timeout: 300
 # serial
-"""Storms of processes and threads: nothing lost without a word, and the collector's memory and descriptors are what they
-were.
+"""Storms of processes and threads: nothing lost without a word, and the collector's memory and descriptors are what
+they were.
 
 PINJECT_MANY=1: 100,000 threads and 20,000 processes, which takes minutes where creating files is slow.
 """

@@ -7,7 +7,8 @@ TAIL = "\nif __name__ == '__main__':\n    main()\n"
 
 
 def harness(body, *args, tail=TAIL, **kw):
-    pathlib.Path("sample.py").write_text(HEAD.format(path=os.path.dirname(sys.modules["harness"].__file__)) + body + tail)
+    head = HEAD.format(path=os.path.dirname(sys.modules["harness"].__file__))
+    pathlib.Path("sample.py").write_text(head + body + tail)
     env = {"PINJECT_BUILD": BUILD, "PYTHONDONTWRITEBYTECODE": "1"}
     return run([sys.executable, "sample.py", *args], env=env, **kw)
 
@@ -22,9 +23,10 @@ def test_passes_and_fails():
 
 
 def test_every_kind_of_failure():
-    for body in ("check(0)", "check_in(1, [2])", "check_match('a', 'b')", "check_near(1, 2, percent=5)", "assert 1 == 2",
-                 "check_near(1, 2, points=0.5)", "wait_until(lambda: False, 0.02)", "run(['sleep', '50'], timeout=0.1)",
-                 "run(['false']).ok()", "run(['/nonexistent'])", "raise KeyError(1)", "sys.exit(0)", "1 / 0"):
+    for body in ("check(0)", "check_in(1, [2])", "check_match('a', 'b')", "check_near(1, 2, percent=5)",
+                 "assert 1 == 2", "check_near(1, 2, points=0.5)", "wait_until(lambda: False, 0.02)",
+                 "run(['sleep', '50'], timeout=0.1)", "run(['false']).ok()", "run(['/nonexistent'])",
+                 "raise KeyError(1)", "sys.exit(0)", "1 / 0"):
         result = harness(f"def test_a():\n    {body}\n")
         check_equal(result.status, 1, body)
         check_in("FAILED test_a: line 5: ", result.out, body)
@@ -61,9 +63,11 @@ def test_noisy_is_tried_again():
 def test_what_commands_see():
     script = "trap '' PIPE INT; exec \"$@\""
     body = "def test_a():\n    print(run(['sh', '-c', 'env; pwd; cat; grep SigIgn /proc/self/status']).ok().out)\n"
-    pathlib.Path("sample.py").write_text(HEAD.format(path=os.path.dirname(sys.modules["harness"].__file__)) + body + TAIL)
+    head = HEAD.format(path=os.path.dirname(sys.modules["harness"].__file__))
+    pathlib.Path("sample.py").write_text(head + body + TAIL)
     result = run(["sh", "-c", script, "sh", sys.executable, "-B", "sample.py"], input="not for the command\n",
-                 env={"PINJECT_BUILD": BUILD, "LD_PRELOAD": "", "NO_COLOR": "1", "COLUMNS": "40", "PINJECT_X": "1", "PAGER": "more"})
+                 env={"PINJECT_BUILD": BUILD, "LD_PRELOAD": "", "NO_COLOR": "1", "COLUMNS": "40", "PINJECT_X": "1",
+                      "PAGER": "more"})
     check_equal(result.status, 0, result)
     check_match(r"^SigIgn:\s+0+$", result.out)
     for name in ("LD_PRELOAD", "NO_COLOR", "COLUMNS", "PINJECT_", "PAGER", "not for"):
@@ -72,7 +76,8 @@ def test_what_commands_see():
 
 
 def test_cleans_up():
-    body = "def test_a():\n    os.makedirs('a/b')\n    os.chmod('a', 0)\n    start(['sleep', '1000'])\n    print(os.getcwd())\n"
+    body = ("def test_a():\n    os.makedirs('a/b')\n    os.chmod('a', 0)\n    start(['sleep', '1000'])\n"
+            "    print(os.getcwd())\n")
     result = harness(body).ok()
     folder = result.lines[0]
     check(folder.endswith("/work"), folder)

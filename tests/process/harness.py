@@ -17,8 +17,8 @@ A test file is tests/process/FEATURE-MODE.py:
     if __name__ == "__main__":
         main()
 
-Every function test_* runs in a fresh, empty working directory. `python3 FILE [test_name ...]` runs some of them by hand;
-PINJECT_BUILD names the build directory (default: build in the source tree), PINJECT_KEEP=1 keeps the directories.
+Every function test_* runs in a fresh, empty working directory. `python3 FILE [test_name ...]` runs some of them by
+hand; PINJECT_BUILD names the build directory (default: build in the source tree), PINJECT_KEEP=1 keeps the directories.
 NOISY = True in a file: its figures depend on what else the machine does, so a failing function is tried up to twice
 more, and each further try is printed. Exit status: 0, 1 something failed, 77 all was skipped, 99 the file is broken.
 """
@@ -69,7 +69,7 @@ class Skip(Exception):
 
 
 class Result:
-    """How a command ended. status: as Python has it, -n for signal n. out, err: text; out_bytes, err_bytes: as written."""
+    """How a command ended. status: Python's, -n for signal n. out, err: text; out_bytes, err_bytes: as written."""
 
     def __init__(self, command, status, out, err, seconds):
         self.command, self.status, self.seconds = command, status, seconds
@@ -96,7 +96,7 @@ class Result:
 # ---- running programs
 
 def clean_env(changes=None):
-    """The environment of every command: nothing of the caller's that could change an answer. A None in CHANGES removes."""
+    """The environment of every command: nothing of the caller's that changes an answer. A None in CHANGES removes."""
     base = pathlib.Path.cwd() if _folder is None else _folder
     kept = {name: value for name, value in os.environ.items()
             if name in ("USER", "LOGNAME") or name.endswith("SAN_OPTIONS")}
@@ -110,7 +110,7 @@ def clean_env(changes=None):
 
 
 def start(command, env=None, stdin=subprocess.DEVNULL, **kw):
-    """subprocess.Popen with the clean environment, default signals and a session of its own; killed when the test ends."""
+    """subprocess.Popen with the clean environment, default signals, a session of its own; killed when the test ends."""
     command = [str(word) for word in command]
     kw.setdefault("stdout", subprocess.PIPE)
     kw.setdefault("stderr", subprocess.PIPE)
@@ -252,7 +252,7 @@ def check_near(a, b, percent=None, points=None, what=""):
 
 
 def wait_until(predicate, limit=30, what=""):
-    """Calls PREDICATE until it is true, and returns what it returned; fails after LIMIT seconds. The hand-shake of tests."""
+    """Calls PREDICATE until it is true, returns what it returned; fails after LIMIT seconds. Tests' hand-shake."""
     end = time.monotonic() + limit
     while True:
         value = predicate()
@@ -269,7 +269,8 @@ def skip(reason):
 
 def segment_of(process):
     """Path of the shared memory of the pinject-run PROCESS."""
-    return next(line.split()[-1] for line in open(f"/proc/{process.pid}/maps") if "/pinject-" in line and "rw-s" in line)
+    return next(line.split()[-1] for line in open(f"/proc/{process.pid}/maps")
+                if "/pinject-" in line and "rw-s" in line)
 
 
 def matrix_row(fault, done, observed):

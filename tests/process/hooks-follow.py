@@ -49,7 +49,8 @@ def test_fork_alone():
 
 def test_vfork_alone():
     for mode in ("vfork-execve", "vfork-execvp", "posix_spawn", "posix_spawnp"):
-        check_equal(last_images(tree("--follow-vfork", command=[target("spawn"), mode, "/bin/true"])), ["spawn", "true"], mode)
+        check_equal(last_images(tree("--follow-vfork", command=[target("spawn"), mode, "/bin/true"])),
+                    ["spawn", "true"], mode)
     check_equal(len(tree("--follow-vfork", command=[target("spawn"), "execv", "/bin/true"])), 1, "fork")
 
 

@@ -4,7 +4,8 @@
 """Programs that call everything that the object hooks print the same with and without it."""
 from harness import *
 
-OURS = re.compile(r" \[(PINJECT_SESSION|LD_PRELOAD|PINJECT_FOLLOW)=[^\]]*\]|^(PINJECT_SESSION|LD_PRELOAD|PINJECT_FOLLOW)=.*\n", re.MULTILINE)
+OURS = re.compile(r" \[(PINJECT_SESSION|LD_PRELOAD|PINJECT_FOLLOW)=[^\]]*\]"
+                  r"|^(PINJECT_SESSION|LD_PRELOAD|PINJECT_FOLLOW)=.*\n", re.MULTILINE)
 
 
 def truth(words, **env):
@@ -12,8 +13,9 @@ def truth(words, **env):
 
 
 def outcome(result):
-    # A vector that lost one entry, not two, ends at an odd place: who walks on from there finds an empty auxiliary vector.
-    return result.status, OURS.sub("", result.out).replace(" page 0 ", f" page {os.sysconf('SC_PAGESIZE')} "), result.err
+    # A vector that lost one entry, not two, ends at an odd place: who walks on from there finds no auxiliary vector.
+    out = OURS.sub("", result.out).replace(" page 0 ", f" page {os.sysconf('SC_PAGESIZE')} ")
+    return result.status, out, result.err
 
 
 def same(*words):
@@ -26,9 +28,11 @@ def same(*words):
     check_equal(outcome(pinject_run("-q", "--", *command, env=env)), expected, "not followed")
     check("LD_PRELOAD" not in pinject_run("-q", "--", *command, env=env).out, "the object's name is visible")
     check_equal(outcome(pinject_run("-q", "--follow-all", "--", *command, env=env)), expected, "followed")
-    check_equal(outcome(pinject_run("-q", "--exec-split-results", "--follow-fork", "--follow-exec", "--", *command, env=env)),
+    check_equal(outcome(pinject_run("-q", "--exec-split-results", "--follow-fork", "--follow-exec", "--", *command,
+                                    env=env)),
                 expected, "fork and exec")
-    check_equal(outcome(run(command, env=dict(env, LD_PRELOAD=PRELOAD, PINJECT_FOLLOW="all"))), expected, "bare LD_PRELOAD")
+    check_equal(outcome(run(command, env=dict(env, LD_PRELOAD=PRELOAD, PINJECT_FOLLOW="all"))), expected,
+                "bare LD_PRELOAD")
     pinject_run("--wait").ok()
 
 

@@ -72,7 +72,8 @@ def test_mixture():
     text = panalyze("tree", *results()).ok().out
     for command in commands:
         check_in(command, text)
-    print(f"{used:.3f} s by the kernel, {tasks:.3f} s in {len(tree['tasks'])} tasks ({kernel:.3f} s with its end), {len(commands)} programs")
+    print(f"{used:.3f} s by the kernel, {tasks:.3f} s in {len(tree['tasks'])} tasks ({kernel:.3f} s with its end), "
+          f"{len(commands)} programs")
 
 
 if __name__ == "__main__":

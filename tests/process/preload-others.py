@@ -30,7 +30,8 @@ def test_programs_with_sanitizers():
     # AddressSanitizer of gcc does not start when another library comes first in the list.
     need_perf_events()
     source = '#include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\nstatic void *f(void *a) { return a; }\n' \
-        'int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); puts("ok"); return system("exit 3") != 0x300; }\n'
+        'int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); puts("ok"); ' \
+        'return system("exit 3") != 0x300; }\n'
     open("program.c", "w").write(source)
     tried = 0
     for compiler in ("gcc", "clang"):
@@ -75,7 +76,8 @@ def test_session_that_is_none():
     os.mkdir("folder")
     os.symlink("large", "link")
     script = "env | grep -E 'PINJECT_S|LD_PRELOAD'; /bin/true; echo still here"
-    for name in ("", "missing", "empty", "large", "fifo", "folder", "link", "/dev/zero", "/dev/full", "/proc/self/mem", "x" * 5000):
+    for name in ("", "missing", "empty", "large", "fifo", "folder", "link", "/dev/zero", "/dev/full", "/proc/self/mem",
+                 "x" * 5000):
         for path in {name, os.path.abspath(name)}:
             done = run(["sh", "-c", script], env=dict(LD_PRELOAD=PRELOAD, PINJECT_SESSION=path))
             # Not ours: the program runs on, and hands nothing of it to its children.
@@ -97,16 +99,17 @@ def test_session_that_is_over():
 
 def test_collector_that_cannot_be_started():
     for path in ("/nonexistent", "/etc/passwd", "/bin/true", "/bin/false"):
-        done = run(["sh", "-c", "env | grep -E 'LD_PRELOAD|SESSION'; echo here"], env=dict(LD_PRELOAD=PRELOAD, PINJECT_COLLECTOR=path))
+        done = run(["sh", "-c", "env | grep -E 'LD_PRELOAD|SESSION'; echo here"],
+                   env=dict(LD_PRELOAD=PRELOAD, PINJECT_COLLECTOR=path))
         check_equal((done.status, done.out, done.err), (0, "here\n", ""), path)
 
 
 def test_only_the_hooks_are_exported():
     need("nm")
     names = {line.split()[-1] for line in run(["nm", "-D", "--defined-only", PRELOAD]).ok().lines}
-    check_equal(names, set("""pinject_active execl execle execlp execv execve execveat execvp execvpe fexecve posix_spawn
-        posix_spawnp pthread_create thrd_create _Fork prctl syscall wait wait3 wait4 waitid waitpid sigaction signal
-        sigprocmask pthread_sigmask __libc_start_main dl_iterate_phdr""".split()))
+    check_equal(names, set("""pinject_active execl execle execlp execv execve execveat execvp execvpe fexecve
+        posix_spawn posix_spawnp pthread_create thrd_create _Fork prctl syscall wait wait3 wait4 waitid waitpid
+        sigaction signal sigprocmask pthread_sigmask __libc_start_main dl_iterate_phdr""".split()))
 
 
 def test_needs_libc_alone():

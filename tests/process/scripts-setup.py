@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # labels: scripts
-# scripts/setup and scripts/build where something is missing: they say what, and what to do. Nothing is installed here: the
-# scripts see only the commands that a test puts on their PATH.
+# scripts/setup and scripts/build where something is missing: they say what, and what to do. Nothing is installed here:
+# the scripts see only the commands that a test puts on their PATH.
 from harness import *
 
 COMMANDS = ("sh", "cat", "mktemp", "rm", "tail", "env", "mkdir", "sed", "grep", "dirname", "nproc")
@@ -52,7 +52,8 @@ def test_unknown_package():
     env = tools(dpkg_query="case $4 in libelf-dev|zstd) exit 1 ;; *) echo 'ii ' ;; esac", id="echo 0",
                 apt_get='echo "apt-get $*" >>log', apt_cache="[ $2 != zstd ]")
     check_in("no package zstd", script("setup", env=env).ok().err)
-    check_equal(pathlib.Path("log").read_text().splitlines()[-1], "apt-get -q -y --no-install-recommends install libelf-dev")
+    check_equal(pathlib.Path("log").read_text().splitlines()[-1],
+                "apt-get -q -y --no-install-recommends install libelf-dev")
 
 
 def test_removed_package_is_missing():

@@ -4,9 +4,10 @@
 # serial
 """The heaviest functions of CPU-bound programs have the shares that perf record finds for the same command.
 
-Programs whose work is always the same are run twice, once under each. What python and xz do differs from run to run by more than 3
-points (addresses, caches, who takes which block), so there perf runs under pinject-run, and the command under both at once. The
-shares differ by chance too: there are so many samples that 3 points are 3.8 standard deviations of the difference at worst (a share of 50 %).
+Programs whose work is always the same are run twice, once under each. What python and xz do differs from run to run by
+more than 3 points (addresses, caches, who takes which block), so there perf runs under pinject-run, and the command
+under both at once. The shares differ by chance too: there are so many samples that 3 points are 3.8 standard deviations
+of the difference at worst (a share of 50 %).
 """
 from harness import *
 
@@ -35,9 +36,10 @@ def perf_record(command):
 def perf_shares():
     """({symbol: share}, {object: share}) by self time, of perf's own report."""
     symbols, objects = {}, {}
-    for sort, shares, pattern in (("sym", symbols, r"\s*([\d.]+)% *\t\[.\] (.*?)\s*$"), ("dso", objects, r"\s*([\d.]+)% *\t(.*?)\s*$")):
-        report = run(["perf", "report", "-i", "perf.data", "--stdio", "--no-children", "-g", "none", "--percent-limit", "0",
-                      "--sort", sort, "-F", f"overhead,{sort}", "-t", "\t"]).ok()
+    for sort, shares, pattern in (("sym", symbols, r"\s*([\d.]+)% *\t\[.\] (.*?)\s*$"),
+                                  ("dso", objects, r"\s*([\d.]+)% *\t(.*?)\s*$")):
+        report = run(["perf", "report", "-i", "perf.data", "--stdio", "--no-children", "-g", "none", "--percent-limit",
+                      "0", "--sort", sort, "-F", f"overhead,{sort}", "-t", "\t"]).ok()
         for line in report.lines:
             found = re.match(pattern, line)
             if found:
@@ -68,7 +70,8 @@ def is_name(symbol):
 def compare_heaviest(theirs, ours, what):
     for one, other, by in ((theirs, ours, "perf"), (ours, theirs, "us")):
         for name in [name for name in sorted(one, key=one.get, reverse=True) if is_name(name)][:10]:
-            check_near(other.get(name, 0), one[name], points=POINTS, what=f"share of the {what} {name}, which has {one[name]} by {by}")
+            check_near(other.get(name, 0), one[name], points=POINTS,
+                       what=f"share of the {what} {name}, which has {one[name]} by {by}")
 
 
 def compare(command, at_once=False):
@@ -96,7 +99,8 @@ def test_eight_threads():
 
 def test_python():
     python = need("python3")
-    code = "import re, time\nd = {}\nwhile time.process_time() < 2.8:\n for i in range(20000): d[str(i % 977)] = len(re.sub('1', 'ab', str(i)))"
+    code = ("import re, time\nd = {}\nwhile time.process_time() < 2.8:\n"
+            " for i in range(20000): d[str(i % 977)] = len(re.sub('1', 'ab', str(i)))")
     compare([python, "-S", "-E", "-c", code], at_once=True)
 
 

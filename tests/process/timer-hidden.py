@@ -127,7 +127,7 @@ def test_static_programs_that_follow():
 
 
 def test_stacks_that_are_unwound():
-    """Timers follow frame pointers; events beside them, and a net, bring dumps that are unwound. One file may have both."""
+    """Timers follow frame pointers; events beside them, and a net, bring dumps to unwind. One file may have both."""
     need_hiding()
     profile(target("hidden"), 20, "threads", "exec", STATIC, 150, options=["--call-graph", "dwarf"])
     tree = document()

@@ -14,7 +14,8 @@ def make_project():
         to.write("all: one.o two.o\n%.o: %.c\n\tgcc -O2 -c -o $@ $<\n")
     for name in ("one", "two"):
         with open(name + ".c", "w") as to:
-            to.write("#include <stdio.h>\n" + "".join(f"int {name}{i}(int a) {{ return printf(\"%d\", a * {i}); }}\n" for i in range(400)))
+            to.write("#include <stdio.h>\n" + "".join(f"int {name}{i}(int a) {{ return printf(\"%d\", a * {i}); }}\n"
+                                                      for i in range(400)))
 
 
 def test_preload_line():

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Uses a flame graph like somebody with a mouse and a keyboard, and says what there was to see each time. views-flame.py
-   adds it to the picture, with the number of the box that is clicked and the words to search for. */
+/* Uses a flame graph like somebody with a mouse and a keyboard, and says what there was to see each time.
+   views-flame.py adds it to the picture, with the number of the box that is clicked and the words to search for. */
 "use strict";
 (function () {
     var settings = JSON.parse(document.documentElement.getAttribute("data-test"));
