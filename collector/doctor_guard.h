@@ -16,7 +16,8 @@ struct doctor_guarded {
     char said[512]; /* its stderr, safe to print, lines joined by "; " */
 };
 
-/* Runs WORK(STATE) in a child with stdout in /dev/null, for LIMIT_MS at most. What it finds it writes to shared memory.
+/*
+ * Runs WORK(STATE) in a child with stdout in /dev/null, for LIMIT_MS at most. What it finds it writes to shared memory.
  */
 void doctor_guard(void (*work)(void *state), void *state, int limit_ms, struct doctor_guarded *ret);
 /* The same with another program, which finds PRELOAD in LD_PRELOAD (NULL: nothing). RET_OUT[SIZE]: its stdout. */

@@ -207,7 +207,8 @@ static void take_keys(struct live *live)
     }
 }
 
-/* The session has ended: its files are complete. On a screen there is nothing to see any more; its owner has the word.
+/*
+ * The session has ended: its files are complete. On a screen there is nothing to see any more; its owner has the word.
  */
 static void take_end(struct live *live)
 {

@@ -49,7 +49,8 @@ static int shell_status(int status)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : -1;
 }
 
-/* The files of one task (--exec-split-results) are one task: an image begins at the moment where the one before ended.
+/*
+ * The files of one task (--exec-split-results) are one task: an image begins at the moment where the one before ended.
  */
 static struct task *find_or_make(struct loader *loader, const struct pinject_item_task *item, uint32_t *ret_index)
 {
@@ -194,7 +195,8 @@ static int take_unseen(struct loader *loader, struct item *item)
     return 0;
 }
 
-/* Of several files with coverage (the root's images) the one that knows the most is taken, with its list of the unseen.
+/*
+ * Of several files with coverage (the root's images) the one that knows the most is taken, with its list of the unseen.
  */
 static bool take_coverage(struct loader *loader, struct item *item)
 {

@@ -37,7 +37,8 @@ void space_release(struct space *space);
 /* An exec: nothing is mapped any more, but what was stays findable where nothing else is. */
 void space_reset(struct space *space, struct space_limits *limits);
 void space_share(struct space *child, const struct space *parent);
-/* 0; -ENOMEM; -ENOSPC when it would be more than the limits allow (it is left out then). An empty mapping is ignored.
+/*
+ * 0; -ENOMEM; -ENOSPC when it would be more than the limits allow (it is left out then). An empty mapping is ignored.
  */
 int space_map(struct space *space, struct space_limits *limits, const struct mapping *mapping);
 /* As it is now, for space_find() alone, and never released; *BYTES grows by what it takes of ARENA. NULL: no memory. */

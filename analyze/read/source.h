@@ -33,7 +33,8 @@ int source_open(struct source *source, const char *path, struct problem *problem
 void source_of_memory(struct source *source, const void *bytes, size_t size);
 void source_release(struct source *source);
 
-/* SIZE bytes at OFFSET, valid until the next call; NULL when the file has fewer, or cannot be read, or memory is short.
+/*
+ * SIZE bytes at OFFSET, valid until the next call; NULL when the file has fewer, or cannot be read, or memory is short.
  */
 const unsigned char *source_slow(struct source *source, uint64_t offset, size_t size);
 

@@ -85,7 +85,8 @@ int debug_file_by_build_id(struct elf_image *ret_image, char **ret_path, const u
     return -ENOENT;
 }
 
-/* Whether the file that a debuglink led to belongs to IMAGE: by build-id where both have one, else by the link's CRC.
+/*
+ * Whether the file that a debuglink led to belongs to IMAGE: by build-id where both have one, else by the link's CRC.
  */
 static bool belongs(const struct elf_image *debug, const struct elf_image *image, uint32_t crc)
 {

@@ -18,7 +18,8 @@ void elf_names_add(struct name_table *table, const struct elf_image *image, cons
 const char *elf_names_one(const struct elf_image *image, const struct elf_image_section *section, size_t index,
                           uint64_t *ret_value);
 
-/* Adds the stubs of the procedure linkage table. TABLE must be finished (it names indirect functions); finish it again.
+/*
+ * Adds the stubs of the procedure linkage table. TABLE must be finished (it names indirect functions); finish it again.
  */
 void elf_names_add_plt(struct name_table *table, const struct elf_image *image);
 

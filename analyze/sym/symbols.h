@@ -80,7 +80,8 @@ struct symbols_kernel {
  */
 struct symbols_object *symbols_kernel(struct symbols *symbols, const struct symbols_kernel *kernel);
 
-/* Code that PID generated: /tmp/perf-PID.map and jitdump, of this user or of root. symbols_find() takes real addresses.
+/*
+ * Code that PID generated: /tmp/perf-PID.map and jitdump, of this user or of root. symbols_find() takes real addresses.
  */
 struct symbols_object *symbols_jit(struct symbols *symbols, uint32_t pid);
 /* The jitdump file that was recorded of a symbols_jit(): before anything is asked of OBJECT; the first one counts. */
@@ -94,8 +95,8 @@ void symbols_jit_dump(struct symbols_object *object, const char *path);
 bool symbols_find(struct symbols_object *object, uint64_t file_offset, struct symbol *ret_symbol);
 
 /*
- * The bounds of the function without a name that covers FILE_OFFSET, in the object's virtual addresses. Of stripped files
- * alone, and as far as their unwind tables (.eh_frame) tell; ask symbols_find() first.
+ * The bounds of the function without a name that covers FILE_OFFSET, in the object's virtual addresses. Of stripped
+ * files alone, and as far as their unwind tables (.eh_frame) tell; ask symbols_find() first.
  */
 bool symbols_bounds(struct symbols_object *object, uint64_t file_offset, uint64_t *ret_start, uint64_t *ret_size);
 

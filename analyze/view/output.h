@@ -28,7 +28,8 @@ struct output {
 
 #define OUTPUT_BROKEN_PIPE 141 /* as a shell shows the end by SIGPIPE */
 
-/* COLOR: enum settings_color. Reads NO_COLOR, TERM, COLUMNS and PAGER; setlocale() must have been called. 0 or -errno.
+/*
+ * COLOR: enum settings_color. Reads NO_COLOR, TERM, COLUMNS and PAGER; setlocale() must have been called. 0 or -errno.
  */
 int output_open(struct output *output, int color, bool pager);
 /* COLOR: enum settings_color, for a TERMINAL or not. */

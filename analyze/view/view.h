@@ -37,7 +37,8 @@ int view_top(struct view *view);
 int view_flame(struct view *view);
 int view_diff(struct view *view);
 int view_archive(struct view *view);
-/* The document of --json, for report, tree and counts alike. WITH_TASK_FUNCTIONS: each task has its own functions too.
+/*
+ * The document of --json, for report, tree and counts alike. WITH_TASK_FUNCTIONS: each task has its own functions too.
  */
 int view_document(struct view *view, bool with_task_functions);
 

@@ -49,7 +49,8 @@ def test_usage():
 def test_folders_that_are_not_there():
     pathlib.Path("file").write_text("")
     for option in ("--symfs", "--debug-path"):
-        fails(1, f"option '{option}' needs a folder, not 'gone': No such file or directory", option, "gone", DATA / "fp.data")
+        fails(1, f"option '{option}' needs a folder, not 'gone': No such file or directory", option, "gone",
+              DATA / "fp.data")
         fails(1, f"option '{option}' needs a folder, not 'file': Not a directory", "diff", option, "file", "x", "y")
 
 
@@ -148,7 +149,8 @@ def test_file_that_changes_between_two_looks():
     pinject_run("-q", "--follow-all", "--", "sh", "-c", f"{frames} 3000; {frames} 3000").ok()
     two = sorted(results(), key=os.path.getsize)[-2:]
     first, second = sorted(two, key=lambda name: int(name.split(".")[1]))
-    check(len(panalyze("script", first).ok().out) > 100000, "its output fits into the pipe: the second one is read too soon")
+    check(len(panalyze("script", first).ok().out) > 100000,
+          "its output fits into the pipe: the second one is read too soon")
     process = start([PANALYZE, "script", first, second], pipesize=4096)
     check_equal(len(process.stdout.read(1)), 1)
     with open(second, "r+b") as to:  # while the pipe is full

@@ -163,7 +163,8 @@ static void test_errors(void **state)
 static void test_only_look(void **state)
 {
     (void)state;
-    char *line[] = {(char *)"prog", (char *)"--top", (char *)"x", (char *)"--fo", (char *)"-qo", (char *)"y", (char *)"z"};
+    char *line[] = {(char *)"prog", (char *)"--top", (char *)"x", (char *)"--fo",
+                    (char *)"-qo",  (char *)"y",     (char *)"z"};
     const struct options options = {.rows = rows, .only_look = true};
     assert_int_equal(options_parse(&options, NULL, 7, line, &operands, &operand_count), 0);
     assert_int_equal(operand_count, 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The symbol resolver on real ELF files, against nm, readelf, objdump and addr2line; skipped where these are missing.
+/*
+ * The symbol resolver on real ELF files, against nm, readelf, objdump and addr2line; skipped where these are missing.
  */
 #include "test_symbols_tools.h"
 
