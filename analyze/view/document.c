@@ -24,6 +24,7 @@ static void function_object(struct json *json, struct view *view, struct hits *h
     json_object(json, NULL);
     json_string(json, "symbol", function.symbol);
     json_string(json, "dso", function.object);
+    json_bool(json, "inlined", function.inlined);
     json_unsigned(json, "self_samples", row->self_samples);
     json_unsigned(json, "self_weight", row->self_weight);
     json_number(json, "self_percent", text_share(row->self_weight, hits->weight));

@@ -26,6 +26,14 @@ struct view {
     struct lines *lines; /* where the view wants them */
 };
 
+/*
+ * Looks up at once what is chosen, by threads: names, with INLINED functions that are inlined as well, or, where
+ * view->lines is there, lines.
+ */
+void view_look_ahead(struct view *view, bool inlined);
+/* Whether call chains show inlined functions. */
+bool view_shows_inlined(const struct settings *settings);
+
 int view_report(struct view *view);
 int view_tree(struct view *view);
 int view_counts(struct view *view);

@@ -278,6 +278,8 @@ int view_diff(struct view *view)
     int wanted = diff_wanted(view->settings);
     if (check_sides(view) < 0)
         return 1;
+    view_look_ahead(view, view->settings->inlined);
+    view_look_ahead(view->other, view->settings->inlined);
     compare_init(&compare, view->settings->total);
     compare.no_executables = !view->profile->session.ours || !view->other->profile->session.ours;
     compare_add(&compare, view, 0);

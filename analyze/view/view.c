@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/view/view.h"
+
+#include <stdlib.h>
+
+void view_look_ahead(struct view *view, bool inlined)
+{
+    /* Servers have a time limit in all: who is asked first is not to depend on threads. */
+    unsigned threads = view->settings->debuginfod ? 1 : (unsigned)view->settings->threads;
+    bool *wanted = select_frames(view->selection, view->profile);
+    if (view->lines)
+        lines_look_ahead(view->lines, view->profile, wanted, threads);
+    else
+        names_look_ahead(view->names, wanted, inlined, threads);
+    free(wanted);
+}
+
+bool view_shows_inlined(const struct settings *settings)
+{
+    return !settings->no_inline;
+}
