@@ -176,10 +176,10 @@ static void side_json(struct json *json, struct hits *hits, const struct hits_ro
         json_object(json, NULL);
         json_string(json, "symbol", place ? place->symbol : NULL);
         json_string(json, "dso", place ? place->object : NULL);
-        json_bool(json, "inlined", place && place->inlined);
         json_unsigned(json, "samples", wing->samples);
         json_unsigned(json, "weight", wing->weight);
         json_number(json, "percent", text_share(wing->weight, row->total_weight));
+        json_bool(json, "inlined", place && place->inlined);
         json_end_object(json);
     }
     json_end_list(json);

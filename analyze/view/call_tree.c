@@ -154,11 +154,11 @@ static void begin_node(struct json *json, struct calls *calls, uint32_t index)
     json_object(json, NULL);
     json_string(json, "symbol", label);
     json_string(json, "dso", node->frame == CALLS_GROUP ? NULL : calls_object(calls, index));
-    json_bool(json, "inlined", inlined);
     json_unsigned(json, "total_samples", node->samples);
     json_unsigned(json, "total_weight", node->weight);
     json_unsigned(json, "self_samples", node->self_samples);
     json_unsigned(json, "self_weight", node->self_weight);
+    json_bool(json, "inlined", inlined);
     json_list(json, "children");
     free(label);
 }
