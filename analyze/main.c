@@ -13,6 +13,7 @@
 #include "analyze/inputs.h"
 #include "analyze/live/live.h"
 #include "analyze/progress.h"
+#include "analyze/view/hits.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/names.h"
 #include "analyze/view/output.h"
@@ -176,17 +177,32 @@ static int show(const struct cli *cli, struct view *view)
     return closed ? closed : status;
 }
 
-/* Whether the answer is about all tasks together, so that samples need not be kept apart by task. */
-static bool is_merged(const struct cli *cli)
+#define LARGE_FILES (256u << 20) /* bytes that are rather read twice than kept apart by task */
+
+/* What need not be kept apart, since the answer is about all tasks together. */
+static enum profile_merge merge_of(const struct cli *cli)
 {
     const struct settings *settings = &cli->settings;
+    bool by_task = settings->by == BY_TASK || settings->by == BY_PROCESS;
     if (settings->pids.count || settings->tids.count || settings->comms.count)
-        return false;
+        return PROFILE_BY_TASK;
     bool whole_samples = settings->objects.count || settings->symbols.count;
-    if (cli->command->view == view_summary)
-        return !whole_samples;
-    return cli->command->view == view_report && settings->aggregate && settings->by != BY_TASK &&
-           settings->by != BY_PROCESS && settings->by != BY_COMM;
+    bool aggregate = cli->command->view == view_report && settings->aggregate && settings->by != BY_COMM;
+    if ((cli->command->view == view_summary && !whole_samples) || (aggregate && !by_task))
+        return PROFILE_BY_STACK;
+    if (cli->command->view == view_flame && !by_task)
+        return settings->aggregate || (settings->by_given && settings->by != BY_COMM) ? PROFILE_BY_STACK
+                                                                                     : PROFILE_BY_COMM;
+    return cli->command->view == view_diff ? PROFILE_BY_COMM : PROFILE_BY_TASK;
+}
+
+/* Whether some of the tasks are shown one by one, which a second look at the files can tell of. */
+static bool shows_few_tasks(const struct cli *cli)
+{
+    const struct settings *settings = &cli->settings;
+    return cli->command->view == view_report && hits_has_stacks(settings->by) && !settings->json &&
+           settings->top != SETTINGS_ALL && !settings->objects.count && !settings->symbols.count &&
+           !settings->pids.count && !settings->tids.count && !settings->comms.count;
 }
 
 /* The profile of VIEW from its paths. 0; 1 after messages about some of the files; -1 after one that says why not. */
@@ -200,7 +216,9 @@ static int load(const struct cli *cli, struct view *view, const char *session)
         .session = session,
         .event = cli->settings.event,
         .threads = (unsigned)cli->settings.threads,
-        .merged = is_merged(cli),
+        .merged = merge_of(cli),
+        .merged_foreign = cli->command->view == view_diff,
+        .merge_above = shows_few_tasks(cli) ? LARGE_FILES : 0,
         .counts_only = (cli->command->needs & CLI_COUNTS) && !cli->settings.json,
         .symfs = cli->settings.symfs,
         .debug_paths = cli->settings.debug_paths.items,
