@@ -113,6 +113,20 @@ static int show_version(void)
     return output_close(&output);
 }
 
+/* Whether call chains have inlined functions. Rows of functions have them only where chains are shown, or when asked
+ * for: what each took itself is the same then. */
+static bool shows_inlined(const struct cli *cli)
+{
+    const struct settings *settings = &cli->settings;
+    bool flame = cli->command->view == view_flame;
+    bool chains = flame || settings->callers || settings->callees || settings->call_tree;
+    bool functions = settings->by == BY_FUNCTION || !hits_has_stacks(settings->by);
+    if (cli->command->view == view_diff)
+        return settings->inlined;
+    return (flame || cli->command->view == view_report) && functions && !settings->no_inline &&
+           (chains || settings->inlined);
+}
+
 /* Names and selection for the profile of VIEW, if it wants one. */
 static void prepare(const struct cli *cli, struct view *view)
 {
@@ -123,6 +137,7 @@ static void prepare(const struct cli *cli, struct view *view)
                  (cli->command->view == view_report && !rows && !settings->json);
     if (!view->profile)
         return;
+    view->inlined = shows_inlined(cli);
     view->names = names_new(view->profile, settings);
     view->selection = select_new(view->profile, settings, view->names, whole);
 }
@@ -136,7 +151,7 @@ static void release(struct view *view)
 }
 
 /* The exit status where the files, or what the filters leave of them, are nothing to show; 0: there is something. */
-static int refuse_nothing(const struct cli *cli, const struct view *view)
+static int refuse_nothing(const struct cli *cli, struct view *view)
 {
     const struct profile *profile = view->profile;
     const struct selection *selection = view->selection;
@@ -151,6 +166,8 @@ static int refuse_nothing(const struct cli *cli, const struct view *view)
         report_error("no task matches the filters; 'panalyze tree' lists the tasks");
         return 1;
     }
+    if (view->inlined && (cli->settings.symbols.count || cli->settings.objects.count))
+        view_look_ahead(view);
     bool sampled = profile->event_count && profile->events[profile->event].samples;
     if (!sampled || !(cli->command->needs & CLI_PLACES) ||
         select_finds(view->settings, profile, view->names, selection->entries, selection->entry_count))

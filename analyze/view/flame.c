@@ -100,7 +100,7 @@ void flame_init(struct flame *flame, struct view *view)
     int by = settings->by_given ? settings->by : settings->aggregate ? BY_FUNCTION : BY_COMM;
     *flame = (struct flame){.view = view, .hanging = settings->icicle || settings->reverse};
     if (by != BY_OBJECT)
-        view_look_ahead(view, by != BY_ADDRESS && view_shows_inlined(settings));
+        view_look_ahead(view);
     calls_init(&flame->calls, view->profile, view->names, by, settings->reverse);
     take_entries(flame);
     calls_sort(&flame->calls);

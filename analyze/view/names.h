@@ -51,9 +51,10 @@ const uint32_t *names_objects(const struct names *names);
  * Looks up all frames of the profile with WANTED[frame] (NULL: all) at once, by THREADS (0: one per CPU); whatever
  * their number, the same is answered afterwards. With INLINED, functions that are inlined there become frames of their
  * own behind those of the profile, one for each function: only of a profile that gets no new frames afterwards. To be
- * called before anybody keeps what names_functions() or names_objects() returned.
+ * called before anybody keeps what names_functions() or names_objects() returned; the first call counts.
  */
 void names_look_ahead(struct names *names, const bool *wanted, bool inlined, unsigned threads);
+bool names_shows_inlined(const struct names *names);
 /* The frames of STACK, what is inlined in one in front of it. Valid until the next call. */
 const uint32_t *names_stack(struct names *names, uint32_t stack, uint32_t *ret_depth);
 /* Such a frame has a place, a function and an object, but no address. */

@@ -56,8 +56,9 @@ static void take_inlined(struct names *names, struct map *known, uint32_t frame,
 void names_look_ahead(struct names *names, const bool *wanted, bool inlined, unsigned threads)
 {
     const struct profile *profile = names->profile;
-    if (names->inlined_at || !names->symbols)
+    if (names->looked_ahead || !names->symbols)
         return;
+    names->looked_ahead = true;
     names_make_room(names, profile->frame_count);
     struct ahead *ahead = ahead_new(names, profile, wanted, AHEAD_SYMBOLS | (inlined ? AHEAD_INLINED : 0),
                                     threads);
@@ -76,6 +77,11 @@ void names_look_ahead(struct names *names, const bool *wanted, bool inlined, uns
     }
     map_release(&known);
     ahead_free(ahead);
+}
+
+bool names_shows_inlined(const struct names *names)
+{
+    return names->inlined_at != NULL;
 }
 
 const uint32_t *names_stack(struct names *names, uint32_t index, uint32_t *ret_depth)

@@ -29,6 +29,7 @@ struct names {
     uint32_t *functions_of, *objects_of;
     struct names_place **places; /* by frame; NULL: nobody wanted more than the function */
     size_t frame_count, frame_capacity[3];
+    bool looked_ahead;
     /* Inlined functions. By frame of the profile: where its list begins in the next array; 0: nothing is inlined. */
     uint32_t *inlined_at;
     uint32_t *inlined; /* how many, then frames, the innermost first */

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-void view_look_ahead(struct view *view, bool inlined)
+void view_look_ahead(struct view *view)
 {
     /* Servers have a time limit in all: who is asked first is not to depend on threads. */
     unsigned threads = view->settings->debuginfod ? 1 : (unsigned)view->settings->threads;
@@ -11,11 +11,6 @@ void view_look_ahead(struct view *view, bool inlined)
     if (view->lines)
         lines_look_ahead(view->lines, view->profile, wanted, threads);
     else
-        names_look_ahead(view->names, wanted, inlined, threads);
+        names_look_ahead(view->names, wanted, view->inlined, threads);
     free(wanted);
-}
-
-bool view_shows_inlined(const struct settings *settings)
-{
-    return !settings->no_inline;
 }

@@ -228,14 +228,6 @@ static void print_lacks(struct view *view)
     free(lacks.weights);
 }
 
-/* Rows of functions have inlined ones only where chains are shown: what each took itself is the same then. */
-static bool wants_inlined(const struct view *view)
-{
-    const struct settings *settings = view->settings;
-    bool chains = settings->call_tree || settings->callers || settings->callees;
-    return settings->inlined || (chains && view_shows_inlined(settings));
-}
-
 static bool wants_names(const struct view *view)
 {
     const struct settings *settings = view->settings;
@@ -249,7 +241,7 @@ static int print_report(struct view *view)
     const struct selection *selection = view->selection;
     FILE *to = view->output->to;
     if (wants_names(view))
-        view_look_ahead(view, wants_inlined(view));
+        view_look_ahead(view);
     if (settings->json)
         return view_document(view, !settings->aggregate);
     heading_print(view);
