@@ -247,8 +247,8 @@ static const struct option_row rows[] = {
      "the run, by the beginning of its id, where the files hold several (the newest)"},
     {0, "session", "A[,B]", 0, options_take_string, FIELD(session), 0, DIFF,
      "the run of each set, by the beginning of its id (the newest)"},
-    {0, "threads", "N", 0, take_threads, FIELD(threads), 0, REPORT | SUMMARY | FLAME | DIFF | ANNOTATE | EXPORT,
-     "threads that read large files (one per CPU); the answer is the same"},
+    {0, "threads", "N", 0, take_threads, FIELD(threads), 0, REPORT | SUMMARY | FLAME | DIFF | SCRIPT | ANNOTATE | EXPORT,
+     "threads that read large files and look up names (one per CPU); the answer is the same"},
     {.help = "Names"},
     {0, "no-demangle", NULL, 0, options_take_flag, FIELD(no_demangle), 0, NAMES,
      "C++ and Rust names as the compiler wrote them"},
@@ -261,6 +261,12 @@ static const struct option_row rows[] = {
     {0, "lines", NULL, 0, options_take_flag, FIELD(lines), 0, SCRIPT, "below each address its source line"},
     {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, SCRIPT,
      "above each address the functions that were inlined there"},
+    {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, REPORT | FLAME,
+     "call chains show the functions that were inlined (the default), where debug information tells of them"},
+    {0, "no-inline", NULL, 0, options_take_flag, FIELD(no_inline), 0, REPORT | FLAME | SCRIPT | EXPORT | DIFF,
+     "they do not"},
+    {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, DIFF,
+     "inlined functions count as functions of their own, by the same name as where they are not inlined"},
     {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, EXPORT,
      "inlined functions and source lines, where debug information tells of them"},
     {0, "debuginfod", NULL, 0, options_take_flag, FIELD(debuginfod), 0, NAMES,
@@ -381,6 +387,7 @@ int cli_parse(struct cli *cli, int argc, char **argv)
     if (cli->settings.callees && !cli->settings.sort_given)
         cli->settings.sort = SORT_TOTAL;
     cli->settings.call_tree |= cli->settings.reverse;
+    cli->settings.inlined &= !cli->settings.no_inline;
     if ((cli->command->needs & CLI_PAIR) && !cli->settings.help && !cli->settings.version)
         return divide(cli, argv + first + skip);
     return 0;

@@ -13,6 +13,7 @@
 #include "analyze/inputs.h"
 #include "analyze/live/live.h"
 #include "analyze/progress.h"
+#include "analyze/view/hits.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/names.h"
 #include "analyze/view/output.h"
@@ -112,6 +113,20 @@ static int show_version(void)
     return output_close(&output);
 }
 
+/* Whether call chains have inlined functions. Rows of functions have them only where chains are shown, or when asked
+ * for: what each took itself is the same then. */
+static bool shows_inlined(const struct cli *cli)
+{
+    const struct settings *settings = &cli->settings;
+    bool flame = cli->command->view == view_flame;
+    bool chains = flame || settings->callers || settings->callees || settings->call_tree;
+    bool functions = settings->by == BY_FUNCTION || !hits_has_stacks(settings->by);
+    if (cli->command->view == view_diff)
+        return settings->inlined;
+    return (flame || cli->command->view == view_report) && functions && !settings->no_inline &&
+           (chains || settings->inlined);
+}
+
 /* Names and selection for the profile of VIEW, if it wants one. */
 static void prepare(const struct cli *cli, struct view *view)
 {
@@ -122,6 +137,7 @@ static void prepare(const struct cli *cli, struct view *view)
                  (cli->command->view == view_report && !rows && !settings->json);
     if (!view->profile)
         return;
+    view->inlined = shows_inlined(cli);
     view->names = names_new(view->profile, settings);
     view->selection = select_new(view->profile, settings, view->names, whole);
 }
@@ -135,7 +151,7 @@ static void release(struct view *view)
 }
 
 /* The exit status where the files, or what the filters leave of them, are nothing to show; 0: there is something. */
-static int refuse_nothing(const struct cli *cli, const struct view *view)
+static int refuse_nothing(const struct cli *cli, struct view *view)
 {
     const struct profile *profile = view->profile;
     const struct selection *selection = view->selection;
@@ -150,6 +166,8 @@ static int refuse_nothing(const struct cli *cli, const struct view *view)
         report_error("no task matches the filters; 'panalyze tree' lists the tasks");
         return 1;
     }
+    if (view->inlined && (cli->settings.symbols.count || cli->settings.objects.count))
+        view_look_ahead(view);
     bool sampled = profile->event_count && profile->events[profile->event].samples;
     if (!sampled || !(cli->command->needs & CLI_PLACES) ||
         select_finds(view->settings, profile, view->names, selection->entries, selection->entry_count))
@@ -176,17 +194,32 @@ static int show(const struct cli *cli, struct view *view)
     return closed ? closed : status;
 }
 
-/* Whether the answer is about all tasks together, so that samples need not be kept apart by task. */
-static bool is_merged(const struct cli *cli)
+#define LARGE_FILES (256u << 20) /* bytes that are rather read twice than kept apart by task */
+
+/* What need not be kept apart, since the answer is about all tasks together. */
+static enum profile_merge merge_of(const struct cli *cli)
 {
     const struct settings *settings = &cli->settings;
+    bool by_task = settings->by == BY_TASK || settings->by == BY_PROCESS;
     if (settings->pids.count || settings->tids.count || settings->comms.count)
-        return false;
+        return PROFILE_BY_TASK;
     bool whole_samples = settings->objects.count || settings->symbols.count;
-    if (cli->command->view == view_summary)
-        return !whole_samples;
-    return cli->command->view == view_report && settings->aggregate && settings->by != BY_TASK &&
-           settings->by != BY_PROCESS && settings->by != BY_COMM;
+    bool aggregate = cli->command->view == view_report && settings->aggregate && settings->by != BY_COMM;
+    if ((cli->command->view == view_summary && !whole_samples) || (aggregate && !by_task))
+        return PROFILE_BY_STACK;
+    if (cli->command->view == view_flame && !by_task)
+        return settings->aggregate || (settings->by_given && settings->by != BY_COMM) ? PROFILE_BY_STACK
+                                                                                     : PROFILE_BY_COMM;
+    return cli->command->view == view_diff ? PROFILE_BY_COMM : PROFILE_BY_TASK;
+}
+
+/* Whether some of the tasks are shown one by one, which a second look at the files can tell of. */
+static bool shows_few_tasks(const struct cli *cli)
+{
+    const struct settings *settings = &cli->settings;
+    return cli->command->view == view_report && hits_has_stacks(settings->by) && !settings->json &&
+           settings->top != SETTINGS_ALL && !settings->objects.count && !settings->symbols.count &&
+           !settings->pids.count && !settings->tids.count && !settings->comms.count;
 }
 
 /* The profile of VIEW from its paths. 0; 1 after messages about some of the files; -1 after one that says why not. */
@@ -200,7 +233,9 @@ static int load(const struct cli *cli, struct view *view, const char *session)
         .session = session,
         .event = cli->settings.event,
         .threads = (unsigned)cli->settings.threads,
-        .merged = is_merged(cli),
+        .merged = merge_of(cli),
+        .merged_foreign = cli->command->view == view_diff,
+        .merge_above = shows_few_tasks(cli) ? LARGE_FILES : 0,
         .counts_only = (cli->command->needs & CLI_COUNTS) && !cli->settings.json,
         .symfs = cli->settings.symfs,
         .debug_paths = cli->settings.debug_paths.items,

@@ -149,6 +149,8 @@ int export_view(struct view *view)
         return 1;
     if (view->settings->inlined)
         view->lines = lines_new(view->names, view->profile->frame_count);
+    if (format->needs & EXPORT_SAMPLES)
+        view_look_ahead(view);
     int status = format->write(view, &sink);
     lines_free(view->lines);
     view->lines = NULL;

@@ -15,7 +15,7 @@
 
 enum export_needs {
     EXPORT_UNPACKED = 1, /* its reader wants the bytes as they are: a name in .gz is refused */
-    EXPORT_SAMPLES = 2,  /* without a sample there is nothing to write */
+    EXPORT_SAMPLES = 2,  /* functions by name: without a sample there is nothing to write */
 };
 
 struct export_format {

@@ -11,6 +11,7 @@
 #define BATCH_SAMPLES 1024u
 #define BATCH_BYTES (4u << 20)
 #define FEW_SAMPLES 50000u /* threads cost more than they gain */
+#define MANY_ENTRIES (1u << 20) /* of all threads, that the caller's store has not: it takes them before there are more */
 
 unsigned crew_size(unsigned wanted)
 {
@@ -80,11 +81,13 @@ static void *work(void *argument)
             crew->last = &crew->waiting;
         crew->busy++;
         bool failed = crew->failed || crew->over;
+        uint32_t entries = worker->store.entries.count;
         pthread_mutex_unlock(&crew->lock);
         if (!failed)
             failed = do_batch(worker, batch) < 0;
         clear_batch(batch);
         pthread_mutex_lock(&crew->lock);
+        crew->entries += worker->store.entries.count - entries;
         crew->marks[batch->number] =
             (struct crew_mark){(uint32_t)(worker - crew->workers), worker->store.frames.count,
                                worker->store.stacks.count, worker->store.entries.count};
@@ -176,6 +179,20 @@ static int do_it_here(struct crew *crew)
     return status;
 }
 
+/* Waits until all that was handed over is found, and adds it to the caller's store. */
+static int settle(struct crew *crew)
+{
+    int status = 0;
+    pthread_mutex_lock(&crew->lock);
+    while (crew->waiting || crew->busy > 0)
+        pthread_cond_wait(&crew->done, &crew->lock);
+    if (crew->failed)
+        status = -ENOMEM;
+    crew->entries = 0;
+    pthread_mutex_unlock(&crew->lock);
+    return status < 0 || crew->worker_count == 0 ? status : crew_merge(crew);
+}
+
 /* Hands over what is filled. */
 static int post(struct crew *crew)
 {
@@ -192,6 +209,7 @@ static int post(struct crew *crew)
     if (!batch->modules)
         return -ENOMEM;
     pthread_mutex_lock(&crew->lock);
+    bool many = crew->entries >= MANY_ENTRIES;
     bool room = crew->batches < UINT32_MAX - 1 &&
                 arena_room(&crew->marks, &crew->mark_capacity, (uint32_t)crew->batches, sizeof(*crew->marks)) == 0;
     int status = room && !crew->failed ? 0 : -ENOMEM;
@@ -204,7 +222,7 @@ static int post(struct crew *crew)
         pthread_cond_signal(&crew->work);
     }
     pthread_mutex_unlock(&crew->lock);
-    return status;
+    return status == 0 && many ? settle(crew) : status;
 }
 
 /* An empty batch to fill: waits for one where the threads have more to do than they can. */
@@ -296,11 +314,6 @@ void crew_next_file(struct crew *crew)
 int crew_finish(struct crew *crew)
 {
     int status = post(crew);
-    pthread_mutex_lock(&crew->lock);
-    while (crew->waiting || crew->busy > 0)
-        pthread_cond_wait(&crew->done, &crew->lock);
-    if (crew->failed)
-        status = -ENOMEM;
-    pthread_mutex_unlock(&crew->lock);
-    return status < 0 || crew->worker_count == 0 ? status : crew_merge(crew);
+    int settled = settle(crew);
+    return status < 0 ? status : settled;
 }

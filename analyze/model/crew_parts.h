@@ -54,6 +54,7 @@ struct crew {
     struct crew_batch *waiting, **last, *idle;
     unsigned busy;
     bool over, failed;
+    uint64_t entries;                /* that the threads have found since the last merge */
     struct crew_mark *marks;         /* by number of batch */
     uint32_t mark_capacity;
 };

@@ -235,6 +235,16 @@ static int take_all(struct loader *loader, uint32_t session)
     return status;
 }
 
+static void choose_merge(struct loader *loader, const struct profile_options *options, uint32_t session)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < loader->input_count; i++)
+        bytes += loader->inputs[i].session == session ? loader->inputs[i].bytes_to_read : 0;
+    loader->merged = options->merged_foreign && loader->sessions[session].ours ? PROFILE_BY_TASK : options->merged;
+    if (loader->merged == PROFILE_BY_TASK && options->merge_above && bytes > options->merge_above)
+        loader->merged = PROFILE_BY_STACK;
+}
+
 static int load(struct loader *loader, const struct profile_options *options)
 {
     uint32_t session;
@@ -248,12 +258,13 @@ static int load(struct loader *loader, const struct profile_options *options)
         return status;
     qsort(loader->inputs, loader->input_count, sizeof(*loader->inputs), compare_inputs);
     loader->counts_only = options && options->counts_only;
-    loader->merged = options && options->merged;
     if (options) {
         loader->progress = options->progress;
         loader->progress_context = options->progress_context;
     }
     loader->profile.session.ours = loader->sessions[session].ours;
+    if (options)
+        choose_merge(loader, options, session);
     if (options && options->symfs)
         loader->dumps.symfs = options->symfs;
     if (options && options->debug_path_count) {

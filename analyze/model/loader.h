@@ -62,7 +62,9 @@ struct loader {
     struct chain chain;
     struct dumps dumps;
     uint64_t states;                /* of address spaces */
-    bool counts_only, merged;
+    bool counts_only;
+    enum profile_merge merged;
+    const bool *wanted;             /* the second pass is about these tasks alone, NULL: about all */
     profile_progress *progress;     /* or NULL */
     void *progress_context;
     uint64_t bytes_done, bytes_total; /* of the files before the one that is read, of all */

@@ -165,6 +165,13 @@ struct profile_session {
     uint32_t note_count;
 };
 
+/* What is asked of a sample beside its stack and event: everything else is one entry. */
+enum profile_merge {
+    PROFILE_BY_TASK,  /* its task, and the command's name */
+    PROFILE_BY_COMM,  /* the command's name */
+    PROFILE_BY_STACK, /* nothing */
+};
+
 struct profile {
     struct profile_session session;
     const struct profile_event *events;
@@ -185,7 +192,7 @@ struct profile {
     /* Of each task and event, whatever the stack (frames[0] of stacks[0] is nowhere): in the order of their coming. */
     const struct profile_entry *sums;
     uint32_t sum_count;
-    bool merged;                 /* entries are of all tasks: their task and comm are the first ones */
+    enum profile_merge merged;   /* but for PROFILE_BY_TASK entries are of all tasks: their task is the first one */
     uint64_t lost;
     uint32_t files_read, files_bad, files_other_session; /* other_session: left out */
     /* Private state of the loader. */
@@ -203,7 +210,10 @@ struct profile_options {
     unsigned threads;            /* that look for stacks; 0: one per CPU. What comes out is the same */
     profile_progress *progress;  /* or NULL */
     void *progress_context;
-    bool merged;                 /* nobody asks which task an entry is of: one entry per stack */
+    enum profile_merge merged;
+    bool merged_foreign;         /* only of files that are not our own; else PROFILE_BY_TASK */
+    uint64_t merge_above;        /* bytes of files from which on PROFILE_BY_TASK means PROFILE_BY_STACK; 0: never.
+                                    profile_add_entries() then tells of single tasks */
     /* Where the programs are whose stacks have to be unwound (perf record --call-graph dwarf), as for their names. */
     const char *symfs;           /* root in front of every recorded path, or NULL */
     const char *const *debug_paths;
@@ -247,6 +257,13 @@ struct profile_sample {
  * files_bad; no sample has a frame or an event that profile_load() did not find. */
 typedef int profile_each(void *context, const struct profile_sample *sample);
 int profile_samples(struct profile *profile, profile_each *each, void *context);
+
+/*
+ * Reads the files of a merged profile again, for the entries of the shown event of the tasks with WANTED[index]: they
+ * are added behind those there are, so that everything that points to entries and stacks is to be asked for anew. What
+ * a file says that it did not say before is left out. 0 or -ENOMEM.
+ */
+int profile_add_entries(struct profile *profile, const bool *wanted);
 
 /* What is in one file, for `panalyze info`: everything is taken from the file alone. */
 struct profile_file {

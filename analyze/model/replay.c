@@ -103,6 +103,13 @@ static int add_entry(struct store_list *list, const struct profile_entry *entry)
     return store_sample(list, store_sample_hash(entry), entry);
 }
 
+/* In the second pass. */
+static bool is_wanted(const struct replay *replay, const struct thread *thread)
+{
+    const bool *wanted = replay->loader->wanted;
+    return thread->task != LOOKUP_NONE && (!wanted || wanted[thread->task]);
+}
+
 /* SAMPLE, as one of the event of ATTR. */
 static int take_one(struct replay *replay, const struct record *sample, const struct attr *attr, uint32_t index)
 {
@@ -113,7 +120,7 @@ static int take_one(struct replay *replay, const struct record *sample, const st
     if (event == LOOKUP_NONE)
         return -ENOMEM;
     if (replay->each) {
-        if (thread->task == LOOKUP_NONE)
+        if (!is_wanted(replay, thread))
             return 0;
         int status = chain_resolve(&loader->chain, &place, sample);
         return status < 0 ? status : replay->each(replay->context, thread->task, event, thread->comm, sample);
@@ -126,10 +133,10 @@ static int take_one(struct replay *replay, const struct record *sample, const st
     entry.comm = thread->comm;
     if (loader->counts_only)
         return add_entry(&loader->store.entries, &entry);
-    if (loader->merged) {
+    if (loader->merged != PROFILE_BY_TASK)
         entry.task = 0;
+    if (loader->merged == PROFILE_BY_STACK)
         entry.comm = "";
-    }
     return crew_add(loader->crew, &entry, &place, sample);
 }
 
@@ -163,7 +170,7 @@ static int take_sample(struct replay *replay, const struct record *sample)
     if (!replay->machine_known)
         know_machine(replay);
     struct record whole;
-    if (sample->user_stack && (replay->each || !loader->counts_only)) {
+    if (sample->user_stack && (replay->each ? is_wanted(replay, thread) : !loader->counts_only)) {
         whole = dumps_unwound(&loader->dumps, &replay->processes[thread->process].space, sample);
         sample = &whole;
     }

@@ -56,10 +56,10 @@ static int give_sample(void *context, uint32_t task, uint32_t event, const char 
     return pass->each(pass->context, &shown);
 }
 
-static int read_again(struct pass *pass, struct input *input, struct file *file)
+static int read_file(struct pass *pass, struct input *input, struct file *file, replay_each *each)
 {
     pass->strange = 0;
-    int status = replay_file(pass->loader, input, file, give_sample, pass);
+    int status = replay_file(pass->loader, input, file, each, pass);
     if (pass->strange) {
         pass->loader->profile.files_bad++;
         report_error("%s: changed while it was read: %" PRIu64 " of its samples are left out", input->path,
@@ -68,12 +68,12 @@ static int read_again(struct pass *pass, struct input *input, struct file *file)
     return status;
 }
 
-int profile_samples(struct profile *profile, profile_each *each, void *context)
+static int read_again(struct pass *pass, replay_each *each)
 {
-    struct loader *loader = profile->loader;
-    struct pass pass = {.loader = loader, .each = each, .context = context, .frames = profile->frame_count,
-                        .events = profile->event_count};
+    struct loader *loader = pass->loader;
     int status = 0;
+    pass->frames = loader->profile.frame_count;
+    pass->events = loader->profile.event_count;
     for (uint32_t i = 0; status == 0 && i < loader->input_count; i++) {
         struct input *input = &loader->inputs[i];
         struct file file;
@@ -81,12 +81,55 @@ int profile_samples(struct profile *profile, profile_each *each, void *context)
             continue;
         status = loader_open_again(loader, input, &file);
         if (status == 0) {
-            status = read_again(&pass, input, &file);
+            status = read_file(pass, input, &file, each);
             file_release(&file);
         } else if (status == -ESTALE) {
             status = 0;
         }
     }
+    return status;
+}
+
+int profile_samples(struct profile *profile, profile_each *each, void *context)
+{
+    struct pass pass = {.loader = profile->loader, .each = each, .context = context};
+    int status = read_again(&pass, give_sample);
     free(pass.ips);
+    return status;
+}
+
+static int add_entry(void *context, uint32_t task, uint32_t event, const char *comm, const struct record *sample)
+{
+    struct pass *pass = context;
+    const struct chain *chain = &pass->loader->chain;
+    struct store *store = &pass->loader->store;
+    struct profile_entry entry = {.task = task, .event = event, .comm = comm, .samples = 1, .weight = sample->period};
+    loader_show(pass->loader);
+    if (!is_known(pass, event)) {
+        pass->strange++;
+        return 0;
+    }
+    if (event != pass->loader->profile.event)
+        return 0;
+    uint64_t hash = store_stack_hash(chain->frames, chain->count, chain->truncated);
+    entry.stack = store_stack(store, hash, chain->frames, chain->count, chain->truncated);
+    if (entry.stack == LOOKUP_NONE)
+        return -ENOMEM;
+    return store_sample(&store->entries, store_sample_hash(&entry), &entry);
+}
+
+int profile_add_entries(struct profile *profile, const bool *wanted)
+{
+    struct loader *loader = profile->loader;
+    struct pass pass = {.loader = loader};
+    loader->wanted = wanted;
+    /* Neither stacks nor entries of the first pass are found any more: the new ones stand for themselves. */
+    int status = read_again(&pass, add_entry);
+    loader->wanted = NULL;
+    lookup_release(&loader->store.stacks.lookup);
+    lookup_release(&loader->store.entries.lookup);
+    loader_show(loader);
+    profile->entries = loader->store.entries.items;
+    profile->entry_count = loader->store.entries.count;
     return status;
 }

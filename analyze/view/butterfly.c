@@ -41,14 +41,15 @@ static void add(struct wings *wings, uint64_t key, uint32_t frame, const struct 
 static void add_stack(struct wings *wings, struct hits *hits, uint64_t key, const struct profile_entry *entry,
                       enum chains_direction direction)
 {
-    const struct profile_stack *stack = &hits->profile->stacks[entry->stack];
+    uint32_t depth;
+    const uint32_t *frames = hits_stack(hits, entry->stack, &depth);
     bool outwards = direction == CHAINS_CALLERS;
-    for (uint32_t i = 0; i < stack->depth; i++) {
-        uint32_t at = outwards ? i : stack->depth - 1 - i;
-        if (hits_frame_key(hits, stack->frames[at]) != key)
+    for (uint32_t i = 0; i < depth; i++) {
+        uint32_t at = outwards ? i : depth - 1 - i;
+        if (hits_frame_key(hits, frames[at]) != key)
             continue;
-        bool end = outwards ? at + 1 == stack->depth : at == 0;
-        uint32_t frame = end ? NO_FRAME : stack->frames[outwards ? at + 1 : at - 1];
+        bool end = outwards ? at + 1 == depth : at == 0;
+        uint32_t frame = end ? NO_FRAME : frames[outwards ? at + 1 : at - 1];
         add(wings, end ? 0 : hits_frame_key(hits, frame), frame, entry);
         return;
     }
@@ -178,6 +179,7 @@ static void side_json(struct json *json, struct hits *hits, const struct hits_ro
         json_unsigned(json, "samples", wing->samples);
         json_unsigned(json, "weight", wing->weight);
         json_number(json, "percent", text_share(wing->weight, row->total_weight));
+        json_bool(json, "inlined", place && place->inlined);
         json_end_object(json);
     }
     json_end_list(json);

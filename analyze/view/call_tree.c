@@ -30,7 +30,7 @@ static uint64_t build(struct calls *calls, struct view *view, const uint32_t *en
     for (uint32_t i = 0; i < count; i++) {
         const struct profile_entry *entry = &view->profile->entries[entries[i]];
         whole += entry->weight;
-        if (select_stack(view->settings, view->profile, view->names, entry->stack))
+        if (select_stack(view->settings, view->names, entry->stack))
             calls_add(calls, entry);
     }
     calls_sort(calls);
@@ -148,7 +148,9 @@ void call_tree_print(struct view *view, const uint32_t *entries, uint32_t count,
 static void begin_node(struct json *json, struct calls *calls, uint32_t index)
 {
     const struct calls_node *node = &calls->nodes[index];
-    char *label = calls_label(calls, index);
+    bool inlined = calls_is_inlined(calls, index);
+    char *label = inlined ? memory_text(names_frame(calls->keys.names, node->frame)->symbol)
+                          : calls_label(calls, index);
     json_object(json, NULL);
     json_string(json, "symbol", label);
     json_string(json, "dso", node->frame == CALLS_GROUP ? NULL : calls_object(calls, index));
@@ -156,6 +158,7 @@ static void begin_node(struct json *json, struct calls *calls, uint32_t index)
     json_unsigned(json, "total_weight", node->weight);
     json_unsigned(json, "self_samples", node->self_samples);
     json_unsigned(json, "self_weight", node->self_weight);
+    json_bool(json, "inlined", inlined);
     json_list(json, "children");
     free(label);
 }

@@ -57,12 +57,12 @@ static uint64_t group_key(const struct calls *calls, const struct profile_entry 
 
 void calls_add(struct calls *calls, const struct profile_entry *entry)
 {
-    const struct profile_stack *stack = &calls->keys.profile->stacks[entry->stack];
-    uint32_t node = count_in(calls, 0, entry);
+    uint32_t depth, node = count_in(calls, 0, entry);
+    const uint32_t *frames = hits_stack(&calls->keys, entry->stack, &depth);
     if (!hits_has_stacks(calls->group))
         node = count_in(calls, child_of(calls, node, group_key(calls, entry), CALLS_GROUP, entry->task), entry);
-    for (uint32_t i = 0; i < stack->depth; i++) {
-        uint32_t frame = stack->frames[calls->reverse ? i : stack->depth - 1 - i];
+    for (uint32_t i = 0; i < depth; i++) {
+        uint32_t frame = frames[calls->reverse ? i : depth - 1 - i];
         uint64_t key = hits_frame_key(&calls->keys, frame);
         /* What goes on inside of one object is no call of the object. */
         if (calls->keys.by == BY_OBJECT && node && calls->nodes[node].frame != CALLS_GROUP &&
@@ -134,7 +134,9 @@ char *calls_frame_label(const struct hits *keys, uint32_t frame)
     const struct names_place *place = names_frame(keys->names, frame);
     if (keys->by == BY_OBJECT)
         return memory_text(text_base(place->object));
-    return keys->by == BY_ADDRESS ? names_address_label(place) : memory_text(place->symbol);
+    if (keys->by == BY_ADDRESS)
+        return names_address_label(place);
+    return place->inlined ? memory_print("%s (inlined)", place->symbol) : memory_text(place->symbol);
 }
 
 char *calls_label(struct calls *calls, uint32_t index)
@@ -145,6 +147,12 @@ char *calls_label(struct calls *calls, uint32_t index)
     if (node->frame == CALLS_GROUP)
         return group_label(calls, node);
     return calls_frame_label(&calls->keys, node->frame);
+}
+
+bool calls_is_inlined(const struct calls *calls, uint32_t node)
+{
+    uint32_t frame = calls->nodes[node].frame;
+    return frame != CALLS_GROUP && names_is_inlined(calls->keys.names, frame);
 }
 
 const char *calls_object(struct calls *calls, uint32_t node)

@@ -45,6 +45,7 @@ bool calls_goes_on(const struct calls *calls, uint32_t node);
 /* What a reader knows NODE by; owned by the caller, as is the same of a frame where KEYS tells frames apart. */
 char *calls_label(struct calls *calls, uint32_t node);
 char *calls_frame_label(const struct hits *keys, uint32_t frame);
+bool calls_is_inlined(const struct calls *calls, uint32_t node);
 /* Path of the object that NODE is in; "" of a group. */
 const char *calls_object(struct calls *calls, uint32_t node);
 

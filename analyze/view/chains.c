@@ -45,20 +45,20 @@ static uint32_t child_of(struct tree *tree, uint32_t parent, uint64_t key, uint3
 static void add_stack(struct tree *tree, struct hits *hits, uint64_t key, const struct profile_entry *entry,
                       enum chains_direction direction)
 {
-    const struct profile_stack *stack = &hits->profile->stacks[entry->stack];
+    uint32_t depth, found = UINT32_MAX;
+    const uint32_t *frames = hits_stack(hits, entry->stack, &depth);
     bool outwards = direction == CHAINS_CALLERS;
-    uint32_t found = UINT32_MAX;
-    for (uint32_t i = 0; i < stack->depth && found == UINT32_MAX; i++) {
-        uint32_t at = outwards ? i : stack->depth - 1 - i;
-        if (hits_frame_key(hits, stack->frames[at]) == key)
+    for (uint32_t i = 0; i < depth && found == UINT32_MAX; i++) {
+        uint32_t at = outwards ? i : depth - 1 - i;
+        if (hits_frame_key(hits, frames[at]) == key)
             found = at;
     }
     if (found == UINT32_MAX)
         return;
-    uint32_t node = 0, steps = outwards ? stack->depth - 1 - found : found;
+    uint32_t node = 0, steps = outwards ? depth - 1 - found : found;
     tree->nodes[0].weight += entry->weight;
     for (uint32_t i = 1; i <= steps && i <= DEEPEST; i++) {
-        uint32_t frame = stack->frames[outwards ? found + i : found - i];
+        uint32_t frame = frames[outwards ? found + i : found - i];
         node = child_of(tree, node, hits_frame_key(hits, frame), names_function_of(tree->names, frame));
         tree->nodes[node].weight += entry->weight;
     }
@@ -83,10 +83,14 @@ static void line(struct tree *tree, const char *prefix, const char *branch, cons
 
 static void show_children(struct tree *tree, uint32_t parent, const char *prefix, int level, bool with_self);
 
-static const char *name_of(const struct tree *tree, uint32_t node)
+/* A line of its share (or nothing) and its name. */
+static void node_line(struct tree *tree, const char *prefix, const char *branch, const char *share, uint32_t node)
 {
     struct names_function function = names_function(tree->names, tree->nodes[node].function);
-    return tree->by == BY_OBJECT ? text_base(function.object) : function.symbol;
+    const char *name = tree->by == BY_OBJECT ? text_base(function.object) : function.symbol;
+    char *inlined = function.inlined ? memory_print("%s (inlined)", name) : NULL;
+    line(tree, prefix, branch, share, inlined ? inlined : name);
+    free(inlined);
 }
 
 /* One branch: its share and name, then callers that it has alone, one below the other, then where it forks. */
@@ -95,14 +99,14 @@ static void show_branch(struct tree *tree, uint32_t node, const char *prefix, bo
     char share[TEXT_AMOUNT];
     text_percent(share, tree->nodes[node].weight, tree->whole);
     const char *fork = tree->utf8 ? last ? "└─ " : "├─ " : last ? "`- " : "|- ";
-    line(tree, prefix, fork, share, name_of(tree, node));
+    node_line(tree, prefix, fork, share, node);
     char *inner = memory_print("%s%s", prefix, last ? "   " : tree->utf8 ? "│  " : "|  ");
     char *pad = memory_print("%s%*s", inner, (int)strlen(share) + 2, "");
     for (uint32_t only = tree->nodes[node].first;
          only && !tree->nodes[only].next && tree->nodes[only].weight == tree->nodes[node].weight && level < DEEPEST;
          only = tree->nodes[node].first) {
         node = only;
-        line(tree, pad, "", "", name_of(tree, node));
+        node_line(tree, pad, "", "", node);
         level++;
     }
     if (level < DEEPEST)

@@ -101,14 +101,15 @@ static uint32_t command_row(struct adding *adding, const struct profile_entry *e
 static void add_entry(struct adding *adding, const struct profile_entry *entry)
 {
     struct compare *compare = adding->compare;
-    const struct profile_stack *stack = &adding->view->profile->stacks[entry->stack];
+    uint32_t depth;
+    const uint32_t *frames = names_stack(adding->view->names, entry->stack, &depth);
     uint32_t command = command_row(adding, entry);
     uint32_t at = row_of(compare, COMPARE_STACK, 0, command);
     bool wanted = false;
     compare->stamp++;
     add_sum(adding, COMPARE_COMM, command, entry);
-    for (uint32_t i = stack->depth; i-- > 0;) {
-        uint32_t frame = stack->frames[i];
+    for (uint32_t i = depth; i-- > 0;) {
+        uint32_t frame = frames[i];
         if (!adding->functions[frame])
             identify(adding, frame);
         uint32_t function = adding->functions[frame] - 1;
@@ -126,8 +127,8 @@ static void add_entry(struct adding *adding, const struct profile_entry *entry)
 void compare_add(struct compare *compare, struct view *view, int side)
 {
     struct adding adding = {.compare = compare, .view = view, .side = side};
-    adding.functions = memory_new(view->profile->frame_count, sizeof(*adding.functions));
-    adding.objects = memory_new(view->profile->frame_count, sizeof(*adding.objects));
+    adding.functions = memory_new(names_frame_count(view->names), sizeof(*adding.functions));
+    adding.objects = memory_new(names_frame_count(view->names), sizeof(*adding.objects));
     for (uint32_t i = 0; i < view->selection->entry_count; i++) {
         const struct profile_entry *entry = &view->profile->entries[view->selection->entries[i]];
         noise_add(&compare->sides[side], entry->samples, entry->weight);

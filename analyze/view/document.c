@@ -30,6 +30,7 @@ static void function_object(struct json *json, struct view *view, struct hits *h
     json_unsigned(json, "total_samples", row->total_samples);
     json_unsigned(json, "total_weight", row->total_weight);
     json_number(json, "total_percent", text_share(row->total_weight, hits->weight));
+    json_bool(json, "inlined", function.inlined);
     if (view->settings->symbols.count)
         butterfly_json(json, view, hits, row, entries, count);
     json_end_object(json);

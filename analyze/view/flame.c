@@ -78,7 +78,7 @@ static void take_entries(struct flame *flame)
     hits_init(&hits, view->profile, view->names, BY_OBJECT);
     for (uint32_t i = 0; i < view->selection->entry_count; i++) {
         const struct profile_entry *entry = &view->profile->entries[view->selection->entries[i]];
-        if (!select_stack(view->settings, view->profile, view->names, entry->stack)) {
+        if (!select_stack(view->settings, view->names, entry->stack)) {
             flame->unwanted_weight += entry->weight;
             continue;
         }
@@ -99,6 +99,8 @@ void flame_init(struct flame *flame, struct view *view)
     const struct settings *settings = view->settings;
     int by = settings->by_given ? settings->by : settings->aggregate ? BY_FUNCTION : BY_COMM;
     *flame = (struct flame){.view = view, .hanging = settings->icicle || settings->reverse};
+    if (by != BY_OBJECT)
+        view_look_ahead(view);
     calls_init(&flame->calls, view->profile, view->names, by, settings->reverse);
     take_entries(flame);
     calls_sort(&flame->calls);

@@ -43,6 +43,14 @@ static inline uint32_t key_of(struct hits *hits, uint32_t frame)
     return number ? number - 1 : number_of(hits, frame);
 }
 
+const uint32_t *hits_stack(const struct hits *hits, uint32_t stack, uint32_t *ret_depth)
+{
+    if (hits->by == BY_FUNCTION)
+        return names_stack(hits->names, stack, ret_depth);
+    *ret_depth = hits->profile->stacks[stack].depth;
+    return hits->profile->stacks[stack].frames;
+}
+
 uint64_t hits_frame_key(struct hits *hits, uint32_t frame)
 {
     return key_of(hits, frame);
@@ -86,13 +94,16 @@ static void count_total(struct hits *hits, struct hits_row *row, const struct pr
     row->total_weight += entry->weight;
 }
 
+/* What a function took itself is what hit in its code, whatever was inlined there. */
 static void add_stack(struct hits *hits, const struct profile_entry *entry)
 {
-    const struct profile_stack *stack = &hits->profile->stacks[entry->stack];
-    for (uint32_t i = 0; i < stack->depth; i++) {
-        uint32_t frame = stack->frames[i];
-        struct hits_row *row = row_of_frame(hits, frame, entry->task);
-        if (i == 0) {
+    uint32_t depth, leaf = hits->profile->stacks[entry->stack].frames[0];
+    const uint32_t *frames = hits_stack(hits, entry->stack, &depth);
+    bool hit = false;
+    for (uint32_t i = 0; i < depth; i++) {
+        struct hits_row *row = row_of_frame(hits, frames[i], entry->task);
+        if (!hit && frames[i] == leaf) {
+            hit = true;
             row->self_samples += entry->samples;
             row->self_weight += entry->weight;
         }
@@ -118,9 +129,12 @@ uint32_t *hits_mark_stacks(struct hits *hits, const struct hits_row *const *rows
         bits[rows[i]->key] = 1u << i;
     for (uint32_t i = 0; i < entry_count; i++) {
         uint32_t index = profile->entries[entries[i]].stack;
-        const struct profile_stack *stack = &profile->stacks[index];
-        for (uint32_t at = 0; marks[index] < looked_at && at < stack->depth; at++)
-            marks[index] |= bits[key_of(hits, stack->frames[at])];
+        if (marks[index] >= looked_at)
+            continue;
+        uint32_t depth;
+        const uint32_t *frames = hits_stack(hits, index, &depth);
+        for (uint32_t at = 0; at < depth; at++)
+            marks[index] |= bits[key_of(hits, frames[at])];
         marks[index] |= looked_at;
     }
     free(bits);

@@ -37,6 +37,8 @@ void hits_release(struct hits *hits);
 void hits_add(struct hits *hits, const struct profile_entry *entry);
 /* SORT: enum settings_sort. Invalidates what was looked up by key. */
 void hits_sort(struct hits *hits, int sort);
+/* The frames of STACK that are added up: with inlined functions where rows are functions. Valid until the next call. */
+const uint32_t *hits_stack(const struct hits *hits, uint32_t stack, uint32_t *ret_depth);
 /* The key of FRAME, where rows are functions, objects or addresses. */
 uint64_t hits_frame_key(struct hits *hits, uint32_t frame);
 /*

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analyze/sym/symbols.h"
+#include "analyze/view/ahead.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
 
@@ -81,15 +82,15 @@ static uint32_t number_line(struct lines *lines, const char *file, uint32_t numb
     return index;
 }
 
-static struct parts *look_up(struct lines *lines, uint32_t frame)
+/* FOUND: NULL where COUNT is 0. */
+static struct parts *number_parts(struct lines *lines, uint32_t frame, const struct symbol_line *found, size_t count)
 {
     static const struct symbol_line nothing;
-    struct symbol_line found[SYMBOLS_LINES_MAX];
-    struct symbols_object *object = names_symbols(lines->names, frame);
     const struct names_place *place = names_frame(lines->names, frame);
-    size_t count = object ? symbols_lines(object, names_offset(lines->names, frame), found) : 0;
-    if (!count)
-        found[count++] = nothing;
+    if (!count) {
+        found = &nothing;
+        count = 1;
+    }
     struct parts *parts = memory_new(1, sizeof(*parts) + count * sizeof(parts->list[0]));
     parts->count = (uint32_t)count;
     for (size_t i = 0; i < count; i++) {
@@ -104,8 +105,39 @@ static struct parts *look_up(struct lines *lines, uint32_t frame)
     return parts;
 }
 
+static struct parts *look_up(struct lines *lines, uint32_t frame)
+{
+    struct symbol_line found[SYMBOLS_LINES_MAX];
+    struct symbols_object *object = names_symbols(lines->names, frame);
+    size_t count = object ? symbols_lines(object, names_offset(lines->names, frame), found) : 0;
+    return number_parts(lines, frame, found, count);
+}
+
+void lines_look_ahead(struct lines *lines, const struct profile *profile, const bool *wanted, unsigned threads)
+{
+    struct ahead *ahead = ahead_new(lines->names, profile, wanted, AHEAD_LINES, threads);
+    for (uint32_t i = 0; i < lines->frame_count; i++) {
+        const struct ahead_frame *found = ahead_frame(ahead, i);
+        if (found->job && !lines->frames[i])
+            lines->frames[i] = number_parts(lines, i, ahead_lines(ahead, found), found->line_count);
+    }
+    ahead_free(ahead);
+}
+
+/* A file that grew or changed between two passes may have brought new frames. */
+static void make_room(struct lines *lines, uint32_t frame)
+{
+    size_t capacity = lines->frame_count;
+    if (frame < lines->frame_count)
+        return;
+    lines->frames = memory_grow(lines->frames, &capacity, (size_t)frame + 1, sizeof(*lines->frames));
+    for (; lines->frame_count < capacity; lines->frame_count++)
+        lines->frames[lines->frame_count] = NULL;
+}
+
 const struct lines_part *lines_frame(struct lines *lines, uint32_t frame, uint32_t *ret_count)
 {
+    make_room(lines, frame);
     if (!lines->frames[frame])
         lines->frames[frame] = look_up(lines, frame);
     *ret_count = lines->frames[frame]->count;

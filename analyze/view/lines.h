@@ -33,6 +33,9 @@ struct lines_line {
 struct lines *lines_new(struct names *names, uint32_t frame_count);
 void lines_free(struct lines *lines);
 
+/* Looks up the frames with WANTED[frame] (NULL: all) at once, by THREADS (0: one per CPU); whatever their number, the
+ * same is answered afterwards. */
+void lines_look_ahead(struct lines *lines, const struct profile *profile, const bool *wanted, unsigned threads);
 /* At least one; valid until lines_free(). */
 const struct lines_part *lines_frame(struct lines *lines, uint32_t frame, uint32_t *ret_count);
 /* Valid until the next lines_frame(). */

@@ -9,34 +9,12 @@
 
 #include "analyze/sym/symbols.h"
 #include "analyze/view/archive.h"
-#include "analyze/view/map.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/names_data.h"
 #include "analyze/view/text.h"
 #include "common/report.h"
 
 #define DEBUGINFOD_SECONDS 20 /* for all objects together */
-
-struct function {
-    uint32_t symbol, object; /* numbers of strings */
-    bool named;
-};
-
-struct names {
-    const struct profile *profile;
-    struct symbols *symbols;
-    struct symbols_object **objects; /* by module; NULL: not asked for yet */
-    struct map_strings strings;
-    struct map functions; /* (object string, symbol string) */
-    struct function *function_list;
-    size_t function_capacity;
-    struct map known; /* (name as sym handed it out, what it is in) */
-    uint32_t *known_functions;
-    size_t known_capacity;
-    /* By frame; 0: not looked up yet, else the number + 1. */
-    uint32_t *functions_of, *objects_of;
-    struct names_place **places; /* by frame; NULL: nobody wanted more than the function */
-    size_t frame_count;
-};
 
 static void check_servers(int error)
 {
@@ -94,6 +72,8 @@ struct names *names_new(const struct profile *profile, const struct settings *se
     names->profile = profile;
     names->objects = memory_new(profile->module_count, sizeof(*names->objects));
     names->frame_count = profile->frame_count;
+    for (int i = 0; i < 3; i++)
+        names->frame_capacity[i] = names->frame_count;
     names->places = memory_new(names->frame_count, sizeof(*names->places));
     names->functions_of = memory_new(names->frame_count, sizeof(*names->functions_of));
     names->objects_of = memory_new(names->frame_count, sizeof(*names->objects_of));
@@ -114,6 +94,9 @@ void names_free(struct names *names)
     free(names->functions_of);
     free(names->objects_of);
     free(names->known_functions);
+    free(names->inlined_at);
+    free(names->inlined);
+    free(names->stack);
     map_release(&names->known);
     free(names->objects);
     free(names->function_list);
@@ -160,18 +143,19 @@ static void name_address(const struct names_place *place, const struct profile_f
         snprintf(ret, size, "0x%" PRIx64, frame->module || frame->kernel ? place->address : frame->ip);
 }
 
-static uint32_t number(struct names *names, bool named, const char *object, const char *symbol)
+uint32_t names_number(struct names *names, const char *object, const char *symbol, unsigned flags)
 {
     uint32_t object_id = map_strings_add(&names->strings, object);
     uint32_t symbol_id = map_strings_add(&names->strings, symbol);
-    uint32_t function = map_add(&names->functions, object_id, symbol_id);
+    bool inlined = flags & NAMES_INLINED;
+    uint32_t function = map_add(&names->functions, object_id, (uint64_t)symbol_id * 2 + inlined);
     names->function_list = memory_grow(names->function_list, &names->function_capacity, names->functions.count,
                                        sizeof(*names->function_list));
-    names->function_list[function] = (struct function){symbol_id, object_id, named};
+    names->function_list[function] = (struct names_entry){symbol_id, object_id, flags};
     return function;
 }
 
-static const char *object_name(const struct profile_frame *frame)
+const char *names_object_name(const struct profile_frame *frame)
 {
     if (frame->module)
         return frame->module->path;
@@ -180,9 +164,9 @@ static const char *object_name(const struct profile_frame *frame)
 
 /* Equal names may have several addresses in memory, but one address has one name: most frames are told apart by it,
  * without a look at the text. */
-static uint32_t number_of_symbol(struct names *names, const struct profile_frame *frame, const struct symbol *symbol)
+uint32_t names_number_symbol(struct names *names, const struct profile_frame *frame, const struct symbol *symbol)
 {
-    const char *object = symbol->module ? symbol->module : object_name(frame);
+    const char *object = symbol->module ? symbol->module : names_object_name(frame);
     size_t before = names->known.count;
     uint32_t index = map_add(&names->known, (uintptr_t)symbol->name, (uintptr_t)object);
     if (names->known.count == before)
@@ -194,7 +178,7 @@ static uint32_t number_of_symbol(struct names *names, const struct profile_frame
     }
     names->known_functions = memory_grow(names->known_functions, &names->known_capacity, names->known.count,
                                          sizeof(*names->known_functions));
-    uint32_t function = number(names, true, object, symbol->name);
+    uint32_t function = names_number(names, object, symbol->name, NAMES_NAMED);
     names->known_functions[index] = function;
     return function;
 }
@@ -208,14 +192,14 @@ static void look_up(struct names *names, const struct profile_frame *frame, stru
     if (frame->module && frame->module->symbol) {
         place->named = true;
         place->offset = frame->offset - frame->module->symbol_start;
-        place->function = number(names, true, frame->module->path, frame->module->symbol);
+        place->function = names_number(names, frame->module->path, frame->module->symbol, NAMES_NAMED);
         return;
     }
     place->named = object && symbols_find(object, frame->offset, &symbol);
     if (place->named) {
         place->address = symbol.address;
         place->offset = symbol.address >= symbol.start ? symbol.address - symbol.start : 0;
-        place->function = number_of_symbol(names, frame, &symbol);
+        place->function = names_number_symbol(names, frame, &symbol);
         return;
     }
     if (object && !frame->kernel && symbols_address(object, frame->offset, &address))
@@ -225,23 +209,29 @@ static void look_up(struct names *names, const struct profile_frame *frame, stru
         place->offset = place->address - start;
     char text[4200];
     name_address(place, frame, text, sizeof(text));
-    place->function = number(names, false, object_name(frame), text);
+    place->function = names_number(names, names_object_name(frame), text, 0);
 }
 
-/* A file that grew or changed between two passes may have brought new frames. */
-static void make_room(struct names *names, uint32_t index)
+void names_make_room(struct names *names, size_t count)
 {
-    size_t count = names->profile->frame_count;
-    if (index < names->frame_count || count <= names->frame_count)
+    if (count <= names->frame_count)
         return;
-    size_t capacity[3] = {names->frame_count, names->frame_count, names->frame_count};
-    names->places = memory_grow(names->places, &capacity[0], count, sizeof(*names->places));
-    names->functions_of = memory_grow(names->functions_of, &capacity[1], count, sizeof(*names->functions_of));
-    names->objects_of = memory_grow(names->objects_of, &capacity[2], count, sizeof(*names->objects_of));
+    names->places = memory_grow(names->places, &names->frame_capacity[0], count, sizeof(*names->places));
+    names->functions_of =
+        memory_grow(names->functions_of, &names->frame_capacity[1], count, sizeof(*names->functions_of));
+    names->objects_of =
+        memory_grow(names->objects_of, &names->frame_capacity[2], count, sizeof(*names->objects_of));
     for (; names->frame_count < count; names->frame_count++) {
         names->places[names->frame_count] = NULL;
         names->functions_of[names->frame_count] = names->objects_of[names->frame_count] = 0;
     }
+}
+
+/* A file that grew or changed between two passes may have brought new frames. */
+static inline void make_room(struct names *names, uint32_t index)
+{
+    if (index >= names->frame_count)
+        names_make_room(names, names->profile->frame_count);
 }
 
 const struct names_place *names_frame(struct names *names, uint32_t index)
@@ -251,7 +241,7 @@ const struct names_place *names_frame(struct names *names, uint32_t index)
         return names->places[index];
     struct names_place *place = memory_new(1, sizeof(*place));
     look_up(names, &names->profile->frames[index], place);
-    const struct function *function = &names->function_list[place->function];
+    const struct names_entry *function = &names->function_list[place->function];
     place->object_id = function->object;
     place->object = names->strings.texts[function->object];
     place->symbol = names->strings.texts[function->symbol];
@@ -299,7 +289,7 @@ uint32_t names_object_of(struct names *names, uint32_t index)
             uint32_t function = names_function_of(names, index);
             names->objects_of[index] = names->function_list[function].object + 1;
         } else {
-            names->objects_of[index] = map_strings_add(&names->strings, object_name(frame)) + 1;
+            names->objects_of[index] = map_strings_add(&names->strings, names_object_name(frame)) + 1;
         }
     }
     return names->objects_of[index] - 1;
@@ -317,12 +307,13 @@ const uint32_t *names_objects(const struct names *names)
 
 struct names_function names_function(const struct names *names, uint32_t index)
 {
-    const struct function *function = &names->function_list[index];
+    const struct names_entry *function = &names->function_list[index];
     return (struct names_function){
         .symbol = names->strings.texts[function->symbol],
         .object = names->strings.texts[function->object],
         .object_id = function->object,
-        .named = function->named,
+        .named = function->flags & NAMES_NAMED,
+        .inlined = function->flags & NAMES_INLINED,
     };
 }
 

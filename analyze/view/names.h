@@ -22,6 +22,7 @@ struct names_place {
     bool named;         /* there is a symbol */
     bool bounded;       /* there is none, but it is known where the function begins: SYMBOL is object+0xSTART */
     bool kernel;
+    bool inlined;       /* no code of its own: see names_stack() */
 };
 
 struct names *names_new(const struct profile *profile, const struct settings *settings);
@@ -46,11 +47,26 @@ uint64_t names_offset(const struct names *names, uint32_t frame);
 const uint32_t *names_functions(const struct names *names);
 const uint32_t *names_objects(const struct names *names);
 
+/*
+ * Looks up all frames of the profile with WANTED[frame] (NULL: all) at once, by THREADS (0: one per CPU); whatever
+ * their number, the same is answered afterwards. With INLINED, functions that are inlined there become frames of their
+ * own behind those of the profile, one for each function: only of a profile that gets no new frames afterwards. To be
+ * called before anybody keeps what names_functions() or names_objects() returned; the first call counts.
+ */
+void names_look_ahead(struct names *names, const bool *wanted, bool inlined, unsigned threads);
+bool names_shows_inlined(const struct names *names);
+/* The frames of STACK, what is inlined in one in front of it. Valid until the next call. */
+const uint32_t *names_stack(struct names *names, uint32_t stack, uint32_t *ret_depth);
+/* Such a frame has a place, a function and an object, but no address. */
+bool names_is_inlined(const struct names *names, uint32_t frame);
+/* With those of inlined functions. */
+size_t names_frame_count(const struct names *names);
+
 /* By the numbers of a place. Valid until the next names_frame(). */
 struct names_function {
     const char *symbol, *object;
     uint32_t object_id;
-    bool named;
+    bool named, inlined;
 };
 struct names_function names_function(const struct names *names, uint32_t function);
 const char *names_object(const struct names *names, uint32_t object_id);

@@ -91,7 +91,9 @@ static void add_label(struct grid *grid, const struct hits *hits, const struct h
     } else if (hits->by == BY_FUNCTION) {
         struct names_function function = names_function(hits->names, (uint32_t)row->key);
         grid_cell(grid, OUTPUT_DIM, text_base(function.object));
-        grid_cell(grid, OUTPUT_PLAIN, function.symbol);
+        char *inlined = function.inlined ? memory_print("%s (inlined)", function.symbol) : NULL;
+        grid_cell(grid, OUTPUT_PLAIN, inlined ? inlined : function.symbol);
+        free(inlined);
     } else {
         const struct names_place *place = names_frame(hits->names, row->frame);
         char text[TEXT_AMOUNT];

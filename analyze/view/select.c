@@ -45,13 +45,14 @@ bool select_place(const struct settings *settings, const char *object, const cha
     return select_object(settings, object) && select_symbol(settings, symbol);
 }
 
-bool select_stack(const struct settings *settings, const struct profile *profile, struct names *names, uint32_t index)
+bool select_stack(const struct settings *settings, struct names *names, uint32_t index)
 {
-    const struct profile_stack *stack = &profile->stacks[index];
     if (!settings->objects.count && !settings->symbols.count)
         return true;
-    for (uint32_t i = 0; i < stack->depth; i++) {
-        const struct names_place *place = names_frame(names, stack->frames[i]);
+    uint32_t depth;
+    const uint32_t *frames = names_stack(names, index, &depth);
+    for (uint32_t i = 0; i < depth; i++) {
+        const struct names_place *place = names_frame(names, frames[i]);
         if (select_place(settings, place->object, place->symbol))
             return true;
     }
@@ -62,10 +63,11 @@ bool select_finds(const struct settings *settings, const struct profile *profile
                   const uint32_t *entries, uint32_t count)
 {
     /* Inlined functions have names that no address has by itself. */
-    bool inlined = settings->by == BY_LINE || settings->by == BY_INLINE || settings->inlined;
+    bool inlined = settings->by == BY_LINE || settings->by == BY_INLINE ||
+                   (settings->inlined && !names_shows_inlined(names));
     bool any = inlined || (!settings->objects.count && !settings->symbols.count);
     for (uint32_t i = 0; i < count && !any; i++)
-        any = select_stack(settings, profile, names, profile->entries[entries[i]].stack);
+        any = select_stack(settings, names, profile->entries[entries[i]].stack);
     return any;
 }
 
@@ -204,6 +206,23 @@ struct selection *select_new(const struct profile *profile, const struct setting
     struct by_weight by = {profile, selection};
     qsort_r(selection->order, selection->task_count, sizeof(*selection->order), compare_weight, &by);
     return selection;
+}
+
+bool *select_frames(const struct selection *selection, const struct profile *profile)
+{
+    if (selection->entry_count == profile->entry_count)
+        return NULL;
+    bool *wanted = memory_new(profile->frame_count, sizeof(*wanted));
+    bool *seen = memory_new(profile->stack_count, sizeof(*seen));
+    for (uint32_t i = 0; i < selection->entry_count; i++) {
+        uint32_t index = profile->entries[selection->entries[i]].stack;
+        const struct profile_stack *stack = &profile->stacks[index];
+        for (uint32_t j = 0; !seen[index] && j < stack->depth; j++)
+            wanted[stack->frames[j]] = true;
+        seen[index] = true;
+    }
+    free(seen);
+    return wanted;
 }
 
 void select_free(struct selection *selection)

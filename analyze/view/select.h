@@ -31,13 +31,16 @@ struct selection *select_new(const struct profile *profile, const struct setting
                              bool whole_samples);
 void select_free(struct selection *selection);
 
+/* The frames of the chosen samples, by index; NULL: all there are. Owned by the caller. */
+bool *select_frames(const struct selection *selection, const struct profile *profile);
+
 bool select_comm(const struct settings *settings, const char *comm);
 bool select_task(const struct settings *settings, const struct profile_task *task);
 /* By --object and --symbol. */
 bool select_object(const struct settings *settings, const char *object);
 bool select_symbol(const struct settings *settings, const char *symbol);
 /* Whether STACK passes where --object and --symbol say. */
-bool select_stack(const struct settings *settings, const struct profile *profile, struct names *names, uint32_t stack);
+bool select_stack(const struct settings *settings, struct names *names, uint32_t stack);
 bool select_place(const struct settings *settings, const char *object, const char *symbol);
 /* Whether the stack of any of ENTRIES[COUNT] does, or there is no such filter. */
 bool select_finds(const struct settings *settings, const struct profile *profile, struct names *names,

@@ -31,7 +31,7 @@ struct export_format;
 struct settings {
     bool aggregate, callers, callees, call_tree, reverse, icicle, json, markdown;
     bool pager, no_pager, no_demangle, help, version;
-    bool lines, inlined, debuginfod;
+    bool lines, inlined, no_inline, debuginfod;
     int by, sort, color;
     bool by_given, sort_given, min_given;
     bool total; /* diff: with what was called */

@@ -23,8 +23,13 @@ struct view {
     struct names *names;
     struct selection *selection;
     struct view *other; /* diff: the set after; NULL elsewhere */
+    bool inlined;        /* call chains show inlined functions */
     struct lines *lines; /* where the view wants them */
 };
+
+/* Looks up at once what is chosen, by threads: names, with those of inlined functions where the view shows them, or,
+ * where view->lines is there, lines. */
+void view_look_ahead(struct view *view);
 
 int view_report(struct view *view);
 int view_tree(struct view *view);

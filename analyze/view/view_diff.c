@@ -74,7 +74,7 @@ static bool finds(const struct view *view)
                         view->selection->entry_count);
 }
 
-static int check_sides(const struct view *view)
+static int check_sides(struct view *view)
 {
     const struct profile_event *before = event_of(view), *after = event_of(view->other);
     const struct selection *a = view->selection, *b = view->other->selection;
@@ -92,6 +92,8 @@ static int check_sides(const struct view *view)
         report_error("no sample of either set matches the filters; 'panalyze tree' lists the tasks");
         return -1;
     }
+    view_look_ahead(view);
+    view_look_ahead(view->other);
     if (!finds(view) && !finds(view->other)) {
         select_refuse(view->settings);
         return -1;

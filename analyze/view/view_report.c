@@ -101,11 +101,54 @@ static void print_rest(struct view *view, uint32_t shown)
             text_plural(number, with_samples, "task", "tasks"), text_percent(share, weight, selection->total_weight));
 }
 
-static bool task_finds(struct view *view, uint32_t task)
+/* The entries of one task: those that were chosen, or, of a merged profile, the ones from FIRST on. Owned by the
+ * caller. */
+static uint32_t *task_entries(const struct view *view, uint32_t task, uint32_t first, uint32_t *ret_count)
 {
     const struct selection *selection = view->selection;
-    return select_finds(view->settings, view->profile, view->names, selection->entries + selection->first[task],
-                        selection->first[task + 1] - selection->first[task]);
+    const struct profile *profile = view->profile;
+    uint32_t *list = NULL, count = 0;
+    size_t capacity = 0;
+    if (profile->merged == PROFILE_BY_TASK) {
+        *ret_count = selection->first[task + 1] - selection->first[task];
+        list = memory_new(*ret_count, sizeof(*list));
+        memcpy(list, selection->entries + selection->first[task], *ret_count * sizeof(*list));
+        return list;
+    }
+    for (uint32_t i = first; i < profile->entry_count; i++) {
+        if (profile->entries[i].task != task)
+            continue;
+        list = memory_grow(list, &capacity, (size_t)count + 1, sizeof(*list));
+        list[count++] = i;
+    }
+    *ret_count = count;
+    return list;
+}
+
+/* The samples of the tasks that may get a section, where they were not kept apart: behind what was there. */
+static void read_tasks(struct view *view)
+{
+    const struct selection *selection = view->selection;
+    bool *wanted = memory_new(view->profile->task_count, sizeof(*wanted));
+    for (uint32_t i = 0; i < selection->task_count && i < MOST_SECTIONS; i++)
+        wanted[selection->order[i]] = true;
+    if (profile_add_entries(view->profile, wanted) < 0)
+        memory_exhausted();
+    free(wanted);
+}
+
+/* Whether TASK has a section: else nothing in it matches the filters. */
+static bool print_section(struct view *view, uint32_t task, uint32_t first)
+{
+    uint32_t count, *list = task_entries(view, task, first, &count);
+    bool found = select_finds(view->settings, view->profile, view->names, list, count);
+    if (found) {
+        fputc('\n', view->output->to);
+        print_task_head(view, task);
+        print_sum(view, list, count, TOP_OF_TASK);
+    }
+    free(list);
+    return found;
 }
 
 static void print_sections(struct view *view)
@@ -113,7 +156,9 @@ static void print_sections(struct view *view)
     const struct selection *selection = view->selection;
     bool all = view->settings->top == SETTINGS_ALL;
     uint64_t covered = 0;
-    uint32_t at = 0, shown = 0, without = 0;
+    uint32_t at = 0, shown = 0, without = 0, first = view->profile->entry_count;
+    if (view->profile->merged != PROFILE_BY_TASK)
+        read_tasks(view);
     for (; at < selection->task_count; at++) {
         uint32_t task = selection->order[at];
         bool enough = shown >= MOST_SECTIONS ||
@@ -121,15 +166,10 @@ static void print_sections(struct view *view)
         if (selection->samples[task] == 0 || (enough && !all) || output_is_over(view->output))
             break;
         covered += selection->weights[task];
-        if (!task_finds(view, task)) {
+        if (print_section(view, task, first))
+            shown++;
+        else
             without++;
-            continue;
-        }
-        shown++;
-        fputc('\n', view->output->to);
-        print_task_head(view, task);
-        print_sum(view, selection->entries + selection->first[task],
-                  selection->first[task + 1] - selection->first[task], TOP_OF_TASK);
     }
     char number[TEXT_AMOUNT];
     if (without)
@@ -188,11 +228,20 @@ static void print_lacks(struct view *view)
     free(lacks.weights);
 }
 
+static bool wants_names(const struct view *view)
+{
+    const struct settings *settings = view->settings;
+    return view->lines || settings->json || settings->by == BY_FUNCTION || settings->by == BY_ADDRESS ||
+           (settings->call_tree && settings->by != BY_OBJECT);
+}
+
 static int print_report(struct view *view)
 {
     const struct settings *settings = view->settings;
     const struct selection *selection = view->selection;
     FILE *to = view->output->to;
+    if (wants_names(view))
+        view_look_ahead(view);
     if (settings->json)
         return view_document(view, !settings->aggregate);
     heading_print(view);

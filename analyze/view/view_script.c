@@ -106,6 +106,8 @@ int view_script(struct view *view)
     struct script script = {.view = view};
     if (view->settings->lines || view->settings->inlined)
         view->lines = lines_new(view->names, view->profile->frame_count);
+    if (!view->settings->top)
+        view_look_ahead(view);
     int status = profile_samples(view->profile, print_sample, &script);
     lines_free(view->lines);
     view->lines = NULL;

@@ -145,6 +145,7 @@ static void show_functions(struct view *view)
     struct rows rows;
     if (!view->selection->total_samples)
         return;
+    view_look_ahead(view);
     hits_init(&hits, view->profile, view->names, BY_FUNCTION);
     for (uint32_t i = 0; i < view->selection->entry_count; i++)
         hits_add(&hits, &view->profile->entries[view->selection->entries[i]]);

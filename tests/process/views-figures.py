@@ -40,17 +40,22 @@ def function(symbol, dso):
     return ("?" if symbol == "[unknown]" or is_address(symbol) else symbol, dso)
 
 
-def samples(files):
-    """[(comm, weight, (outermost function, ..., leaf))] of panalyze script."""
+def samples(files, *options):
+    """[(comm, weight, (outermost function, ..., leaf))] of panalyze script; with --inline the inlined functions too."""
     found = []
-    for block in panalyze("script", *files).ok().out.split("\n\n"):
+    for block in panalyze("script", *options, *files).ok().out.split("\n\n"):
         head, *lines = block.strip("\n").split("\n")
         match = re.match(r"(.*) \d+/\d+ (?:\[\d+\] )?\d+\.\d{6}: (\d+) \S+:$", head)
         if not match:
             check_equal(block.strip(), "", "script")
             continue
         frames = [re.match(r"\t *[0-9a-f]+ (.*) \((.*)\)$", line) for line in lines]
-        stack = tuple(function(re.sub(r"\+0x[0-9a-f]+$", "", frame[1]), frame[2]) for frame in reversed(frames))
+        stack, dso = [], None
+        for frame in reversed(frames):  # what is inlined is in the object of what it is inlined into
+            inlined = frame[2] == "inlined"
+            dso = dso if inlined else frame[2]
+            stack.append(function(f"{frame[1]} (inlined)" if inlined else re.sub(r"\+0x[0-9a-f]+$", "", frame[1]), dso))
+        stack = tuple(stack)
         found.append((match[1], int(match[2]), stack))
     check(len(found) > 50, f"{len(found)} samples")
     return found
@@ -70,7 +75,7 @@ def fold_tree(nodes, path, sums):
     """Adds the self weights of a call tree of JSON to SUMS; their total, which is checked against each node's."""
     total = 0
     for node in nodes:
-        here = path + (function(node["symbol"], node["dso"]),)
+        here = path + (function(node["symbol"] + (" (inlined)" if node["inlined"] else ""), node["dso"]),)
         sums[here] += node["self_weight"]
         below = fold_tree(node["children"], here, sums)
         check_equal(node["total_weight"], node["self_weight"] + below, here)
@@ -80,18 +85,19 @@ def fold_tree(nodes, path, sums):
 
 def test_call_tree_is_the_sum_of_the_samples():
     files = record()
-    all_samples = samples(files)
-    for option in ("--call-tree", "--reverse"):
-        document = panalyze_json("--aggregate", option, *files)
-        sums = collections.Counter()
-        check_equal(fold_tree(document["call_tree"], (), sums), document["total"]["weight"])
-        expected = folded(all_samples, reverse=option == "--reverse")
-        check_equal({path: weight for path, weight in sums.items() if weight}, expected, option)
+    for inline, switch in ((("--inline",), ()), ((), ("--no-inline",))):
+        all_samples = samples(files, *inline)
+        for option in ("--call-tree", "--reverse"):
+            document = panalyze_json("--aggregate", option, *switch, *files)
+            sums = collections.Counter()
+            check_equal(fold_tree(document["call_tree"], (), sums), document["total"]["weight"])
+            expected = folded(all_samples, reverse=option == "--reverse")
+            check_equal({path: weight for path, weight in sums.items() if weight}, expected, option)
 
 
 def test_call_tree_as_text():
     files = record()
-    tree = panalyze("--aggregate", "--call-tree", *files).ok().out
+    tree = panalyze("--aggregate", "--call-tree", "--no-inline", *files).ok().out
     all_samples = samples(files)
     total = sum(weight for _, weight, _ in all_samples)
     below = sum(weight for _, weight, stack in all_samples if stack[-1][0] == "spin_a")
@@ -101,7 +107,7 @@ def test_call_tree_as_text():
     cut = panalyze("--aggregate", "--call-tree", "--top=2", *files).ok().out
     check_match(r"^and \d+ lines more; --top all shows all$", cut)
     check_match(r"in \d+ branch(es)? below 20 %", panalyze("--aggregate", "--call-tree", "--min=20", *files).ok().out)
-    only = panalyze("--aggregate", "--call-tree", "--symbol=spin_b", *files).ok().out
+    only = panalyze("--aggregate", "--call-tree", "--no-inline", "--symbol=spin_b", *files).ok().out
     check("spin_a" not in only and "spin_b" in only, only)
     check_in("CPU time", panalyze("--call-tree", *files).ok().out, "sections")
 
@@ -176,9 +182,9 @@ def visible(width):
 def test_flame_boxes_are_the_sum_of_the_samples():
     files = record()
     all_samples = samples(files)
-    for options, expected in ((["-a"], folded(all_samples)),
-                              ([], folded(all_samples, with_comm=True)),
-                              (["--by=function", "--reverse"], folded(all_samples, reverse=True))):
+    for options, expected in ((["-a", "--no-inline"], folded(all_samples)),
+                              ([], folded(samples(files, "--inline"), with_comm=True)),
+                              (["--by=function", "--reverse", "--no-inline"], folded(all_samples, reverse=True))):
         root, _ = picture("--min=0", *options, *files)
         boxes, sums = boxes_of(root)
         check_equal(sums, expected, options)

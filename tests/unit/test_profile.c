@@ -252,6 +252,99 @@ static void test_select(void **state)
     writer_release(&writer);
 }
 
+/* Two processes of three commands; the same stacks in all of them. */
+static void write_commands(struct writer *writer)
+{
+    const uint64_t chain[] = {PERF_CONTEXT_USER, 0x1100, 0x1200}, other[] = {PERF_CONTEXT_USER, 0x1300, 0x1200};
+    begin(writer, 10, 10);
+    for (uint32_t i = 0; i < 3; i++) {
+        writer->pid = writer->tid = i < 2 ? 10 : 11;
+        writer_comm(writer, i == 1 ? "cc" : "sh", true);
+        writer_mmap(writer, 0x1000, 0x1000, 0, "/bin/app");
+        writer_sample(writer, 0, USER, 0x1100, 1, chain, 3);
+        writer_sample(writer, 0, USER, 0x1300, 10, other, 3);
+        writer_sample(writer, 0, USER, 0x1100, 100, chain, 3);
+        writer_sample(writer, 1, USER, 0x1100, 1000, chain, 3);
+    }
+}
+
+static struct profile *load_merged(const struct buffer *bytes, const struct profile_options *options)
+{
+    struct profile *profile = NULL;
+    assert_int_equal(profile_load_memory(bytes->data, bytes->size, options, &profile), 0);
+    return profile;
+}
+
+/* The weight of the stack whose leaf is at OFFSET, in the entries from FIRST on of the task TID (0: any) and COMM (NULL:
+ * any); each is there once. */
+static uint64_t weight_at(const struct profile *profile, uint32_t first, uint64_t offset, int32_t tid, const char *comm)
+{
+    uint64_t weight = 0;
+    for (uint32_t i = first; i < profile->entry_count; i++) {
+        const struct profile_entry *entry = &profile->entries[i];
+        bool same = profile->frames[profile->stacks[entry->stack].frames[0]].offset == offset && entry->event == 0 &&
+                    (!tid || profile->tasks[entry->task].tid == tid) && (!comm || strcmp(entry->comm, comm) == 0);
+        assert_true(!same || !weight);
+        weight += same ? entry->weight : 0;
+    }
+    return weight;
+}
+
+static void test_merged(void **state)
+{
+    (void)state;
+    struct writer writer;
+    struct buffer bytes = BUFFER_INIT;
+    write_commands(&writer);
+    writer_finish(&writer, &bytes);
+    struct profile_options options = {.merged = PROFILE_BY_STACK};
+    struct profile *profile = load_merged(&bytes, &options);
+    assert_int_equal(profile->entry_count, 3); /* two stacks of one event, one of another */
+    assert_int_equal(weight_at(profile, 0, 0x100, 0, NULL), 303);
+    assert_int_equal(task_of(profile, 10)->weight, 222);
+    profile_free(profile);
+    options.merged = PROFILE_BY_COMM;
+    options.merged_foreign = true;
+    profile = load_merged(&bytes, &options);
+    assert_int_equal(profile->entry_count, 6);
+    assert_int_equal(weight_at(profile, 0, 0x100, 0, "sh"), 202);
+    assert_int_equal(weight_at(profile, 0, 0x100, 0, "cc"), 101);
+    profile_free(profile);
+    options = (struct profile_options){.merge_above = 1u << 20};
+    profile = load_merged(&bytes, &options);
+    assert_int_equal(profile->merged, PROFILE_BY_TASK);
+    assert_int_equal(profile->entry_count, 9);
+    profile_free(profile);
+    buffer_release(&bytes);
+    writer_release(&writer);
+}
+
+static void test_single_tasks_of_a_merged_profile(void **state)
+{
+    (void)state;
+    struct writer writer;
+    struct buffer bytes = BUFFER_INIT;
+    write_commands(&writer);
+    writer_finish(&writer, &bytes);
+    const struct profile_options options = {.merge_above = 1};
+    struct profile *profile = load_merged(&bytes, &options);
+    assert_int_equal(profile->merged, PROFILE_BY_STACK);
+    uint32_t first = profile->entry_count, frames = profile->frame_count;
+    bool wanted[2] = {false};
+    wanted[task_of(profile, 10)->index] = true;
+    assert_int_equal(profile_add_entries(profile, wanted), 0);
+    assert_int_equal(profile->entry_count - first, 4); /* of the shown event */
+    assert_int_equal(profile->frame_count, frames);
+    assert_int_equal(weight_at(profile, first, 0x100, 10, "sh"), 101);
+    assert_int_equal(weight_at(profile, first, 0x300, 10, "cc"), 10);
+    assert_int_equal(weight_at(profile, first, 0x100, 11, NULL), 0);
+    assert_int_equal(weight_at(profile, 0, 0x100, 0, ""), 303);
+    assert_int_equal(task_of(profile, 10)->weight, 222);
+    profile_free(profile);
+    buffer_release(&bytes);
+    writer_release(&writer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +356,8 @@ int main(void)
         cmocka_unit_test(test_readings),
         cmocka_unit_test(test_build_ids),
         cmocka_unit_test(test_select),
+        cmocka_unit_test(test_merged),
+        cmocka_unit_test(test_single_tasks_of_a_merged_profile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
