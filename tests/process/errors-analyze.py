@@ -4,6 +4,7 @@
 # sanitize
 """What panalyze says when something is wrong: one clear line, a status, never a crash."""
 import random
+import struct
 
 from harness import *
 
@@ -156,6 +157,16 @@ def test_file_that_changes_between_two_looks():
     message = process.stderr.read().decode()
     check_match(rf"^panalyze: {second}: changed while it was read: \d+ of its samples are left out$", message)
     check_equal(process.wait(), 1, message)
+
+
+def test_exports_of_a_file_without_ids():
+    """One event, no ids, as perf record -p without -a may write it."""
+    attr = struct.pack("<IIQQQQQ", 1, 64, 1, 1000000, 1 | 2 | 4 | 256, 0, 0) + bytes(16)
+    sample = struct.pack("<IHHQIIQQ", 9, 2, 40, 0x1000, 7, 7, 10**9, 1000000)
+    head = struct.pack("<8sQQQQQQQQ", b"PERFILE2", 104, 80, 104, 80, 184, len(sample), 0, 0)
+    pathlib.Path("perf.data").write_bytes(head + bytes(32) + attr + bytes(16) + sample)
+    for format in ("perf", "pprof", "speedscope", "firefox", "folded", "chrome", "csv", "csv-tasks"):
+        check_equal(panalyze("export", format, "-o", "x", "perf.data").ok().err, "", format)
 
 
 def test_hostile_names_do_not_reach_the_terminal():
