@@ -181,7 +181,8 @@ static void put_front(const struct merge *merge, uint64_t data_size, const uint6
     };
     fwrite(&header, sizeof(header), 1, to);
     for (size_t i = 0; i < merge->event_count; i++)
-        fwrite(merge->events[i].ids, sizeof(uint64_t), merge->events[i].id_count, to);
+        if (merge->events[i].id_count)
+            fwrite(merge->events[i].ids, sizeof(uint64_t), merge->events[i].id_count, to);
     for (size_t i = 0; i < merge->event_count; i++) {
         struct perfdata_section section = {at, merge->events[i].id_count * sizeof(uint64_t)};
         fwrite(&merge->events[i].attr, sizeof(merge->events[i].attr), 1, to);

@@ -255,13 +255,14 @@ static const struct space *copy_of_space(struct crew_batch *batch, const struct 
 static const struct attr *copy_of_attr(struct crew *crew, const struct attr *attr)
 {
     struct crew_batch *batch = crew->filling;
+    /* By number: in a pipe the list grows and moves, and another event may come to the same address. */
     for (uint32_t i = batch->attr_count; i-- > 0;)
-        if (batch->attrs[i].from == attr && batch->attrs[i].file == crew->file)
+        if (batch->attrs[i].copy->index == attr->index && batch->attrs[i].file == crew->file)
             return batch->attrs[i].copy;
     struct attr *copy = arena_copy(&batch->arena, attr, sizeof(*attr));
     if (!copy || arena_room(&batch->attrs, &batch->attr_capacity, batch->attr_count, sizeof(*batch->attrs)) < 0)
         return NULL;
-    batch->attrs[batch->attr_count++] = (struct crew_attr){attr, crew->file, copy};
+    batch->attrs[batch->attr_count++] = (struct crew_attr){crew->file, copy};
     return copy;
 }
 

@@ -8,7 +8,6 @@
 #include "analyze/model/crew.h"
 
 struct crew_attr {
-    const struct attr *from;
     uint64_t file;
     struct attr *copy;
 };

@@ -342,6 +342,9 @@ int replay_file(struct loader *loader, struct input *input, struct file *file, r
         status = count_readings(&replay);
     if (status == 0 && !each && replay.own == LOOKUP_NONE)
         status = remark_file(loader, file);
+    if (status == 0 && !each && replay.mappings_refused)
+        status = remark_add(loader, "more mappings were recorded than are followed here: code in those beyond has no "
+                                    "names");
     if (loader->crew)
         crew_next_file(loader->crew);
     release(&replay);

@@ -16,9 +16,12 @@ struct mappings {
     uint32_t references;
 };
 
-static void drop(struct mappings *mappings)
+/* LIMITS NULL: nobody counts any more. */
+static void drop(struct mappings *mappings, struct space_limits *limits)
 {
     if (mappings && --mappings->references == 0) {
+        if (limits)
+            limits->mappings += mappings->count;
         free(mappings->items);
         free(mappings);
     }
@@ -26,25 +29,25 @@ static void drop(struct mappings *mappings)
 
 void space_release(struct space *space)
 {
-    drop(space->mappings);
-    drop(space->before);
+    drop(space->mappings, NULL);
+    drop(space->before, NULL);
     *space = (struct space){0};
 }
 
 void space_reset(struct space *space, struct space_limits *limits)
 {
-    drop(space->before);
+    drop(space->before, limits);
     *space = (struct space){.before = space->mappings, .state = ++*limits->states};
 }
 
-void space_share(struct space *child, const struct space *parent)
+void space_share(struct space *child, const struct space *parent, struct space_limits *limits)
 {
     if (parent->mappings)
         parent->mappings->references++;
     if (parent->before)
         parent->before->references++;
-    drop(child->mappings);
-    drop(child->before);
+    drop(child->mappings, limits);
+    drop(child->before, limits);
     *child = *parent;
 }
 
@@ -75,7 +78,7 @@ static int make_own(struct space *space, struct space_limits *limits)
         fresh->count = old->count;
         limits->mappings -= old->count;
     }
-    drop(old);
+    drop(old, limits);
     space->mappings = fresh;
     return 0;
 }

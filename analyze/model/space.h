@@ -36,7 +36,7 @@ struct space_limits {
 void space_release(struct space *space);
 /* An exec: nothing is mapped any more, but what was stays findable where nothing else is. */
 void space_reset(struct space *space, struct space_limits *limits);
-void space_share(struct space *child, const struct space *parent);
+void space_share(struct space *child, const struct space *parent, struct space_limits *limits);
 /*
  * 0; -ENOMEM; -ENOSPC when it would be more than the limits allow (it is left out then). An empty mapping is ignored.
  */

@@ -126,7 +126,7 @@ static int share_space(struct replay *replay, int32_t pid, int32_t ppid)
         return -ENOMEM;
     struct process *child = &replay->processes[to];
     if (from != to) {
-        space_share(&child->space, &replay->processes[from].space);
+        space_share(&child->space, &replay->processes[from].space, &replay->limits);
         child->exec = replay->processes[from].exec;
         child->exec_wanted = false;
     }

@@ -151,6 +151,9 @@ int view_annotate(struct view *view)
         source_texts_free(shown.sources);
         /* Whoever named a function wanted its code; among the heaviest there may be some of the kernel. */
         status = shown.failed && (!shown.excerpt || shown.failed == count);
+        if (status)
+            report_error("%s of these functions could be disassembled; the output says why",
+                         shown.failed == count ? "none" : "not all");
     }
     annotate_release(&annotate);
     return status;

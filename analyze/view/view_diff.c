@@ -188,11 +188,12 @@ static void add_label(struct grid *grid, const struct compare *compare, enum com
         grid_cell(grid, OUTPUT_PLAIN, compare_text(compare, row->first));
         return;
     }
+    /* Of a stack neither is the number of a text. */
     const char *executable = by == COMPARE_COMM ? compare_text(compare, row->second) : "";
-    const char *comm = compare_text(compare, row->first);
+    const char *name = by == COMPARE_STACK ? "" : compare_text(compare, row->first);
     char *label = by == COMPARE_STACK                            ? stack_text(compare, row)
-                  : *executable && strcmp(executable, comm) != 0 ? memory_print("%s (%s)", comm, executable)
-                                                                 : memory_text(comm);
+                  : *executable && strcmp(executable, name) != 0 ? memory_print("%s (%s)", name, executable)
+                                                                 : memory_text(name);
     grid_cell(grid, OUTPUT_PLAIN, label);
     free(label);
 }

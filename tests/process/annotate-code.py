@@ -210,6 +210,7 @@ def test_objdump_of_the_user():
         result = panalyze("annotate", "-Sspin_a", "--objdump=./mine", *files)
         check_equal(result.status, 1, script)
         check_in(reason, result.out)
+        check_equal(result.err, "panalyze: none of these functions could be disassembled; the output says why\n")
 
 
 def test_source_that_is_no_text():

@@ -4,6 +4,7 @@
 # sanitize
 """What panalyze says when something is wrong: one clear line, a status, never a crash."""
 import random
+import struct
 
 from harness import *
 
@@ -49,9 +50,9 @@ def test_usage():
 def test_folders_that_are_not_there():
     pathlib.Path("file").write_text("")
     for option in ("--symfs", "--debug-path"):
-        fails(1, f"option '{option}' needs a folder, not 'gone': No such file or directory", option, "gone",
-              DATA / "fp.data")
-        fails(1, f"option '{option}' needs a folder, not 'file': Not a directory", "diff", option, "file", "x", "y")
+        said = f"option '{option}' needs a folder, not "
+        fails(1, said + "'gone': No such file or directory", option, "gone", DATA / "fp.data")
+        fails(1, said + "'file': Not a directory", "diff", option, "file", "x", "y")
 
 
 def test_nothing_to_read():
@@ -149,8 +150,7 @@ def test_file_that_changes_between_two_looks():
     pinject_run("-q", "--follow-all", "--", "sh", "-c", f"{frames} 3000; {frames} 3000").ok()
     two = sorted(results(), key=os.path.getsize)[-2:]
     first, second = sorted(two, key=lambda name: int(name.split(".")[1]))
-    check(len(panalyze("script", first).ok().out) > 100000,
-          "its output fits into the pipe: the second one is read too soon")
+    check(len(panalyze("script", first).ok().out) > 100000, "it fits into the pipe: the second one is read too soon")
     process = start([PANALYZE, "script", first, second], pipesize=4096)
     check_equal(len(process.stdout.read(1)), 1)
     with open(second, "r+b") as to:  # while the pipe is full
@@ -159,6 +159,32 @@ def test_file_that_changes_between_two_looks():
     message = process.stderr.read().decode()
     check_match(rf"^panalyze: {second}: changed while it was read: \d+ of its samples are left out$", message)
     check_equal(process.wait(), 1, message)
+
+
+def test_exports_of_a_file_without_ids():
+    """One event, no ids, as perf record -p without -a may write it."""
+    attr = struct.pack("<IIQQQQQ", 1, 64, 1, 1000000, 1 | 2 | 4 | 256, 0, 0) + bytes(16)
+    sample = struct.pack("<IHHQIIQQ", 9, 2, 40, 0x1000, 7, 7, 10**9, 1000000)
+    head = struct.pack("<8sQQQQQQQQ", b"PERFILE2", 104, 80, 104, 80, 184, len(sample), 0, 0)
+    pathlib.Path("perf.data").write_bytes(head + bytes(32) + attr + bytes(16) + sample)
+    for format in ("perf", "pprof", "speedscope", "firefox", "folded", "chrome", "csv", "csv-tasks"):
+        check_equal(panalyze("export", format, "-o", "x", "perf.data").ok().err, "", format)
+
+
+def test_more_mappings_than_a_process_can_have():
+    """What is left out is said."""
+    attr = struct.pack("<IIQQQQQ", 1, 64, 1, 1000000, 1 | 2 | 4 | 256, 0, 0) + bytes(16)
+    maps = b"".join(struct.pack("<IHHIIQQQ8s", 1, 2, 48, 7, 7, place << 12, 4096, 0, b"//anon")
+                    for place in range(1, 65600))
+    sample = struct.pack("<IHHQIIQQ", 9, 2, 40, 0x1000, 7, 7, 10**9, 1000000)
+    data = maps + sample
+    head = struct.pack("<8sQQQQQQQQ", b"PERFILE2", 104, 80, 104, 80, 184, len(data), 0, 0)
+    pathlib.Path("perf.data").write_bytes(head + bytes(32) + attr + bytes(16) + data)
+    text = panalyze("-a", "perf.data").ok().out
+    check_in("Note: more mappings were recorded than are followed here", text)
+    pathlib.Path("perf.data").write_bytes(head[:48] + struct.pack("<Q", 480 + 40) + head[56:] + bytes(32) + attr +
+                                          bytes(16) + maps[:480] + sample)
+    check("more mappings" not in panalyze("-a", "perf.data").ok().out)
 
 
 def test_hostile_names_do_not_reach_the_terminal():

@@ -6,6 +6,7 @@
 import collections
 import math
 import random
+import struct
 import xml.etree.ElementTree
 
 from harness import *
@@ -378,6 +379,19 @@ def test_diff_stacks():
         check_equal(found[tuple("[no symbol]" if name == "?" else name for name in path)], weight, path)
     text = panalyze("diff", "--by=stack", "one", "one").ok().out
     check_match(r"spin_a < spin_both < spin_thread .* < \[spin\]$", text)
+
+
+def test_diff_of_more_stacks_than_names():
+    """A recursion without a name: each depth is a stack, and there is one name for all."""
+    attr = struct.pack("<IIQQQQQ", 1, 64, 1, 1000000, 1 | 2 | 4 | 32 | 256, 0, 0) + bytes(16)
+    data = b""
+    for depth in range(1, 120):
+        chain = struct.pack(f"<QQ{depth}Q", depth + 1, 2**64 - 512, *[0x1000] * depth)
+        data += struct.pack("<IHHQIIQQ", 9, 2, 40 + len(chain), 0x1000, 7, 7, 10**9 + depth, 1000000) + chain
+    head = struct.pack("<8sQQQQQQQQ", b"PERFILE2", 104, 80, 104, 80, 184, len(data), 0, 0)
+    pathlib.Path("perf.data").write_bytes(head + bytes(32) + attr + bytes(16) + data)
+    text = panalyze("diff", "--by=stack", "--top=all", "perf.data", "perf.data").ok().out
+    check_equal(len(re.findall(r"^ *0 s +1.00 ms +1.00 ms .* < \[:7\]$", text, re.MULTILINE)), 119, text)
 
 
 def refused(status, pattern, *args):
