@@ -32,32 +32,14 @@ static void put_made(struct tasks *tasks, struct task *task, struct buffer *buff
     buffer_release(buffer);
 }
 
-void tasks_add_module(struct task *task, struct mapping *mapping)
-{
-    for (size_t i = task->module_count; i-- > 0;)
-        if (mapping_same_object(task->modules[i], mapping))
-            return;
-    if (task->module_count == task->module_capacity) {
-        size_t capacity = task->module_capacity ? 2 * task->module_capacity : 16;
-        struct mapping **modules = realloc(task->modules, capacity * sizeof(struct mapping *));
-        if (!modules)
-            return;
-        task->modules = modules;
-        task->module_capacity = capacity;
-    }
-    task->modules[task->module_count++] = mapping_get(mapping);
-}
-
 void tasks_introduce(struct tasks *tasks, struct task *task, uint64_t time_ns)
 {
     struct buffer buffer = BUFFER_INIT;
     struct records_stamp stamp = tasks_stamp(tasks, task, time_ns);
     const struct space *space = &task->process->space;
     records_make_comm(&tasks->layout, &stamp, task->comm, &buffer);
-    for (size_t i = 0; i < space_count(space); i++) {
+    for (size_t i = 0; i < space_count(space); i++)
         records_make_mmap(&tasks->layout, &stamp, space_at(space, i), &buffer);
-        tasks_add_module(task, space_at(space, i));
-    }
     put_made(tasks, task, &buffer);
 }
 
@@ -95,7 +77,6 @@ static void tell_siblings(struct tasks *tasks, const struct task *task, const st
         struct records_stamp stamp = tasks_stamp(tasks, other, time_ns);
         records_make_mmap(&tasks->layout, &stamp, mapping, &buffer);
         put_made(tasks, other, &buffer);
-        tasks_add_module(other, (struct mapping *)mapping);
     }
 }
 
@@ -110,7 +91,6 @@ static void take_mmap(struct tasks *tasks, struct task *task, const struct perf_
         return;
     }
     tasks_guess_program(tasks, task, mapping);
-    tasks_add_module(task, mapping);
     if (time_ns >= task->process->exec_ns) { /* else of the address space that the exec of another thread ended */
         space_add(&task->process->space, mapping);
         tell_siblings(tasks, task, mapping);

@@ -10,31 +10,24 @@
 #include "collector/buildid.h"
 #include "collector/items.h"
 #include "collector/kernelmap.h"
+#include "collector/packer.h"
 #include "collector/records.h"
 #include "common/perfdata.h"
 
 /* A command line longer than this is cut: it stands in every file. */
 enum { ARGUMENTS_MAX = 4096 };
 
-enum { ATTR_ENTRY = sizeof(struct perf_event_attr) + sizeof(struct perfdata_section) };
+/* Attrs end where nothing is set any more; EVENT_DESC, which is there for the names, has type and size of them. */
+enum {
+    ATTR_SIZE = PERF_ATTR_SIZE_VER3,
+    ATTR_ENTRY = ATTR_SIZE + sizeof(struct perfdata_section),
+    DESC_ATTR_SIZE = 8,
+};
 
 #define TRAILER_BITS                                                                                 \
     (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | \
      PERF_SAMPLE_IDENTIFIER)
 
-/* What struct build_id_event is to perf: its name follows. */
-struct buildid_event {
-    struct perf_event_header header;
-    int32_t pid;
-    uint8_t bytes[20];
-    uint8_t size, reserved1;
-    uint16_t reserved2;
-};
-
-_Static_assert(sizeof(struct buildid_event) == 36, "perf.data: build_id_event");
-#ifndef PERF_RECORD_MISC_BUILD_ID_SIZE
-#define PERF_RECORD_MISC_BUILD_ID_SIZE (1 << 15)
-#endif
 #ifndef PERF_FORMAT_LOST
 #define PERF_FORMAT_LOST (1U << 4)
 #endif
@@ -57,14 +50,12 @@ static void append_trailer(struct buffer *to, uint64_t sample_type, const int32_
         buffer_u64(to, id);
 }
 
-/* Text as perf has it in feature sections: its length with the padding, then the text. */
+/* Text as perf has it in feature sections: its length with the NUL, then the text. perf writes padding, and needs none. */
 static void append_string(struct buffer *to, const char *text)
 {
-    size_t size = (strlen(text) + 1 + 7) & ~(size_t)7;
+    size_t size = strlen(text) + 1;
     buffer_u32(to, (uint32_t)size);
-    char *at = buffer_extend(to, size);
-    if (at)
-        memcpy(at, text, strlen(text));
+    buffer_append(to, text, size);
 }
 
 static void prepare_attrs(struct features *features)
@@ -77,7 +68,7 @@ static void prepare_attrs(struct features *features)
     for (unsigned i = 0; i < plan->count; i++) {
         struct perf_event_attr *attr = &features->attrs[i];
         *attr = plan->events[i].attr;
-        attr->size = sizeof(*attr);
+        attr->size = ATTR_SIZE;
         attr->read_format =
             PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID | PERF_FORMAT_LOST;
         attr->sample_id_all = 1;
@@ -116,17 +107,40 @@ static void prepare_arguments(struct features *features)
         features->argument_count += arguments->data[i] == '\0';
 }
 
-static void end_part(struct features *features, unsigned bit, size_t start)
+/* What nobody needs to read a file's records. */
+static bool is_told_once(unsigned bit)
+{
+    switch (bit) {
+    case PERFDATA_VERSION:
+    case PERFDATA_NRCPUS:
+    case PERFDATA_CPUDESC:
+    case PERFDATA_CPUID:
+    case PERFDATA_TOTAL_MEM:
+    case PERFDATA_CMDLINE:
+    case PERFDATA_CLOCKID:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static struct buffer *begin_part(struct features *features, unsigned bit)
+{
+    struct features_part *part = &features->parts[features->part_count];
+    struct buffer *to = is_told_once(bit) ? &features->once : &features->constant;
+    *part = (struct features_part){.bit = bit, .once = is_told_once(bit), .offset = to->size};
+    return to;
+}
+
+static void end_part(struct features *features, const struct buffer *to)
 {
     struct features_part *part = &features->parts[features->part_count++];
-    *part = (struct features_part){.bit = bit, .offset = start, .size = features->constant.size - start};
-    buffer_align(&features->constant, 8);
+    part->size = to->size - part->offset;
 }
 
 static void prepare_texts(struct features *features)
 {
     const struct machine *machine = &features->machine;
-    struct buffer *to = &features->constant;
     const struct {
         unsigned bit;
         const char *text;
@@ -140,40 +154,39 @@ static void prepare_texts(struct features *features)
         {PERFDATA_CPUID, machine->cpuid},
     };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        size_t start = to->size;
         if (texts[i].text && !texts[i].text[0])
             continue;
+        struct buffer *to = begin_part(features, texts[i].bit);
         if (texts[i].text) {
             append_string(to, texts[i].text);
         } else {
             buffer_u32(to, machine->cpus_configured);
             buffer_u32(to, machine->cpus_online);
         }
-        end_part(features, texts[i].bit, start);
+        end_part(features, to);
     }
 }
 
 static void prepare_numbers(struct features *features)
 {
-    struct buffer *to = &features->constant;
-    size_t start = to->size;
+    struct buffer *to = begin_part(features, PERFDATA_TOTAL_MEM);
     buffer_u64(to, features->machine.memory_kb);
-    end_part(features, PERFDATA_TOTAL_MEM, start);
-    start = to->size;
+    end_part(features, to);
+    to = begin_part(features, PERFDATA_CMDLINE);
     buffer_u32(to, features->argument_count);
     const char *argument = (const char *)features->arguments.data;
     for (uint32_t i = 0; i < features->argument_count; i++, argument += strlen(argument) + 1)
         append_string(to, argument);
-    end_part(features, PERFDATA_CMDLINE, start);
-    start = to->size;
+    end_part(features, to);
+    to = begin_part(features, PERFDATA_CLOCKID);
     buffer_u64(to, 1); /* the clock's resolution in ns */
-    end_part(features, PERFDATA_CLOCKID, start);
-    start = to->size;
+    end_part(features, to);
+    to = begin_part(features, PERFDATA_CLOCK_DATA);
     buffer_u32(to, 1); /* version of this section */
     buffer_u32(to, CLOCK_MONOTONIC);
     buffer_u64(to, features->session->start_realtime_ns);
     buffer_u64(to, features->session->start_ns);
-    end_part(features, PERFDATA_CLOCK_DATA, start);
+    end_part(features, to);
 }
 
 int features_init(struct features *features, const struct session *session)
@@ -189,7 +202,8 @@ int features_init(struct features *features, const struct session *session)
     prepare_texts(features);
     prepare_numbers(features);
     features->buildids = buildids_new();
-    if (!features->buildids || buffer_failed(&features->names) || buffer_failed(&features->constant) ||
+    features->packer = packer_new();
+    if (!features->buildids || !features->packer || buffer_failed(&features->names) || buffer_failed(&features->constant) || buffer_failed(&features->once) ||
         buffer_failed(&features->arguments)) {
         features_release(features);
         return -ENOMEM;
@@ -200,13 +214,85 @@ int features_init(struct features *features, const struct session *session)
 void features_release(struct features *features)
 {
     buffer_release(&features->constant);
+    buffer_release(&features->once);
     buffer_release(&features->names);
     buffer_release(&features->arguments);
     buffer_release(&features->kernel);
-    for (size_t i = 0; i < FEATURES_BUILDID_SETS; i++)
-        buffer_release(&features->sets[i].bytes);
+    buffer_release(&features->items);
     buildids_free(features->buildids);
+    packer_free(features->packer);
     features->buildids = NULL;
+    features->packer = NULL;
+}
+
+/* ---- Build ids: in MMAP2 records they take the place of the inode ---- */
+
+/* As perf knows it since 5.12: PERF_RECORD_MISC_MMAP_BUILD_ID. */
+struct mapped_id {
+    uint8_t size, reserved[3];
+    uint8_t bytes[20];
+};
+
+_Static_assert(sizeof(struct mapped_id) == 24, "perf.data: the build id of MMAP2");
+
+static void put_id(unsigned char *record, const struct buildid *id)
+{
+    struct perf_event_header header;
+    struct mapped_id mapped = {.size = id->size};
+    memcpy(mapped.bytes, id->bytes, id->size);
+    memcpy(record + RECORDS_MAPPED_FILE, &mapped, sizeof(mapped));
+    memcpy(&header, record, sizeof(header));
+    header.misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
+    memcpy(record, &header, sizeof(header));
+}
+
+static void identify(struct features *features, unsigned char *record, uint64_t now_ns)
+{
+    const struct records_mmap map = records_parse_mmap((const struct perf_event_header *)(const void *)record);
+    const struct result_module module = {.path = map.path,
+                                         .maj = map.values.maj,
+                                         .min = map.values.min,
+                                         .ino = map.values.ino,
+                                         .ino_generation = map.values.ino_generation};
+    struct buildid id = {0};
+    if (buildids_find(features->buildids, &module, now_ns, &id))
+        put_id(record, &id);
+}
+
+void features_identify(struct features *features, unsigned char *records, size_t size)
+{
+    struct perf_event_header header;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    const uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    for (size_t at = 0; at + sizeof(header) <= size; at += header.size) {
+        memcpy(&header, records + at, sizeof(header));
+        if (header.size < sizeof(header) || header.size > size - at)
+            return;
+        if (header.type == PERF_RECORD_MMAP2 && !(header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) &&
+            header.size > RECORDS_MAPPED_PATH)
+            identify(features, records + at, now_ns);
+    }
+}
+
+/* A MMAP of the kernel as MMAP2, which has room for the id. */
+static void identify_kernel(struct features *features)
+{
+    static const struct result_module kernel = {.path = "[kernel.kallsyms]"};
+    enum { MORE = RECORDS_MAPPED_PATH - RECORDS_MAPPED_FILE };
+    struct buffer *to = &features->kernel;
+    struct perf_event_header header;
+    struct buildid id = {0};
+    const size_t size = to->size;
+    if (!size || !buildids_find(features->buildids, &kernel, 0, &id) || !buffer_extend(to, MORE))
+        return;
+    memmove(to->data + RECORDS_MAPPED_PATH, to->data + RECORDS_MAPPED_FILE, size - RECORDS_MAPPED_FILE);
+    memset(to->data + RECORDS_MAPPED_FILE, 0, MORE);
+    memcpy(&header, to->data, sizeof(header));
+    header.type = PERF_RECORD_MMAP2;
+    header.size = (uint16_t)to->size;
+    memcpy(to->data, &header, sizeof(header));
+    put_id(to->data, &id);
 }
 
 /*
@@ -232,6 +318,7 @@ const struct buffer *features_kernel(struct features *features)
     if (features->kernel.size == 0)
         records_make_kernel(&layout, &stamp, UINT64_MAX / 2 + 1, UINT64_MAX / 2, 0, "[kernel.kallsyms]",
                             &features->kernel);
+    identify_kernel(features);
     return &features->kernel;
 }
 
@@ -270,8 +357,8 @@ void features_front(const struct features *features, const uint64_t ids[PLAN_EVE
         if (!(events >> i & 1))
             continue;
         struct perfdata_section section = {sizeof(header) + i * sizeof(uint64_t), ids[i] ? sizeof(uint64_t) : 0};
-        memcpy(at, &features->attrs[i], sizeof(struct perf_event_attr));
-        memcpy(at + sizeof(struct perf_event_attr), &section, sizeof(section));
+        memcpy(at, &features->attrs[i], ATTR_SIZE);
+        memcpy(at + ATTR_SIZE, &section, sizeof(section));
         at += ATTR_ENTRY;
     }
 }
@@ -310,84 +397,17 @@ void features_reads(const struct features *features, const struct result_task *t
     }
 }
 
-static uint64_t hash_modules(const struct result_task *task)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (unsigned i = 0; i < task->module_count; i++) {
-        const struct result_module *module = &task->modules[i];
-        hash = (hash ^ module->ino ^ (uint64_t)module->maj << 40 ^ (uint64_t)module->min << 52) * 0x100000001b3u;
-        hash = (hash ^ module->ino_generation) * 0x100000001b3u;
-        for (const char *path = module->path; *path; path++)
-            hash = (hash ^ (unsigned char)*path) * 0x100000001b3u;
-    }
-    return hash;
-}
-
-static void append_buildid(struct buffer *to, const char *path, uint16_t cpumode, const struct buildid *id)
-{
-    size_t length = strlen(path);
-    if (length >= 4096)
-        return;
-    size_t size = (sizeof(struct buildid_event) + length + 1 + 7) & ~(size_t)7;
-    struct buildid_event event = {.header = {.misc = cpumode | PERF_RECORD_MISC_BUILD_ID_SIZE, .size = (uint16_t)size},
-                                  .pid = -1,
-                                  .size = id->size};
-    memcpy(event.bytes, id->bytes, id->size);
-    unsigned char *at = buffer_extend(to, size);
-    if (!at)
-        return;
-    memcpy(at, &event, sizeof(event));
-    memcpy(at + sizeof(event), path, length);
-}
-
-static bool is_listed(const struct result_task *task, unsigned index)
-{
-    for (unsigned i = 0; i < index; i++)
-        if (strcmp(task->modules[i].path, task->modules[index].path) == 0)
-            return true;
-    return false;
-}
-
-static void collect_buildids(struct features *features, const struct result_task *task, uint64_t now_ns,
-                             struct buffer *to)
-{
-    static const struct result_module kernel = {.path = "[kernel.kallsyms]"};
-    struct buildid id = {0};
-    if (!features->session->plan->exclude_kernel && buildids_find(features->buildids, &kernel, now_ns, &id))
-        append_buildid(to, kernel.path, PERF_RECORD_MISC_KERNEL, &id);
-    for (unsigned i = 0; i < task->module_count; i++)
-        if (strcmp(task->modules[i].path, kernel.path) != 0 && !is_listed(task, i) &&
-            buildids_find(features->buildids, &task->modules[i], now_ns, &id))
-            append_buildid(to, task->modules[i].path, PERF_RECORD_MISC_USER, &id);
-}
-
-/* Most tasks have the same few sets of modules: what was collected for a set holds for a tenth of a second, as each
- * build id does. */
-static const struct buffer *buildids_of(struct features *features, const struct result_task *task)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    uint64_t key = hash_modules(task);
-    struct features_buildids *set = &features->sets[key % FEATURES_BUILDID_SETS];
-    if (set->key == key && set->built_ns && now_ns - set->built_ns < 100000000u && !buffer_failed(&set->bytes))
-        return &set->bytes;
-    buffer_clear(&set->bytes);
-    collect_buildids(features, task, now_ns, &set->bytes);
-    set->key = key;
-    set->built_ns = now_ns;
-    return &set->bytes;
-}
-
 static void append_event_desc(const struct features *features, const uint64_t ids[PLAN_EVENTS], struct buffer *to)
 {
     uint64_t events = features_events(features, ids);
     buffer_u32(to, (uint32_t)__builtin_popcountll(events));
-    buffer_u32(to, sizeof(struct perf_event_attr));
+    buffer_u32(to, DESC_ATTR_SIZE);
     for (unsigned i = 0; i < features->session->plan->count; i++) {
         if (!(events >> i & 1))
             continue;
-        buffer_append(to, &features->attrs[i], sizeof(struct perf_event_attr));
+        struct perf_event_attr attr = features->attrs[i];
+        attr.size = DESC_ATTR_SIZE;
+        buffer_append(to, &attr, DESC_ATTR_SIZE);
         buffer_u32(to, ids[i] ? 1 : 0);
         buffer_append(to, features->names.data + features->name_at[i], features->name_at[i + 1] - features->name_at[i]);
         if (ids[i])
@@ -408,48 +428,66 @@ static void note_section(struct table *table, unsigned bit, uint64_t offset, uin
     table->sections[table->count++] = (struct perfdata_section){offset, size};
 }
 
-static void note_parts(const struct features *features, struct table *table, uint64_t offset, unsigned from,
-                       unsigned to)
+/* Those of the constant sections whose bits are in [FROM, UNTIL), in the file of the first task (ROOT) or another. */
+static void note_parts(const struct features *features, struct table *table, const uint64_t at[2], bool root,
+                       unsigned from, unsigned until)
 {
     for (unsigned i = 0; i < features->part_count; i++) {
         const struct features_part *part = &features->parts[i];
-        if (part->bit >= from && part->bit < to)
-            note_section(table, part->bit, offset + part->offset, part->size);
+        if (part->bit >= from && part->bit < until && (root || !part->once))
+            note_section(table, part->bit, at[part->once] + part->offset, part->size);
     }
+}
+
+static size_t count_parts(const struct features *features, bool root)
+{
+    size_t count = 0;
+    for (unsigned i = 0; i < features->part_count; i++)
+        count += root || !features->parts[i].once;
+    return count;
+}
+
+/* Packed, where that is less. */
+static void append_items(struct features *features, const struct result_task *task,
+                         const struct result_coverage *coverage, const char *note, struct buffer *to, size_t data,
+                         size_t data_end)
+{
+    struct buffer *items = &features->items;
+    buffer_clear(items);
+    items_append(features->session, &features->arguments, features->argument_count,
+                 features_events(features, task->ids), task, coverage, note, items);
+    if (buffer_failed(items))
+        to->failed = true;
+    else if (!packer_append(features->packer, items, to, data, data_end))
+        buffer_append(to, items->data, items->size);
 }
 
 void features_sections(struct features *features, const struct result_task *task,
                        const struct result_coverage *coverage, const char *note, uint64_t offset, struct buffer *to,
-                       uint64_t bits[4])
+                       size_t data, uint64_t bits[4])
 {
     struct table table = {.bits = bits};
     memset(bits, 0, 4 * sizeof(bits[0]));
-    const struct buffer *buildids = buildids_of(features, task);
-    const bool has_buildids = buildids->size > 0 && !buffer_failed(buildids);
     /* The table stands before the sections: its size must be known first. EVENT_DESC, SAMPLE_TIME and our own come with
      * the constant ones. */
-    const size_t entries = features->part_count + 3 + has_buildids;
     const size_t start = to->size;
-    buffer_extend(to, entries * sizeof(struct perfdata_section));
+    const bool root = task->flags & PINJECT_TASK_ROOT;
+    buffer_extend(to, (count_parts(features, root) + 3) * sizeof(struct perfdata_section));
 #define HERE (offset + (to->size - start))
-    if (has_buildids) {
-        note_section(&table, PERFDATA_BUILD_ID, HERE, buildids->size);
-        buffer_append(to, buildids->data, buildids->size);
-    }
-    const uint64_t constant = HERE;
+    const uint64_t constant[2] = {HERE, HERE + features->constant.size};
     buffer_append(to, features->constant.data, features->constant.size);
-    note_parts(features, &table, constant, 0, PERFDATA_EVENT_DESC);
+    buffer_append(to, features->once.data, root ? features->once.size : 0);
+    note_parts(features, &table, constant, root, 0, PERFDATA_EVENT_DESC);
     uint64_t at = HERE;
     append_event_desc(features, task->ids, to);
     note_section(&table, PERFDATA_EVENT_DESC, at, HERE - at);
-    buffer_align(to, 8);
     note_section(&table, PERFDATA_SAMPLE_TIME, HERE, 2 * sizeof(uint64_t));
     buffer_u64(to, task->first_sample_ns);
     buffer_u64(to, task->last_sample_ns);
-    note_parts(features, &table, constant, PERFDATA_EVENT_DESC, PINJECT_FEATURE);
+    note_parts(features, &table, constant, root, PERFDATA_EVENT_DESC, PINJECT_FEATURE);
+    buffer_align(to, 8);
     at = HERE;
-    items_append(features->session, &features->arguments, features->argument_count,
-                 features_events(features, task->ids), task, coverage, note, to);
+    append_items(features, task, coverage, note, to, data, start);
     note_section(&table, PINJECT_FEATURE, at, HERE - at);
 #undef HERE
     if (!buffer_failed(to))

@@ -6,6 +6,7 @@
 #ifndef COLLECTOR_FEATURES_H
 #define COLLECTOR_FEATURES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,18 +15,11 @@
 #include "common/buffer.h"
 #include "common/perfdata.h"
 
-enum { FEATURES_BUILDID_SETS = 64 };
-
-/* A section's bytes, 8-aligned in constant. */
+/* A section's bytes in constant, or in once. */
 struct features_part {
     unsigned bit;
+    bool once; /* in the file of the first task only */
     size_t offset, size;
-};
-
-struct features_buildids {
-    uint64_t key; /* of the set of modules */
-    uint64_t built_ns;
-    struct buffer bytes;
 };
 
 struct features {
@@ -35,7 +29,8 @@ struct features {
     size_t front;                              /* bytes before the data: room for all events of the plan */
     struct perf_event_attr attrs[PLAN_EVENTS]; /* as the files have them */
     struct buffer constant;                    /* sections that are the same in every file */
-    struct features_part parts[16];            /* of constant, in bit order */
+    struct buffer once;                        /* those that only the first task's file has */
+    struct features_part parts[16];            /* of both, in bit order */
     unsigned part_count;
     struct buffer names; /* EVENT_DESC's strings, one for each event */
     size_t name_at[PLAN_EVENTS + 1];
@@ -44,7 +39,8 @@ struct features {
     struct buffer arguments; /* what the user typed, each with its NUL */
     uint32_t argument_count;
     struct buildids *buildids;
-    struct features_buildids sets[FEATURES_BUILDID_SETS];
+    struct packer *packer;
+    struct buffer items; /* what is packed */
 };
 
 int features_init(struct features *features, const struct session *session);
@@ -57,11 +53,14 @@ uint64_t features_events(const struct features *features, const uint64_t ids[PLA
 void features_header(const struct features *features, const uint64_t ids[PLAN_EVENTS], struct perfdata_header *ret);
 /* The same, ids and attrs into FRONT[features->front]. */
 void features_front(const struct features *features, const uint64_t ids[PLAN_EVENTS], unsigned char *front);
+/* Puts build ids into those of SIZE bytes of RECORDS that map a file. Their sizes stay. */
+void features_identify(struct features *features, unsigned char *records, size_t size);
 /* One READ record for each event's count. */
 void features_reads(const struct features *features, const struct result_task *task, struct buffer *to);
-/* The table of sections and the sections, to lie at OFFSET of the file; BITS: as in the header. */
+/* The table of sections and the sections, to lie at OFFSET of the file, behind the records that TO has from DATA on; BITS:
+ * as in the header. */
 void features_sections(struct features *features, const struct result_task *task,
                        const struct result_coverage *coverage, const char *note, uint64_t offset, struct buffer *to,
-                       uint64_t bits[4]);
+                       size_t data, uint64_t bits[4]);
 
 #endif

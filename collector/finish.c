@@ -45,9 +45,6 @@ void tasks_split_file(struct tasks *tasks, struct task *task, uint64_t end_ns)
     task->first_sample_ns = task->last_sample_ns = 0;
     task->stacks = (struct stack_counts){0};
     task->modules_mapped = false;
-    for (size_t i = 0; i < task->module_count; i++)
-        mapping_put(task->modules[i]);
-    task->module_count = 0;
     task->image_first = task->image_count;
 }
 

@@ -136,7 +136,8 @@ static void append_counts(const struct plan *plan, uint64_t events, const struct
             .nanoseconds = plan->events[i].nanoseconds,
         };
         size_t start = begin(to, &fixed, sizeof(fixed));
-        buffer_string(to, plan->events[i].name);
+        if (!has_attr)
+            buffer_string(to, plan->events[i].name);
         end(to, start, PINJECT_ITEM_COUNT);
     }
 }

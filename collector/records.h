@@ -16,6 +16,9 @@
 #include "collector/space.h"
 #include "common/buffer.h"
 
+/* Offsets in a MMAP2 record: 24 bytes that say which file it is, and the path. */
+enum { RECORDS_MAPPED_FILE = 40, RECORDS_MAPPED_PATH = 72 };
+
 struct records_layout {
     unsigned count;
     uint64_t sample_type[PLAN_EVENTS];

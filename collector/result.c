@@ -319,10 +319,12 @@ static int write_version(struct result *result, const struct result_task *task, 
     const bool first = !result->data_end;
     if (first && pending->size == features->front)
         append_something(pending);
-    const size_t records = pending->size;
+    const size_t records = pending->size, front = front_size(result);
+    if (!buffer_failed(pending))
+        features_identify(features, pending->data + front, records - front);
     const uint64_t data_end = result->data_end + records;
     uint64_t bits[4];
-    features_sections(features, task, coverage, note, data_end, pending, bits);
+    features_sections(features, task, coverage, note, data_end, pending, front, bits);
     int status = buffer_failed(pending) ? -ENOMEM : open_file(result);
     if (status == 0 && first) {
         struct perfdata_header header = header_of(result, task, data_end, bits);

@@ -34,7 +34,7 @@ struct result_image {
     struct attach_value values[PLAN_EVENTS]; /* of this image alone */
 };
 
-/* An object that was mapped executable in the task: for the build-id list. */
+/* An object that was mapped executable: what its build id is looked up by. */
 struct result_module {
     const char *path;
     uint32_t maj, min;
@@ -55,8 +55,6 @@ struct result_task {
     struct attach_value values[PLAN_EVENTS]; /* of the whole task */
     const struct result_image *images;
     unsigned image_count;
-    const struct result_module *modules;
-    unsigned module_count;
     const char *const *notes;
     unsigned note_count;
 };

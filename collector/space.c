@@ -177,6 +177,9 @@ static bool parse_line(char *line, struct mapping *values, const char **ret_path
     values->prot = PROT_EXEC | (access[0] == 'r' ? PROT_READ : 0) | (access[1] == 'w' ? PROT_WRITE : 0);
     values->flags = access[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
     char *path = line + at + strspn(line + at, " \t");
+    /* In none of the kernel's records, and no code any more: the kernel does what is called there. */
+    if (strcmp(path, "[vsyscall]") == 0)
+        return false;
     unescape(path);
     *ret_path = *path ? path : "//anon";
     return true;

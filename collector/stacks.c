@@ -138,8 +138,8 @@ static bool parse_dump(struct cursor *cursor, struct raw *raw)
 static bool parse(const struct records_layout *layout, unsigned event, const struct perf_event_header *record,
                   struct raw *raw)
 {
-    const uint64_t before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-                            PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+    const uint64_t before =
+        PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD;
     struct cursor cursor = cursor_of(record, record->size);
     *raw = (struct raw){0};
     raw->prefix = sizeof(*record) + 8 * (size_t)__builtin_popcountll(layout->sample_type[event] & before);

@@ -49,17 +49,6 @@ static void view_images(const struct tasks *tasks, const struct task *task, stru
     view->task.image_count = view->images ? end - first : 0;
 }
 
-static void view_modules(const struct task *task, struct task_view *view)
-{
-    view->modules = task->module_count ? calloc(task->module_count, sizeof(*view->modules)) : NULL;
-    for (size_t i = 0; view->modules && i < task->module_count; i++) {
-        const struct mapping *from = task->modules[i];
-        view->modules[i] = (struct result_module){from->path, from->maj, from->min, from->ino, from->ino_generation};
-    }
-    view->task.modules = view->modules;
-    view->task.module_count = view->modules ? (unsigned)task->module_count : 0;
-}
-
 static uint64_t count_lost(const struct tasks *tasks, const struct attach_value *values, uint64_t records)
 {
     uint64_t lost = 0;
@@ -135,7 +124,6 @@ void task_view_init(const struct tasks *tasks, const struct task *task, unsigned
     view->task.flags |= task->root ? PINJECT_TASK_ROOT : 0;
     view_values(tasks, task, view, now, end);
     view_images(tasks, task, view, now, end);
-    view_modules(task, view);
     notes_make(&view->notes, tasks, task);
     task_view_show_notes(view);
 }
@@ -143,5 +131,4 @@ void task_view_init(const struct tasks *tasks, const struct task *task, unsigned
 void task_view_release(struct task_view *view)
 {
     free(view->images);
-    free(view->modules);
 }

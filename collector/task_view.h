@@ -14,13 +14,12 @@
 struct task_view {
     struct result_task task;
     struct result_image *images;
-    struct result_module *modules;
     struct notes notes;
 };
 
 /*
  * END: one more than the last image that is shown. NOW: the counts, plan.count of them; NULL: unknown. What there is no
- * memory for (images, modules) is left out.
+ * memory for (images) is left out.
  */
 void task_view_init(const struct tasks *tasks, const struct task *task, unsigned end, const struct attach_value *now,
                     struct task_view *view);

@@ -41,10 +41,7 @@ static void free_task(struct task *task)
         program_put(task->images[i].program);
         free(task->images[i].at_end);
     }
-    for (size_t i = 0; i < task->module_count; i++)
-        mapping_put(task->modules[i]);
     free(task->images);
-    free(task->modules);
     for (unsigned i = 0; i < task->snapshot_count; i++)
         free(task->snapshots[i].values);
     free(task->values);

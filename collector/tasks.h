@@ -94,8 +94,6 @@ struct task {
     unsigned image_count;
     unsigned image_first;          /* the first one of the file that is being written (--exec-split-results) */
     unsigned images_more;          /* beyond TASKS_IMAGES */
-    struct mapping **modules;      /* distinct objects, for the file */
-    size_t module_count, module_capacity;
     struct snapshot snapshots[TASKS_SNAPSHOTS]; /* oldest first */
     unsigned snapshot_count;
     struct attach_value *values;   /* final; NULL while it lives */
@@ -194,8 +192,6 @@ void tasks_drain(struct tasks *tasks, struct task *task);
 void tasks_drain_process(struct tasks *tasks, struct process *process);
 /* Names, mappings of its address space: what stands at the start of a file. */
 void tasks_introduce(struct tasks *tasks, struct task *task, uint64_t time_ns);
-/* Adds MAPPING to what the task's file knows. */
-void tasks_add_module(struct task *task, struct mapping *mapping);
 /* One record of the task. False: nothing that comes after it is wanted. */
 bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf_event_header *record);
 /* A sample that the kernel wrote; of a timer's task: while a net samples it. */

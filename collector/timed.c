@@ -13,8 +13,8 @@
 #include "collector/tasks.h"
 
 enum {
-    SAMPLE_WORDS = 7,                  /* header, IDENTIFIER, IP, TID, TIME, CPU, PERIOD */
-    LOST_WORDS = 7,                    /* header, id, lost, TID, TIME, CPU, IDENTIFIER */
+    SAMPLE_WORDS = 6,                  /* header, IDENTIFIER, IP, TID, TIME, PERIOD */
+    LOST_WORDS = 6,                    /* header, id, lost, TID, TIME, IDENTIFIER */
     CHAIN_MAX = 256,
     MAPS_AGAIN_NS = 20 * 1000 * 1000,  /* between two looks at the mappings of a process */
     LATE_NS = 1000 * 1000 * 1000,      /* of a sample behind the time of its round */
@@ -52,7 +52,7 @@ static bool check_sample(const struct tasks *tasks, const struct task *task, uin
     if (chain > CHAIN_MAX || count - SAMPLE_WORDS - chains != chain)
         return false;
     /* More time than there was. */
-    if (words[6] == 0 || words[6] > tasks->now_ns + LATE_NS - tasks->session->start_ns)
+    if (words[5] == 0 || words[5] > tasks->now_ns + LATE_NS - tasks->session->start_ns)
         return false;
     words[1] = task->ids[event];
     words[3] = task_word(task);
@@ -65,7 +65,7 @@ static bool check_lost(const struct tasks *tasks, const struct task *task, uint6
     int event = attach_timer_event(tasks->plan);
     if (event < 0 || count != LOST_WORDS || words[2] > UINT32_MAX)
         return false;
-    words[1] = words[6] = task->ids[event];
+    words[1] = words[5] = task->ids[event];
     words[3] = task_word(task);
     words[4] = fit_time(tasks, task, words[4]);
     return true;
@@ -125,7 +125,6 @@ static void tell(struct tasks *tasks, struct process *process, struct mapping *m
         if (!buffer_failed(&buffer))
             tasks_put_record(tasks, task, buffer.data, buffer.size);
         buffer_release(&buffer);
-        tasks_add_module(task, mapping);
     }
 }
 

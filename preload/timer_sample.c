@@ -12,8 +12,8 @@
 
 enum {
     FRAMES = 127,     /* as many as the kernel gives (perf_event_max_stack), beside the mark PERF_CONTEXT_USER */
-    SAMPLE_WORDS = 7, /* header, IDENTIFIER, IP, TID, TIME, CPU, PERIOD */
-    LOST_WORDS = 7,   /* header, id, lost, TID, TIME, CPU, IDENTIFIER */
+    SAMPLE_WORDS = 6, /* header, IDENTIFIER, IP, TID, TIME, PERIOD */
+    LOST_WORDS = 6,   /* header, id, lost, TID, TIME, IDENTIFIER */
     WINDOW = 512,     /* bytes of the stack that are read at once */
 };
 
@@ -138,7 +138,6 @@ static void tell_lost(struct pinject_sampler *sampler, uint64_t now_ns)
     put(&writer, sampler->lost - sampler->told);
     put(&writer, pair((uint32_t)sampler->pid, (uint32_t)sampler->tid));
     put(&writer, now_ns);
-    put(&writer, 0);
     put(&writer, sampler->id);
     sampler->told = sampler->lost;
     publish(sampler, writer.at);
@@ -147,12 +146,10 @@ static void tell_lost(struct pinject_sampler *sampler, uint64_t now_ns)
 static void put_sample(struct pinject_sampler *sampler, uint64_t now_ns, uint64_t period_ns, struct registers registers)
 {
     struct writer writer = {sampler, sampler->at + sizeof(struct perf_event_header)};
-    int cpu = sys_cpu();
     put(&writer, sampler->id);
     put(&writer, registers.ip);
     put(&writer, pair((uint32_t)sampler->pid, (uint32_t)sampler->tid));
     put(&writer, now_ns);
-    put(&writer, pair(cpu < 0 ? 0 : (uint32_t)cpu, 0));
     put(&writer, period_ns);
     if (sampler->flags & PINJECT_TIMER_CHAINS) {
         struct writer count = writer;

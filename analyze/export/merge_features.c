@@ -112,7 +112,11 @@ static void take_clock(struct merge *merge, const struct file *file)
 void merge_features_take(struct merge *merge, const struct file *file)
 {
     const struct features *features = &file->features;
-    if (!merge->described) {
+    /* Of our files that of the first task says the most. */
+    bool whole = features->argument_count > 0;
+    if (!merge->described || (whole && !merge->whole)) {
+        buffer_clear(&merge->texts);
+        merge->whole = whole;
         take_texts(merge, features);
         take_numbers(merge, features);
         take_clock(merge, file);

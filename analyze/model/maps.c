@@ -126,6 +126,19 @@ static int take_reference(struct replay *replay, const struct named_mapping *nam
     return session->kernel_reference ? 0 : -ENOMEM;
 }
 
+/* Where no section has it. */
+static int take_kernel_id(struct replay *replay, const struct named_mapping *named)
+{
+    struct profile_session *session = &replay->loader->profile.session;
+    if (replay->each || session->kernel_build_id_size || !named->build_id_size)
+        return 0;
+    session->kernel_build_id = arena_copy(&replay->loader->store.arena, named->build_id, named->build_id_size);
+    if (!session->kernel_build_id)
+        return -ENOMEM;
+    session->kernel_build_id_size = named->build_id_size;
+    return 0;
+}
+
 /* "/lib/modules/6.1.0/kernel/fs/ext4/ext4.ko.xz" is what the kernel's own list of symbols calls "[ext4]". */
 static const char *module_name(struct store *store, const char *path, size_t size)
 {
@@ -151,7 +164,7 @@ static int map_kernel(struct replay *replay, struct named_mapping *named)
 {
     bool core = starts(named->path, named->path_size, KERNEL);
     named->place.module = replay->loader->chain.kernel_module;
-    if (core && take_reference(replay, named) < 0)
+    if (core && (take_reference(replay, named) < 0 || take_kernel_id(replay, named) < 0))
         return -ENOMEM;
     if (!core) {
         struct profile_module module = {.path = module_name(&replay->loader->store, named->path, named->path_size),

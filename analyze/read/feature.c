@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/read/item.h"
 #include "analyze/read/record.h"
 #include "common/perfdata.h"
 #include "pinject/format.h"
@@ -142,6 +143,9 @@ static void take_clock(struct features *features, struct cursor *content)
 
 static int take_pinject(struct features *features, struct cursor *content)
 {
+    int status = item_unpack(*content, features->data_end, features->arena, &features->pinject, &features->pinject_size);
+    if (status != -ENOENT)
+        return status;
     features->pinject_size = cursor_left(content);
     features->pinject = arena_copy(features->arena, content->at, features->pinject_size);
     return features->pinject ? 0 : -ENOMEM;

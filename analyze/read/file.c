@@ -8,6 +8,7 @@
 #include "analyze/read/bytes.h"
 #include "analyze/read/folder.h"
 #include "common/perfdata.h"
+#include "pinject/format.h"
 
 #define OLD_MAGIC "PERFFILE"
 #define ATTEMPTS 5 /* at a header that changes while it is read */
@@ -77,11 +78,26 @@ static int read_attrs(struct file *file, const struct perfdata_header *header, s
     return status;
 }
 
+/* What the section of ours was packed with. */
+static int take_data_end(struct file *file, const struct perfdata_header *header)
+{
+    uint64_t size = header->data.size < PINJECT_DICTIONARY_MAX ? header->data.size : PINJECT_DICTIONARY_MAX;
+    if (!inside(file, header->data))
+        return 0;
+    struct cursor data = cursor_at(file, header->data.offset + header->data.size - size, size);
+    const void *copy = data.failed ? NULL : arena_copy(&file->arena, data.at, (size_t)size);
+    if (copy)
+        file->features.data_end = cursor_of(copy, (size_t)size);
+    return copy || data.failed ? 0 : -ENOMEM;
+}
+
 /* The table of the features stands behind the data, one section per bit that is set, in bit order. */
 static int read_features(struct file *file, const struct perfdata_header *header, struct problem *problem)
 {
     uint64_t at = header->data.offset + header->data.size;
     uint32_t count = 0;
+    if (header->features[PINJECT_FEATURE / 64] >> PINJECT_FEATURE % 64 & 1 && take_data_end(file, header) < 0)
+        return no_memory(problem);
     for (uint32_t number = 0; number < FEATURE_BITS; number++) {
         if (!(header->features[number / 64] >> (number % 64) & 1))
             continue;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyze/read/item.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <zlib.h>
 
 bool item_next(struct cursor *section, struct item *ret)
 {
@@ -10,6 +12,53 @@ bool item_next(struct cursor *section, struct item *ret)
         return false;
     *ret = (struct item){type, cursor_part(section, size - sizeof(struct pinject_item))};
     return !ret->body.failed;
+}
+
+/* Deflate can make a thousand bytes and some of one: who promises more lies. */
+enum { MOST_GROWTH = 1040 };
+
+/* 0, -EBADMSG or -ENOMEM. */
+static int inflate_all(struct cursor packed, const unsigned char *dictionary, uint16_t known, unsigned char *to,
+                       uint32_t unpacked)
+{
+    z_stream stream = {.next_in = (Bytef *)(uintptr_t)packed.at,
+                       .avail_in = (uInt)cursor_left(&packed),
+                       .next_out = to,
+                       .avail_out = unpacked};
+    if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
+        return -ENOMEM;
+    int status = known ? inflateSetDictionary(&stream, dictionary, known) : Z_OK;
+    if (status == Z_OK)
+        status = inflate(&stream, Z_FINISH);
+    inflateEnd(&stream);
+    if (status == Z_MEM_ERROR)
+        return -ENOMEM;
+    return status == Z_STREAM_END && stream.avail_out == 0 ? 0 : -EBADMSG;
+}
+
+int item_unpack(struct cursor section, struct cursor data, struct arena *arena, const unsigned char **ret,
+                size_t *ret_size)
+{
+    struct item item;
+    if (!item_next(&section, &item) || item.type != PINJECT_ITEM_PACKED)
+        return -ENOENT;
+    uint32_t unpacked = cursor_u32(&item.body);
+    uint16_t method = cursor_u16(&item.body), known = cursor_u16(&item.body);
+    size_t size = cursor_left(&item.body);
+    *ret_size = 0;
+    *ret = NULL;
+    if (item.body.failed || method != 1 || known > cursor_left(&data) || size > UINT32_MAX ||
+        unpacked > PINJECT_PACKED_MAX || unpacked / MOST_GROWTH > size)
+        return 0;
+    unsigned char *bytes = arena_take(arena, unpacked);
+    if (!bytes)
+        return -ENOMEM;
+    int status = inflate_all(item.body, data.end - known, known, bytes, unpacked);
+    if (status == 0) {
+        *ret = bytes;
+        *ret_size = unpacked;
+    }
+    return status == -ENOMEM ? status : 0;
 }
 
 bool item_session(struct item *item, struct pinject_item_session *ret)

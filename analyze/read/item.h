@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analyze/read/arena.h"
 #include "common/cursor.h"
 #include "pinject/format.h"
 
@@ -14,6 +15,10 @@ struct item {
     struct cursor body;  /* behind struct pinject_item */
 };
 
+/* The items of a SECTION that is packed, into ARENA; DATA: what ends the file's data, PINJECT_DICTIONARY_MAX bytes at
+ * most. None (NULL) where the bytes make no sense. 0, -ENOENT: it is not packed, or -ENOMEM. */
+int item_unpack(struct cursor section, struct cursor data, struct arena *arena, const unsigned char **ret,
+                size_t *ret_size);
 /* False at the end, and where the section is damaged. */
 bool item_next(struct cursor *section, struct item *ret);
 

@@ -24,7 +24,12 @@ enum pinject_item_type {
     PINJECT_ITEM_UNSEEN = 6,   /* one per reason and command */
     PINJECT_ITEM_NOTE = 7,     /* a sentence for the user */
     PINJECT_ITEM_STACKS = 8,   /* how call stacks were made, where they were unwound (--call-graph dwarf, auto) */
+    PINJECT_ITEM_PACKED = 9,   /* all items of the section; then it is the only one there */
 };
+
+/* No more than this is packed, and nobody has to believe in more; no more than this is the dictionary. */
+#define PINJECT_PACKED_MAX (16u << 20)
+#define PINJECT_DICTIONARY_MAX 4096u
 
 struct pinject_item {
     uint32_t type; /* enum pinject_item_type */
@@ -91,7 +96,7 @@ struct pinject_item_image {
     uint32_t arguments;
 };
 
-/* String: the event's name. */
+/* String: the event's name, where the file has no attr of it. */
 struct pinject_item_count {
     struct pinject_item item;
     uint64_t value;          /* the kernel's count, not scaled; startup_ns and exit_ns are not in it */
@@ -139,6 +144,15 @@ struct pinject_item_stacks {
     uint32_t automatic;      /* 1: auto */
 };
 
+/* No strings. The packed bytes follow (deflate, RFC 1951, without any header); they know where they end. Paths, numbers of
+ * tasks and counts stand in the records too: the last bytes of the file's data are the dictionary. */
+struct pinject_item_packed {
+    struct pinject_item item;
+    uint32_t unpacked;       /* bytes of the items that are packed: exactly as many come out */
+    uint16_t method;         /* 1: deflate */
+    uint16_t dictionary;     /* how many bytes of the data */
+};
+
 /* String: the sentence. */
 struct pinject_item_note {
     struct pinject_item item;
@@ -151,5 +165,6 @@ _Static_assert(sizeof(struct pinject_item_count) == 56, "format: count");
 _Static_assert(sizeof(struct pinject_item_coverage) == 56, "format: coverage");
 _Static_assert(sizeof(struct pinject_item_unseen) == 24, "format: unseen");
 _Static_assert(sizeof(struct pinject_item_stacks) == 88, "format: stacks");
+_Static_assert(sizeof(struct pinject_item_packed) == 16, "format: packed");
 
 #endif

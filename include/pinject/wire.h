@@ -39,7 +39,7 @@
 #include <stdint.h>
 
 #define PINJECT_WIRE_MAGIC 0x31656c69776a6e70ull /* "pnjwile1", little endian */
-#define PINJECT_WIRE_VERSION 3u
+#define PINJECT_WIRE_VERSION 4u
 
 /* Environment. All others of PINJECT_* are options of a collector that the object starts: docs/ENVIRONMENT.md. */
 #define PINJECT_ENV_SESSION "PINJECT_SESSION"     /* path of the segment file */

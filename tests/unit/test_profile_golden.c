@@ -86,6 +86,52 @@ static void compare_golden(const char *name)
     fclose(script);
 }
 
+static const struct profile_module *find_module(const struct profile *profile, const char *name)
+{
+    for (uint32_t i = 0; i < profile->module_count; i++)
+        if (strstr(profile->modules[i]->path, name))
+            return profile->modules[i];
+    fail_msg("no module %s", name);
+    return NULL;
+}
+
+/* A file of ours says the same whatever version of the format it is of. */
+static void test_ours(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"ours-1", "ours-2"};
+    static const char *const events[] = {"task-clock", "page-faults", "context-switches", "cpu-migrations"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char data[512], script[512];
+        const char *path = data;
+        struct profile *profile = NULL;
+        snprintf(data, sizeof(data), "%s/%s.data", TEST_DATA, names[i]);
+        snprintf(script, sizeof(script), "%s/%s.script", TEST_DATA, names[i]);
+        assert_int_equal(profile_load(&path, 1, NULL, &profile), 0);
+        struct expected expected = {fopen(script, "r"), profile, 0};
+        assert_non_null(expected.script);
+        assert_int_equal(profile_samples(profile, compare_sample, &expected), 0);
+        fclose(expected.script);
+        assert_int_equal(expected.samples, profile->tasks[0].samples);
+        assert_true(profile->session.ours);
+        assert_string_equal(profile->session.event_reason, "this machine has no cycles event");
+        assert_int_equal(profile->session.argument_count, 9);
+        assert_string_equal(profile->session.arguments[8], "./work");
+        assert_int_equal(profile->session.cpus, 2);
+        assert_int_equal(profile->session.kernel_build_id_size, 20);
+        assert_int_equal(find_module(profile, "libc.so")->build_id_size, 20);
+        assert_int_equal(find_module(profile, "[vdso]")->build_id_size, 20);
+        const struct profile_task *task = &profile->tasks[0];
+        assert_true(task->root);
+        assert_string_equal(task->images[0].cmdline[0], "./work");
+        assert_int_equal(task->count_count, 4);
+        for (uint32_t j = 0; j < task->count_count; j++)
+            assert_string_equal(profile->events[task->counts[j].event].name, events[j]);
+        assert_true(task->counts[0].value > 1000000 && task->counts[1].value > 50);
+        profile_free(profile);
+    }
+}
+
 static void test_golden(void **state)
 {
     (void)state;
@@ -183,8 +229,8 @@ static void test_live(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),     cmocka_unit_test(test_compressed), cmocka_unit_test(test_pipe_counts),
-        cmocka_unit_test(test_dwarf_user), cmocka_unit_test(test_live),
+        cmocka_unit_test(test_ours),        cmocka_unit_test(test_golden),     cmocka_unit_test(test_compressed),
+        cmocka_unit_test(test_pipe_counts), cmocka_unit_test(test_dwarf_user), cmocka_unit_test(test_live),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,10 +89,12 @@ static void test_no_memory(void **state)
     (void)state;
     static const char *const ours[] = {TEST_SEEDS "/ours.data", TEST_SEEDS "/ours-thread.data",
                                        TEST_SEEDS "/ours-split.data"};
-    static const char *const theirs[] = {TEST_DATA "/fp.data"}, *const piped[] = {TEST_DATA "/pipe.data"};
+    static const char *const theirs[] = {TEST_DATA "/fp.data"}, *const piped[] = {TEST_DATA "/pipe.data"},
+                      *const packed[] = {TEST_DATA "/ours-2.data"};
     check_all(ours, 3);
     check_all(theirs, 1);
     check_all(piped, 1);
+    check_all(packed, 1);
 }
 
 int main(void)

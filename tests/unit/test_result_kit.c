@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "common/buffer.h"
 #include "common/events.h"
@@ -156,7 +157,7 @@ void kit_comm(const struct kit *kit, struct result *result, const struct result_
 
 static char self[4096];
 
-struct result_module kit_map_self(const struct kit *kit, struct result *result, const struct result_task *task)
+void kit_map_self(const struct kit *kit, struct result *result, const struct result_task *task)
 {
     (void)kit;
     struct stat status;
@@ -179,7 +180,6 @@ struct result_module kit_map_self(const struct kit *kit, struct result *result, 
     put_text(&made, self);
     put_trailer(&made, task);
     assert_int_equal(result_record(result, &made, made.header.size), 0);
-    return (struct result_module){.path = self, .maj = numbers[0], .min = numbers[1], .ino = status.st_ino};
 }
 
 void kit_samples(const struct kit *kit, struct result *result, struct result_task *task, unsigned count)
@@ -223,17 +223,17 @@ static bool read_attrs(const char *path, struct kit_file *ret)
 {
     const struct perfdata_header *header = &ret->header;
     CHECK(header->magic == PERFDATA_MAGIC && header->size == sizeof(*header));
-    CHECK(header->attr_size == sizeof(struct perf_event_attr) + sizeof(struct perfdata_section));
+    CHECK(header->attr_size == PERF_ATTR_SIZE_VER3 + sizeof(struct perfdata_section));
     CHECK(fits(ret, header->attrs) && header->attrs.size % header->attr_size == 0);
     ret->attrs = (unsigned)(header->attrs.size / header->attr_size);
     CHECK(ret->attrs > 0 && ret->attrs <= PLAN_EVENTS);
     for (unsigned i = 0; i < ret->attrs; i++) {
-        struct perf_event_attr attr;
+        struct perf_event_attr attr = {0};
         struct perfdata_section ids;
         const unsigned char *at = ret->bytes + header->attrs.offset + i * header->attr_size;
-        memcpy(&attr, at, sizeof(attr));
-        memcpy(&ids, at + sizeof(attr), sizeof(ids));
-        CHECK(attr.size == sizeof(attr) && attr.sample_id_all && (attr.sample_type & trailer) == trailer &&
+        memcpy(&attr, at, PERF_ATTR_SIZE_VER3);
+        memcpy(&ids, at + PERF_ATTR_SIZE_VER3, sizeof(ids));
+        CHECK(attr.size == header->attr_size - sizeof(ids) && attr.sample_id_all && (attr.sample_type & trailer) == trailer &&
               attr.use_clockid);
         CHECK(fits(ret, ids) && ids.size <= 8);
         ret->sample_type[i] = attr.sample_type;
@@ -251,10 +251,39 @@ static bool read_records(const char *path, struct kit_file *ret)
         memcpy(&record, ret->bytes + ret->header.data.offset + at, sizeof(record));
         CHECK(record.size >= sizeof(record) && record.size % 8 == 0 && record.size <= ret->header.data.size - at);
         CHECK(record.type > 0 && record.type < 256);
-        ret->records[record.type]++;
+        const bool kernel = (record.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+        ret->records[kernel && record.type == PERF_RECORD_MMAP2 ? PERF_RECORD_MMAP : record.type]++;
         ret->total++;
         at += record.size;
     }
+    return true;
+}
+
+/* As they are, or packed with the end of the data. */
+static bool read_items(const char *path, struct kit_file *ret)
+{
+    const struct kit_section *own = &ret->sections[PINJECT_FEATURE];
+    struct pinject_item_packed packed;
+    CHECK((own->data - ret->bytes) % 8 == 0 && own->size >= sizeof(packed));
+    memcpy(&packed, own->data, sizeof(packed));
+    const bool is_packed = packed.item.type == PINJECT_ITEM_PACKED;
+    ret->items_size = is_packed ? packed.unpacked : own->size;
+    ret->items = malloc(ret->items_size + 1);
+    if (!is_packed) {
+        memcpy(ret->items, own->data, own->size);
+        return true;
+    }
+    CHECK(packed.item.size == own->size && packed.method == 1 && packed.dictionary <= ret->header.data.size);
+    z_stream stream = {.next_in = (Bytef *)(uintptr_t)(own->data + sizeof(packed)),
+                       .avail_in = (uInt)(own->size - sizeof(packed)),
+                       .next_out = ret->items,
+                       .avail_out = (uInt)ret->items_size + 1};
+    const unsigned char *data_end = ret->bytes + ret->header.data.offset + ret->header.data.size;
+    CHECK(inflateInit2(&stream, -MAX_WBITS) == Z_OK);
+    int status = inflateSetDictionary(&stream, data_end - packed.dictionary, packed.dictionary);
+    status = status == Z_OK ? inflate(&stream, Z_FINISH) : status;
+    inflateEnd(&stream);
+    CHECK(status == Z_STREAM_END && stream.total_out == packed.unpacked && stream.avail_in < 8);
     return true;
 }
 
@@ -275,12 +304,13 @@ static bool read_sections(const char *path, struct kit_file *ret)
     /* No section may begin in the table. */
     for (unsigned bit = 0; bit < 256; bit++)
         CHECK(!ret->sections[bit].data || ret->sections[bit].data >= ret->bytes + table);
-    const struct kit_section *own = &ret->sections[PINJECT_FEATURE];
-    for (uint64_t at = 0; own->data && at < own->size;) {
+    CHECK(!ret->sections[PINJECT_FEATURE].data || read_items(path, ret));
+    for (uint64_t at = 0; at < ret->items_size;) {
         struct pinject_item item;
-        CHECK(own->size - at >= sizeof(item));
-        memcpy(&item, own->data + at, sizeof(item));
-        CHECK(item.size >= sizeof(item) && item.size % 8 == 0 && item.size <= own->size - at);
+        CHECK(ret->items_size - at >= sizeof(item));
+        memcpy(&item, ret->items + at, sizeof(item));
+        CHECK(item.size >= sizeof(item) && item.size % 8 == 0 && item.size <= ret->items_size - at);
+        CHECK(item.type != PINJECT_ITEM_PACKED);
         at += item.size;
     }
     return true;
@@ -301,14 +331,14 @@ bool kit_read(const char *path, struct kit_file *ret)
 void kit_file_free(struct kit_file *file)
 {
     free(file->bytes);
+    free(file->items);
     memset(file, 0, sizeof(*file));
 }
 
 const void *kit_item(const struct kit_file *file, uint32_t type, unsigned index)
 {
-    const struct kit_section *own = &file->sections[PINJECT_FEATURE];
-    for (uint64_t at = 0; own->data && at < own->size;) {
-        const struct pinject_item *item = (const void *)(own->data + at);
+    for (uint64_t at = 0; at < file->items_size;) {
+        const struct pinject_item *item = (const void *)(file->items + at);
         if (item->type == type && index-- == 0)
             return item;
         at += item->size;

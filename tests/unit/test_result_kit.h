@@ -30,8 +30,8 @@ void kit_free(struct kit *kit);
 /* A task with one image and counts; its ids are 1000 * tid + 1 ... */
 struct result_task kit_task(const struct kit *kit, pid_t pid, pid_t tid);
 void kit_comm(const struct kit *kit, struct result *result, const struct result_task *task, const char *comm);
-/* The mapping of the test's own code, and what it is in the module list. */
-struct result_module kit_map_self(const struct kit *kit, struct result *result, const struct result_task *task);
+/* The mapping of the test's own code. */
+void kit_map_self(const struct kit *kit, struct result *result, const struct result_task *task);
 /* COUNT samples in kit_hot(). */
 void kit_samples(const struct kit *kit, struct result *result, struct result_task *task, unsigned count);
 
@@ -47,8 +47,10 @@ struct kit_file {
     struct perfdata_header header;
     unsigned attrs;
     uint64_t sample_type[PLAN_EVENTS], ids[PLAN_EVENTS];
-    unsigned records[256], total; /* by type */
+    unsigned records[256], total; /* by type; the kernel's mapping is a MMAP, with its build id or without */
     struct kit_section sections[256];
+    unsigned char *items; /* of our own section, unpacked; owned */
+    size_t items_size;
 };
 /* Reads PATH; false, with a reason on stdout, when it is not a whole file. */
 bool kit_read(const char *path, struct kit_file *ret);

@@ -12,7 +12,7 @@
 #include "collector/probe.h"
 #include "collector/tasks.h"
 
-enum { PREFIX = 56, DUMP = 16384, MOST = 30000 };
+enum { PREFIX = 48, DUMP = 16384, MOST = 30000 };
 
 static struct tasks tasks;
 static struct session session;
@@ -70,7 +70,7 @@ static void begin(const uint64_t *chain, size_t count)
     put_word(0);
     put_word(task.ids[0]);
     put_word((uint64_t)context.uc_mcontext.gregs[REG_RIP]);
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 0; i < 3; i++)
         put_word(100 + i);
     assert_int_equal(raw.size, PREFIX);
     put_word(count);

@@ -12,7 +12,7 @@
 
 #define T 2000000000ull
 
-enum { WORDS = 8 }; /* header, id, ip, tid, time, CPU, period, nr */
+enum { WORDS = 7 }; /* header, id, ip, tid, time, period, nr */
 
 static struct stage stage;
 
@@ -24,8 +24,6 @@ static int set_up(void **state)
     kit_new(&stage.kit, KIT_SAMPLING);
     stage.kit.settings.follow = PINJECT_SESSION_ALL;
     stage.kit.plan.source = PINJECT_SOURCE_TIMER;
-    for (unsigned i = 0; i < stage.kit.plan.count; i++)
-        stage.kit.plan.events[i].attr.sample_type |= PERF_SAMPLE_CPU;
     attach_table_init(&stage.kit.session.table);
     spent_init(&stage.kit.session.spent);
     assert_int_equal(rings_init(&stage.kit.session.rings, "segment"), 0);
@@ -113,7 +111,7 @@ static void put_words(struct task *task, uint32_t type, const uint64_t *words, s
 
 static void put_sample(struct task *task, uint64_t time_ns, uint64_t period, uint64_t chain, size_t count)
 {
-    uint64_t words[64] = {0, 77, 0x1234, 0xdeadbeefcafe, time_ns, 0, period, chain};
+    uint64_t words[64] = {0, 77, 0x1234, 0xdeadbeefcafe, time_ns, period, chain};
     put_words(task, PERF_RECORD_SAMPLE, words, count);
 }
 
@@ -130,8 +128,8 @@ static void test_what_a_record_says_of_itself_is_replaced(void **state)
 {
     (void)state;
     struct task *task = process(100, true);
-    uint64_t words[16] = {0, 77, 0x1234, 0xdeadbeefcafe, 5, 0, 1000000, 2, (uint64_t)PERF_CONTEXT_USER, 0x1234};
-    struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .misc = 1, .size = 80};
+    uint64_t words[16] = {0, 77, 0x1234, 0xdeadbeefcafe, 5, 1000000, 2, (uint64_t)PERF_CONTEXT_USER, 0x1234};
+    struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .misc = 1, .size = 72};
     memcpy(words, &header, sizeof(header));
     assert_true(tasks_check_timed(stage.tasks, task, words));
     memcpy(&header, words, sizeof(header));
@@ -139,7 +137,7 @@ static void test_what_a_record_says_of_itself_is_replaced(void **state)
     assert_int_equal(words[1], task->ids[0]);
     assert_int_equal(words[3], 100 | 100ull << 32);
     assert_int_equal(words[4], T); /* not before its start */
-    assert_int_equal(words[6], 1000000);
+    assert_int_equal(words[5], 1000000);
     stage_close(&stage);
 }
 
@@ -191,13 +189,13 @@ static void test_counts_and_loss(void **state)
 {
     (void)state;
     struct task *task = process(100, true);
-    uint64_t lost[7] = {0, 1, 12, 0, T + 30, 0, 1};
+    uint64_t lost[6] = {0, 1, 12, 0, T + 30, 1};
     task->events->base_ns = 1000;
     *head_of(task) = (struct pinject_timer_head){
         .cpu_ns = 51000, .faults = 7, .switches = 9, .lost = 12, .started = 1};
-    put_words(task, PERF_RECORD_LOST, lost, 7);
+    put_words(task, PERF_RECORD_LOST, lost, 6);
     lost[2] = UINT64_MAX;
-    put_words(task, PERF_RECORD_LOST, lost, 7);
+    put_words(task, PERF_RECORD_LOST, lost, 6);
     struct kit_file file = end(task);
     const struct pinject_item_task *item = kit_item(&file, PINJECT_ITEM_TASK, 0);
     assert_int_equal(item->source, PINJECT_SOURCE_TIMER);

@@ -16,7 +16,7 @@ static _Alignas(8) unsigned char scratch[PINJECT_RING_RECORD_MAX];
 static struct pinject_sampler sampler;
 static struct pinject_ring ring;
 
-enum { FIXED = 8 }; /* words in front of a chain's entries */
+enum { FIXED = 7 }; /* words in front of a chain's entries */
 
 static int set_up(void **state)
 {
@@ -72,8 +72,8 @@ static void test_sample(void **state)
     assert_int_equal(words[2], 0x1111);
     assert_int_equal((uint32_t)words[3], getpid());
     assert_true(words[4] > 0);
-    assert_int_equal(words[6], 3000);
-    assert_int_equal(words[7], 4);
+    assert_int_equal(words[5], 3000);
+    assert_int_equal(words[6], 4);
     assert_int_equal(words[FIXED], (uint64_t)PERF_CONTEXT_USER);
     assert_int_equal(words[FIXED + 1], 0x1111);
     assert_int_equal(words[FIXED + 2], 0x2222);
@@ -87,16 +87,16 @@ static void test_weights(void **state)
     (void)state;
     uint64_t sum = 0, count = 0, weight;
     take(6, 1, NULL);
-    assert_int_equal(next(PERF_RECORD_SAMPLE)[6], 7000);
+    assert_int_equal(next(PERF_RECORD_SAMPLE)[5], 7000);
     while (!sampler.user_ns) { /* the process is so young that the kernel has charged it nothing */
         take(6, 1, NULL);
-        assert_int_equal(next(PERF_RECORD_SAMPLE)[6], 7000);
+        assert_int_equal(next(PERF_RECORD_SAMPLE)[5], 7000);
         pinject_ring_end(&ring);
     }
     uint64_t first = sampler.user_ns;
     while (sampler.user_ns < first + 1000000) {
         take(6, 1, NULL);
-        weight = next(PERF_RECORD_SAMPLE)[6];
+        weight = next(PERF_RECORD_SAMPLE)[5];
         assert_true(weight > 0); /* where its clock has not moved: 1 ns */
         sum += weight;
         count++;
@@ -105,7 +105,7 @@ static void test_weights(void **state)
     assert_true(sum >= 1000000 && sum <= sampler.user_ns - first + count);
     sampler.by_overrun = true;
     take(4, 1, NULL);
-    assert_int_equal(next(PERF_RECORD_SAMPLE)[6], 5000);
+    assert_int_equal(next(PERF_RECORD_SAMPLE)[5], 5000);
 }
 
 static void test_wild_frames(void **state)
@@ -121,10 +121,10 @@ static void test_wild_frames(void **state)
                             (void *)(1ull << 47), (void *)0xdeadbeef00000000, last};
     for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++) {
         take(0, 7, frames[i]);
-        assert_int_equal(next(PERF_RECORD_SAMPLE)[7], 2); /* the mark and the leaf */
+        assert_int_equal(next(PERF_RECORD_SAMPLE)[6], 2); /* the mark and the leaf */
     }
     take(0, 7, loop); /* up, or not at all */
-    assert_int_equal(next(PERF_RECORD_SAMPLE)[7], 3);
+    assert_int_equal(next(PERF_RECORD_SAMPLE)[6], 3);
     munmap(map, (size_t)page);
 }
 
@@ -138,7 +138,7 @@ static void test_deep_stack(void **state)
     }
     take(0, 7, frames[0]);
     const uint64_t *words = next(PERF_RECORD_SAMPLE);
-    assert_int_equal(words[7], 128);
+    assert_int_equal(words[6], 128);
     assert_int_equal(words[FIXED + 127], 100 + 125);
 }
 
@@ -157,7 +157,7 @@ static void test_full_ring(void **state)
     take(0, 9, NULL);
     const uint64_t *words = next(PERF_RECORD_LOST);
     assert_int_equal(words[2], 2);
-    assert_int_equal(words[6], 4242);
+    assert_int_equal(words[5], 4242);
     assert_int_equal(next(PERF_RECORD_SAMPLE)[2], 9);
     /* A tail that cannot be is no room. */
     sampler.page->data_tail = sampler.at + 8;
@@ -175,7 +175,7 @@ static void test_wrapping(void **state)
         take(0, i, frames[i % 59]);
         const uint64_t *words = next(PERF_RECORD_SAMPLE);
         assert_int_equal(words[2], i);
-        assert_int_equal(words[7], 2 + 60 - i % 59);
+        assert_int_equal(words[6], 2 + 60 - i % 59);
         pinject_ring_end(&ring);
     }
     assert_true(sampler.at > 2 * PINJECT_RING_DATA);
