@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "door_fake.h"
 
+#include <dirent.h>
 #include <sched.h>
 
 static struct fake fake;
@@ -33,6 +34,36 @@ static void *be_a_thread(void *argument)
     int result = fake_ask(fake.session.segment, 7, PINJECT_THREAD);
     fake_work();
     return (void *)(intptr_t)result;
+}
+
+/* By their names, which they give themselves when they run. */
+static unsigned count_doors_that_ran(void)
+{
+    unsigned count = 0;
+    const struct dirent *entry;
+    DIR *folder = opendir("/proc/self/task");
+    assert_non_null(folder);
+    while ((entry = readdir(folder))) {
+        char path[300], name[32] = "";
+        snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
+        FILE *file = fopen(path, "re");
+        count += file && fgets(name, sizeof(name), file) && strncmp(name, "pinject-door/", 13) == 0;
+        if (file)
+            fclose(file);
+    }
+    closedir(folder);
+    return count;
+}
+
+/* Nobody is told of the session before: who asks then waits for an answer, not for a thread's first time on its CPU. */
+static void doors_are_awake(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        open_all();
+        assert_int_equal(count_doors_that_ran(), fake.session.door_count);
+        close_all();
+    }
 }
 
 static void a_thread_has_events_when_it_starts(void **state)
@@ -377,6 +408,7 @@ static void all_are_answered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(doors_are_awake),
         cmocka_unit_test(a_thread_has_events_when_it_starts),
         cmocka_unit_test(a_process_tells_its_text_and_maps),
         cmocka_unit_test(a_cut_command_line_is_read_whole),
