@@ -25,14 +25,15 @@ static void add_id(struct merge_event *event, uint64_t id)
 static uint32_t event_of(struct merge *merge, const struct attr *attr)
 {
     const char *name = attr->name ? attr->name : "";
+    struct perf_event_attr perf = attr->perf;
+    perf.size = sizeof(perf); /* what a file leaves out is 0 */
     for (size_t i = 0; i < merge->event_count && !merge->one_file; i++)
-        if (memcmp(&merge->events[i].attr, &attr->perf, sizeof(attr->perf)) == 0 &&
+        if (memcmp(&merge->events[i].attr, &perf, sizeof(perf)) == 0 &&
             strcmp(merge->events[i].name, name) == 0)
             return (uint32_t)i;
     merge->events = memory_grow(merge->events, &merge->event_capacity, merge->event_count + 1, sizeof(*merge->events));
     struct merge_event *event = &merge->events[merge->event_count];
-    *event = (struct merge_event){.attr = attr->perf, .name = memory_text(name)};
-    event->attr.size = sizeof(event->attr);
+    *event = (struct merge_event){.attr = perf, .name = memory_text(name)};
     if (!merge->one_file)
         add_id(event, merge->event_count + 1);
     return (uint32_t)merge->event_count++;

@@ -92,9 +92,9 @@ def user_chains(paths):
         for kind, _, record in records(path):
             if kind != SAMPLE:
                 continue
-            count = struct.unpack_from("<Q", record, 56)[0]
-            chain = struct.unpack_from(f"<{count}Q", record, 64)
-            check_equal(len(record), 64 + 8 * count, "bytes of a sample: nothing but a chain")
+            count = struct.unpack_from("<Q", record, 48)[0]
+            chain = struct.unpack_from(f"<{count}Q", record, 56)
+            check_equal(len(record), 56 + 8 * count, "bytes of a sample: nothing but a chain")
             if USER in chain:
                 part = chain[chain.index(USER) + 1:]
                 check(all(ip < CONTEXTS for ip in part), f"a mark within the user's part: {part}")
