@@ -326,6 +326,7 @@ int session_init(struct session *session, const struct settings *settings, const
                  const char *preload)
 {
     memset(session, 0, sizeof(*session));
+    session->open = true;
     session->settings = settings;
     session->plan = plan;
     rings_init_none(&session->rings);
@@ -369,6 +370,9 @@ void session_take_news(struct session *session)
 
 void session_release(struct session *session)
 {
+    if (!session->open)
+        return;
+    session->open = false;
     session_close_doors(session);
     arrivals_release(&session->arrivals);
     spent_unmap(session);

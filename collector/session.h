@@ -42,6 +42,7 @@ struct session {
     uint64_t fd_limit;           /* RLIMIT_NOFILE as raised */
     struct pressure pressure;
     struct rlimit old_nofile, old_memlock;
+    bool open;                   /* not released yet */
     bool guarded;                /* SIGBUS of the segment is caught */
     int tree_fd;                 /* bare: task-clock of the first process and all that come from it; -1: none. Atomic */
     /* Counted by door.c, atomic: */
@@ -75,7 +76,7 @@ bool session_has_rings(const struct session *session);
 void session_take_news(struct session *session);
 /* Bytes of rings that this user may lock with RLIMIT_MEMLOCK at MEMLOCK; UINT64_MAX: no limit. */
 uint64_t session_ring_budget(uint64_t memlock);
-/* Removes the segment file and frees everything. */
+/* Removes the segment file and frees everything. Of one that is zeroed, or released already: nothing. */
 void session_release(struct session *session);
 
 #endif
