@@ -270,3 +270,20 @@ void dwarf_abbrevs_skip(const struct dwarf_abbrevs *abbrevs, const struct dwarf_
     for (uint32_t i = 0; i < abbrev->count && !cursor->failed; i++)
         dwarf_form_read(cursor, &abbrevs->shape, attributes[i].form, attributes[i].constant);
 }
+
+bool dwarf_extent_take(struct dwarf_extent *extent, uint16_t attribute, const struct dwarf_value *value)
+{
+    switch (attribute) {
+    case DW_AT_low_pc:
+        extent->low = *value;
+        return true;
+    case DW_AT_high_pc:
+        extent->high = *value;
+        return true;
+    case DW_AT_ranges:
+        extent->ranges = *value;
+        return true;
+    default:
+        return false;
+    }
+}

@@ -35,6 +35,14 @@ struct dwarf_value {
     const char *text;
 };
 
+/* DW_AT_low_pc, DW_AT_high_pc and DW_AT_ranges of an entry (class DWARF_NONE: not there). */
+struct dwarf_extent {
+    struct dwarf_value low, high, ranges;
+};
+
+/* Keeps VALUE where ATTRIBUTE is one of these. */
+bool dwarf_extent_take(struct dwarf_extent *extent, uint16_t attribute, const struct dwarf_value *value);
+
 /* Reads a value of FORM; an unknown form fails, since its size is unknown. CONSTANT: of DW_FORM_implicit_const. */
 struct dwarf_value dwarf_form_read(struct cursor *cursor, const struct dwarf_shape *shape, uint64_t form,
                                    int64_t constant);

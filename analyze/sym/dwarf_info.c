@@ -104,9 +104,10 @@ static int find_ranges(struct dwarf *dwarf)
         if (unit->tag != DW_TAG_compile_unit && unit->tag != DW_TAG_skeleton_unit)
             continue;
         dwarf->adding = unit;
-        dwarf_unit_ranges(file, unit, &unit->low, &unit->high, &unit->ranges, add_range, dwarf);
+        dwarf_unit_ranges(file, unit, &unit->extent, add_range, dwarf);
         /* Some assemblers write no ranges, but lines. */
-        if (dwarf->range_count == before && unit->low.class == DWARF_NONE && unit->ranges.class == DWARF_NONE) {
+        if (dwarf->range_count == before && unit->extent.low.class == DWARF_NONE &&
+            unit->extent.ranges.class == DWARF_NONE) {
             const struct dwarf_lines *lines = lines_of(dwarf, unit);
 
             for (size_t j = 0; lines && j < lines->sequence_count; j++)

@@ -122,10 +122,10 @@ static bool list_offset(const struct dwarf_file *file, const struct dwarf_unit *
     return !cursor.failed;
 }
 
-void dwarf_unit_ranges(struct dwarf_file *file, const struct dwarf_unit *unit, const struct dwarf_value *low,
-                       const struct dwarf_value *high, const struct dwarf_value *ranges, dwarf_each_range *each,
-                       void *context)
+void dwarf_unit_ranges(struct dwarf_file *file, const struct dwarf_unit *unit, const struct dwarf_extent *extent,
+                       dwarf_each_range *each, void *context)
 {
+    const struct dwarf_value *ranges = &extent->ranges, *high = &extent->high;
     const struct dwarf_unit *skeleton = file->skeleton;
     struct walk walk = {file, unit, skeleton ? skeleton->base : unit->base, each, context};
     uint64_t offset, start, end;
@@ -139,7 +139,7 @@ void dwarf_unit_ranges(struct dwarf_file *file, const struct dwarf_unit *unit, c
         else /* a split unit's are in the file of its skeleton */
             walk_ranges(&walk, file->skeleton_file ? file->skeleton_file : file,
                         ranges->number + (skeleton ? skeleton->gnu_ranges_base : 0));
-    } else if (dwarf_value_address(file, unit, low, &start) && high->class != DWARF_NONE) {
+    } else if (dwarf_value_address(file, unit, &extent->low, &start) && high->class != DWARF_NONE) {
         if (high->class == DWARF_CONSTANT)
             end = start + high->number;
         else if (!dwarf_value_address(file, unit, high, &end))

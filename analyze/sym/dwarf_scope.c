@@ -59,22 +59,15 @@ static bool add_interval(void *context, uint64_t low, uint64_t high)
 }
 
 struct found {
-    struct dwarf_value low, high, ranges;
+    struct dwarf_extent extent;
     struct dwarf_scope scope;
 };
 
 static void take(struct found *found, uint16_t name, const struct dwarf_value *value)
 {
+    if (dwarf_extent_take(&found->extent, name, value))
+        return;
     switch (name) {
-    case DW_AT_low_pc:
-        found->low = *value;
-        break;
-    case DW_AT_high_pc:
-        found->high = *value;
-        break;
-    case DW_AT_ranges:
-        found->ranges = *value;
-        break;
     case DW_AT_call_file:
         found->scope.call_file = value->number;
         break;
@@ -110,7 +103,7 @@ static uint32_t add_scope(struct walk *walk, const struct dwarf_abbrev *abbrev, 
     if (cursor->failed || !room(walk, (void **)&walk->scopes->list, &walk->capacity, walk->scopes->count,
                                 sizeof(*walk->scopes->list)))
         return 0;
-    dwarf_unit_ranges(walk->file, walk->unit, &found.low, &found.high, &found.ranges, add_interval, walk);
+    dwarf_unit_ranges(walk->file, walk->unit, &found.extent, add_interval, walk);
     if (walk->interval_count == before)
         return inlined ? parent : 0;
     found.scope.parent = inlined ? parent : 0;

@@ -130,16 +130,9 @@ static void take_base(struct dwarf_unit *unit, uint16_t attribute, const struct 
 
 static void take(struct dwarf_unit *unit, uint16_t attribute, const struct dwarf_value *value, struct texts *texts)
 {
+    if (dwarf_extent_take(&unit->extent, attribute, value))
+        return;
     switch (attribute) {
-    case DW_AT_low_pc:
-        unit->low = *value;
-        break;
-    case DW_AT_high_pc:
-        unit->high = *value;
-        break;
-    case DW_AT_ranges:
-        unit->ranges = *value;
-        break;
     case DW_AT_stmt_list:
         unit->lines_offset = value->number;
         unit->has_lines = true;
@@ -181,7 +174,7 @@ static void read_first(struct dwarf_file *file, struct dwarf_unit *unit)
     unit->name = dwarf_value_text(file, unit, &texts.name);
     unit->directory = dwarf_value_text(file, unit, &texts.directory);
     unit->dwo_name = dwarf_value_text(file, unit, &texts.dwo_name);
-    if (!dwarf_value_address(file, unit, &unit->low, &unit->base))
+    if (!dwarf_value_address(file, unit, &unit->extent.low, &unit->base))
         unit->base = 0;
 }
 

@@ -21,8 +21,8 @@ struct dwarf_unit {
     struct dwarf_shape shape;
     uint8_t type; /* DW_UT_... */
     uint16_t tag; /* of the first entry; 0: not to be read */
-    bool has_low, has_ranges, has_lines;
-    struct dwarf_value low, high, ranges;
+    bool has_lines;
+    struct dwarf_extent extent;
     uint64_t base; /* address that range lists start from */
     uint64_t lines_offset;
     uint64_t str_offsets_base, addr_base, rnglists_base, gnu_ranges_base;
@@ -74,9 +74,8 @@ bool dwarf_value_address(const struct dwarf_file *file, const struct dwarf_unit 
 
 /* Ranges of addresses, one after the other; false ends it. */
 typedef bool dwarf_each_range(void *context, uint64_t low, uint64_t high);
-/* Those of an entry's DW_AT_low_pc, DW_AT_high_pc and DW_AT_ranges (class DWARF_NONE: not there). */
-void dwarf_unit_ranges(struct dwarf_file *file, const struct dwarf_unit *unit, const struct dwarf_value *low,
-                       const struct dwarf_value *high, const struct dwarf_value *ranges, dwarf_each_range *each,
-                       void *context);
+/* Those of an entry of UNIT. */
+void dwarf_unit_ranges(struct dwarf_file *file, const struct dwarf_unit *unit, const struct dwarf_extent *extent,
+                       dwarf_each_range *each, void *context);
 
 #endif
