@@ -24,12 +24,7 @@ static void function_object(struct json *json, struct view *view, struct hits *h
     json_object(json, NULL);
     json_string(json, "symbol", function.symbol);
     json_string(json, "dso", function.object);
-    json_unsigned(json, "self_samples", row->self_samples);
-    json_unsigned(json, "self_weight", row->self_weight);
-    json_number(json, "self_percent", text_share(row->self_weight, hits->weight));
-    json_unsigned(json, "total_samples", row->total_samples);
-    json_unsigned(json, "total_weight", row->total_weight);
-    json_number(json, "total_percent", text_share(row->total_weight, hits->weight));
+    rows_json_figures(json, row, hits->weight);
     json_bool(json, "inlined", function.inlined);
     if (view->settings->symbols.count)
         butterfly_json(json, view, hits, row, entries, count);

@@ -8,6 +8,7 @@
 #include "analyze/view/grid.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/rows.h"
 #include "analyze/view/text.h"
 
 #define MOST_LACKS 5
@@ -302,12 +303,11 @@ static void row_json(struct json *json, const struct sum *sum, const struct row 
         json_string(json, "dso", function.object);
         json_bool(json, "inlined", function.inlined);
     }
-    json_unsigned(json, "self_samples", row->self_samples);
-    json_unsigned(json, "self_weight", row->self_weight);
-    json_number(json, "self_percent", text_share(row->self_weight, sum->weight));
-    json_unsigned(json, "total_samples", row->total_samples);
-    json_unsigned(json, "total_weight", row->total_weight);
-    json_number(json, "total_percent", text_share(row->total_weight, sum->weight));
+    const struct hits_row figures = {.self_samples = row->self_samples,
+                                     .self_weight = row->self_weight,
+                                     .total_samples = row->total_samples,
+                                     .total_weight = row->total_weight};
+    rows_json_figures(json, &figures, sum->weight);
     json_end_object(json);
 }
 

@@ -25,5 +25,7 @@ void rows_print(struct view *view, struct hits *hits, const struct rows *rows, c
 
 /* The member of the document that --by asks for: "objects", "processes", "commands" or "addresses"; or none. */
 void rows_json(struct json *json, struct view *view);
+/* The members of an object that say how often ROW was hit; shares are of WHOLE. */
+void rows_json_figures(struct json *json, const struct hits_row *row, uint64_t whole);
 
 #endif

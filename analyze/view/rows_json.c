@@ -24,16 +24,21 @@ static void put_label(struct json *json, const struct view *view, struct hits *h
     }
 }
 
+void rows_json_figures(struct json *json, const struct hits_row *row, uint64_t whole)
+{
+    json_unsigned(json, "self_samples", row->self_samples);
+    json_unsigned(json, "self_weight", row->self_weight);
+    json_number(json, "self_percent", text_share(row->self_weight, whole));
+    json_unsigned(json, "total_samples", row->total_samples);
+    json_unsigned(json, "total_weight", row->total_weight);
+    json_number(json, "total_percent", text_share(row->total_weight, whole));
+}
+
 static void put_row(struct json *json, const struct view *view, struct hits *hits, const struct hits_row *row)
 {
     json_object(json, NULL);
     put_label(json, view, hits, row);
-    json_unsigned(json, "self_samples", row->self_samples);
-    json_unsigned(json, "self_weight", row->self_weight);
-    json_number(json, "self_percent", text_share(row->self_weight, hits->weight));
-    json_unsigned(json, "total_samples", row->total_samples);
-    json_unsigned(json, "total_weight", row->total_weight);
-    json_number(json, "total_percent", text_share(row->total_weight, hits->weight));
+    rows_json_figures(json, row, hits->weight);
     json_end_object(json);
 }
 
