@@ -50,7 +50,7 @@ static void append_trailer(struct buffer *to, uint64_t sample_type, const int32_
         buffer_u64(to, id);
 }
 
-/* Text as perf has it in feature sections: its length with the NUL, then the text. perf writes padding, and needs none. */
+/* Text as perf has it in feature sections: its length with the NUL, then the text. perf pads it, and needs none. */
 static void append_string(struct buffer *to, const char *text)
 {
     size_t size = strlen(text) + 1;
@@ -203,8 +203,8 @@ int features_init(struct features *features, const struct session *session)
     prepare_numbers(features);
     features->buildids = buildids_new();
     features->packer = packer_new();
-    if (!features->buildids || !features->packer || buffer_failed(&features->names) || buffer_failed(&features->constant) || buffer_failed(&features->once) ||
-        buffer_failed(&features->arguments)) {
+    if (!features->buildids || !features->packer || buffer_failed(&features->names) ||
+        buffer_failed(&features->constant) || buffer_failed(&features->once) || buffer_failed(&features->arguments)) {
         features_release(features);
         return -ENOMEM;
     }

@@ -144,8 +144,10 @@ struct pinject_item_stacks {
     uint32_t automatic;      /* 1: auto */
 };
 
-/* No strings. The packed bytes follow (deflate, RFC 1951, without any header); they know where they end. Paths, numbers of
- * tasks and counts stand in the records too: the last bytes of the file's data are the dictionary. */
+/*
+ * No strings. The packed bytes follow (deflate, RFC 1951, without any header); they know where they end. Paths, numbers
+ * of tasks and counts stand in the records too: the last bytes of the file's data are the dictionary.
+ */
 struct pinject_item_packed {
     struct pinject_item item;
     uint32_t unpacked;       /* bytes of the items that are packed: exactly as many come out */
