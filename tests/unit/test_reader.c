@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* analyze/read: the format, out of files written by hand. */
 #include <errno.h>
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,8 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -415,75 +412,6 @@ static void test_unknown_event(void **state)
     writer_release(&writer);
 }
 
-static char folder[] = "/tmp/pinject-reader-XXXXXX";
-
-static const char *in_folder(const char *name)
-{
-    static char path[128];
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    return path;
-}
-
-static void expect_open_error(const char *path, int status, const char *text)
-{
-    struct file file;
-    struct problem problem = {""};
-    assert_int_equal(file_open(&file, path, &problem), status);
-    if (!strstr(problem.text, text))
-        fail_msg("\"%s\" instead of \"%s\"", problem.text, text);
-}
-
-static void test_not_files(void **state)
-{
-    (void)state;
-    expect_open_error(in_folder("missing"), -ENOENT, "No such file");
-    expect_open_error(folder, -EISDIR, "is a directory");
-    assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
-    expect_open_error(in_folder("fifo"), -EINVAL, "is a pipe");
-    int fd = open(in_folder("empty"), O_CREAT | O_WRONLY | O_CLOEXEC, 0);
-    close(fd);
-    if (geteuid() != 0)
-        expect_open_error(in_folder("empty"), -EACCES, "Permission denied");
-    else
-        expect_open_error(in_folder("empty"), -ENODATA, "is empty");
-    expect_open_error("/dev/null", -EINVAL, "is a character device");
-}
-
-/* More than fits into memory at once: read in windows, and cut off while it is read. */
-static void test_large(void **state)
-{
-    (void)state;
-    struct writer writer;
-    uint64_t chain[64] = {PERF_CONTEXT_USER};
-    const unsigned count = 6000;
-    writer_init(&writer, false, false);
-    writer_attr(&writer, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 1, "cpu-clock");
-    for (unsigned i = 0; i < count; i++) {
-        writer.time = 1000 + (i ^ 1);
-        writer_sample(&writer, 0, USER, 1, i, chain, i % 64);
-        if (i % 100 == 99)
-            writer_round(&writer);
-    }
-    writer_save(&writer, in_folder("large"));
-    struct file file;
-    struct problem problem = {""};
-    struct seen seen = {0};
-    assert_int_equal(file_open(&file, in_folder("large"), &problem), 0);
-    assert_false(file.source.whole);
-    assert_int_equal(file_records(&file, UINT64_MAX, note, &seen), 0);
-    assert_int_equal(seen.samples, count);
-    assert_int_equal(seen.last.time, 1000 + count - 1);
-    assert_string_equal(file.problem.text, "");
-    /* Again, from a file that lost its end: no signal, what is there, and a word about it. */
-    assert_int_equal(truncate(in_folder("large"), 1u << 20), 0);
-    seen.samples = 0;
-    assert_int_equal(file_records(&file, UINT64_MAX, note, &seen), 0);
-    assert_true(seen.samples > 100 && seen.samples < count);
-    assert_non_null(strstr(file.problem.text, "it shrank"));
-    file_release(&file);
-    writer_release(&writer);
-}
-
 static void test_build_ids(void **state)
 {
     (void)state;
@@ -543,29 +471,13 @@ static void test_unfinished(void **state)
     check_unfinished(1ull << 16 | 1ull << 25 | 1ull << 28);
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    static const char *const names[] = {"fifo", "empty", "large"};
-    for (size_t i = 0; i < 3; i++)
-        unlink(in_folder(names[i]));
-    return rmdir(folder);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds),         cmocka_unit_test(test_truncation), cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_kinds),         cmocka_unit_test(test_truncation),   cmocka_unit_test(test_headers),
         cmocka_unit_test(test_many_ids),      cmocka_unit_test(test_record_sizes), cmocka_unit_test(test_absurd_chain),
-        cmocka_unit_test(test_order),         cmocka_unit_test(test_all_fields), cmocka_unit_test(test_unknown_event),
-        cmocka_unit_test(test_not_files),     cmocka_unit_test(test_large),      cmocka_unit_test(test_build_ids),
-        cmocka_unit_test(test_unfinished),
+        cmocka_unit_test(test_order),         cmocka_unit_test(test_all_fields),   cmocka_unit_test(test_unknown_event),
+        cmocka_unit_test(test_build_ids),     cmocka_unit_test(test_unfinished),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
