@@ -53,7 +53,10 @@ static void print_chain(void)
     printf("\n");
 }
 
-__attribute__((noinline, noclone, section("burn_text"))) static void burn(void)
+#ifndef __clang__
+__attribute__((noclone))
+#endif
+__attribute__((noinline, section("burn_text"))) static void burn(void)
 {
     long end = used_ms() + burn_ms;
     print_chain();
