@@ -11,7 +11,8 @@
 #define BATCH_SAMPLES 1024u
 #define BATCH_BYTES (4u << 20)
 #define FEW_SAMPLES 50000u /* threads cost more than they gain */
-#define MANY_ENTRIES (1u << 20) /* of all threads, that the caller's store has not: it takes them before there are more */
+/* Of all threads, that the caller's store has not: it takes them before there are more. */
+#define MANY_ENTRIES (1u << 20)
 
 unsigned crew_size(unsigned wanted)
 {

@@ -275,8 +275,8 @@ static struct profile *load_merged(const struct buffer *bytes, const struct prof
     return profile;
 }
 
-/* The weight of the stack whose leaf is at OFFSET, in the entries from FIRST on of the task TID (0: any) and COMM (NULL:
- * any); each is there once. */
+/* The weight of the stack whose leaf is at OFFSET, in the entries from FIRST on of the task TID (0: any) and COMM
+ * (NULL: any); each is there once. */
 static uint64_t weight_at(const struct profile *profile, uint32_t first, uint64_t offset, int32_t tid, const char *comm)
 {
     uint64_t weight = 0;
