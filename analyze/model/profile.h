@@ -259,9 +259,9 @@ typedef int profile_each(void *context, const struct profile_sample *sample);
 int profile_samples(struct profile *profile, profile_each *each, void *context);
 
 /*
- * Reads the files of a merged profile again, for the entries of the shown event of the tasks with WANTED[index]: they
- * are added behind those there are, so that everything that points to entries and stacks is to be asked for anew. What
- * a file says that it did not say before is left out. 0 or -ENOMEM.
+ * Reads the files of a merged profile again, for the entries of the shown event of the tasks with WANTED[index] (NULL:
+ * all): they are added behind those there are, so that everything that points to entries and stacks is to be asked for
+ * anew. What a file says that it did not say before is left out, and said. 0 or -ENOMEM.
  */
 int profile_add_entries(struct profile *profile, const bool *wanted);
 

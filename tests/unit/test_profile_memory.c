@@ -62,6 +62,8 @@ static bool load_with(const char *const *paths, size_t count, long allowed)
     if (status == 0)
         status = profile_samples(profile, no_sample, NULL);
     if (status == 0)
+        status = profile_add_entries(profile, NULL);
+    if (status == 0)
         status = profile_file_load(paths[0], &file);
     bool enough = allowance > 0;
     allowance = -1;
