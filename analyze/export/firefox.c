@@ -235,21 +235,28 @@ static void put_shared(struct firefox *firefox)
     json_end_object(json);
 }
 
-static const struct profile_module *module_of(const struct profile *profile, const char *path)
+/* The first module of each path, by the number of the path in RET_PATHS. Owned by the caller. */
+static const struct profile_module **modules_by_path(const struct profile *profile, struct map_strings *ret_paths)
 {
-    for (uint32_t i = 0; i < profile->module_count; i++)
-        if (strcmp(profile->modules[i]->path, path) == 0)
-            return profile->modules[i];
-    return NULL;
+    const struct profile_module **list = memory_new(profile->module_count, sizeof(struct profile_module *));
+    for (uint32_t i = 0; i < profile->module_count; i++) {
+        uint32_t path = map_strings_add(ret_paths, profile->modules[i]->path);
+        list[path] = list[path] ? list[path] : profile->modules[i];
+    }
+    return list;
 }
 
 static void put_libraries(struct firefox *firefox)
 {
     struct json *json = &firefox->json;
+    struct map_strings paths = {0};
+    const struct profile_module **modules = modules_by_path(firefox->view->profile, &paths);
+    size_t known = paths.count;
     json_list(json, "libs");
     for (size_t i = 0; i < firefox->resources.count; i++) {
         const char *path = firefox->resources.texts[i];
-        const struct profile_module *module = module_of(firefox->view->profile, path);
+        uint32_t number = map_strings_add(&paths, path);
+        const struct profile_module *module = number < known ? modules[number] : NULL;
         char hex[2 * 20 + 1] = "", id[34] = "000000000000000000000000000000000";
         for (size_t at = 0; module && at < module->build_id_size && at < 20; at++)
             snprintf(hex + 2 * at, 3, "%02x", module->build_id[at]);
@@ -266,6 +273,8 @@ static void put_libraries(struct firefox *firefox)
         json_end_object(json);
     }
     json_end_list(json);
+    map_strings_release(&paths);
+    free(modules);
 }
 
 static void put_samples(struct firefox *firefox, const struct samples_item *items, size_t count)

@@ -205,19 +205,20 @@ struct lack {
 };
 
 struct lacks {
-    struct lack *list;
+    struct map_strings objects;
+    struct lack *list; /* by object, then heaviest first */
     size_t count, capacity;
     uint64_t weight; /* of all samples */
 };
 
 static struct lack *lack_of(struct lacks *lacks, const char *object)
 {
-    for (size_t i = 0; i < lacks->count; i++)
-        if (strcmp(lacks->list[i].object, object) == 0)
-            return &lacks->list[i];
-    lacks->list = memory_grow(lacks->list, &lacks->capacity, lacks->count + 1, sizeof(*lacks->list));
-    lacks->list[lacks->count] = (struct lack){.object = object};
-    return &lacks->list[lacks->count++];
+    uint32_t index = map_strings_add(&lacks->objects, object);
+    if (index == lacks->count) {
+        lacks->list = memory_grow(lacks->list, &lacks->capacity, lacks->count + 1, sizeof(*lacks->list));
+        lacks->list[lacks->count++] = (struct lack){.object = object};
+    }
+    return &lacks->list[index];
 }
 
 static int by_weight(const void *left, const void *right)
@@ -249,6 +250,7 @@ static struct lacks find_lacks(struct view *view)
         seen[frame] = true;
     }
     free(seen);
+    map_strings_release(&lacks.objects);
     if (lacks.count)
         qsort(lacks.list, lacks.count, sizeof(*lacks.list), by_weight);
     return lacks;

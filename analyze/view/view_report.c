@@ -8,6 +8,7 @@
 #include "analyze/view/heading.h"
 #include "analyze/view/hits.h"
 #include "analyze/view/line_hits.h"
+#include "analyze/view/map.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/rows.h"
 #include "analyze/view/text.h"
@@ -181,21 +182,20 @@ static void print_sections(struct view *view)
 
 struct lacks {
     struct view *view;
-    uint64_t *weights; /* hit there without a name, by object number */
-    uint32_t count;
+    struct map_strings objects; /* that were hit without a name, */
+    uint64_t *weights;          /* and how often */
     uint32_t printed;
 };
 
 static void print_lack(void *context, const char *path, const char *why)
 {
     struct lacks *lacks = context;
-    struct names *names = lacks->view->names;
     uint64_t whole = lacks->view->selection->total_weight, weight = 0;
-    for (uint32_t i = 0; i < lacks->count && weight == 0; i++) {
-        if (lacks->weights[i] == 0 || strcmp(names_object(names, i), path) != 0)
-            continue;
-        weight = lacks->weights[i];
-        lacks->weights[i] = 0;
+    size_t known = lacks->objects.count;
+    uint32_t object = map_strings_add(&lacks->objects, path);
+    if (object < known) {
+        weight = lacks->weights[object];
+        lacks->weights[object] = 0;
     }
     if (text_share(weight, whole) < LACK_PERCENT || lacks->printed >= MOST_LACKS)
         return;
@@ -219,12 +219,13 @@ static void print_lacks(struct view *view)
         struct names_function function = names_function(view->names, names_function_of(view->names, leaf));
         if (function.named)
             continue;
-        lacks.weights = memory_grow(lacks.weights, &capacity, (size_t)function.object_id + 1, sizeof(uint64_t));
-        while (lacks.count <= function.object_id)
-            lacks.weights[lacks.count++] = 0;
-        lacks.weights[function.object_id] += entry->weight;
+        size_t known = lacks.objects.count;
+        uint32_t object = map_strings_add(&lacks.objects, function.object);
+        lacks.weights = memory_grow(lacks.weights, &capacity, lacks.objects.count, sizeof(uint64_t));
+        lacks.weights[object] = entry->weight + (object < known ? lacks.weights[object] : 0);
     }
     names_lacks(view->names, print_lack, &lacks);
+    map_strings_release(&lacks.objects);
     free(lacks.weights);
 }
 

@@ -121,7 +121,7 @@ static void test_nested_like_brute_force(void **state)
     (void)state;
     for (int round = 0; round < 200; round++) {
         struct tables tables;
-        char names[64][8];
+        char names[64][24];
         size_t count = 1 + next_random(&seed) % 64;
 
         tables_init(&tables);
