@@ -232,11 +232,17 @@ static void cover(struct tasks *tasks, struct process *process, const struct arr
         tasks_tell_no_net(tasks, process, arrival->net_error);
 }
 
-/* What makes a netted task announces it to nobody else; no record tells of the threads that a timed one makes. */
+/*
+ * What makes a netted task announces it to nobody else; no record tells of the threads that a timed one makes, nor of
+ * anything that one without a ring does. It is not waited for: its number may be another's then.
+ */
 static bool is_announced_by_nobody(const struct tasks *tasks, const struct arrival *arrival)
 {
     const struct task *creator = tasks_find(tasks, arrival->parent_tid);
-    return creator && ((arrival->netted && creator->netted) || (creator->timed && arrival->kind == PINJECT_THREAD));
+    if (!creator || creator->timed)
+        return creator && arrival->kind == PINJECT_THREAD;
+    bool expected = unseen_find(&tasks->unseen, arrival->tid);
+    return (arrival->netted && creator->netted) || (creator->counted_only && !expected);
 }
 
 static void admit(struct tasks *tasks, struct arrival *arrival)

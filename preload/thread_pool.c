@@ -10,6 +10,7 @@ enum {
     MANY = 32,           /* two doors answer so many in some milliseconds, beside busy programs too */
     FEW = 16,
     PATIENCE_NS = 4000000,
+    VAIN = 12,           /* about as long as one waits for its answer */
 };
 
 /* A record is held from pthread_create() until its thread has its events: as many as threads start at one time. */
@@ -20,6 +21,7 @@ static struct {
     uint32_t held;       /* records */
     uint32_t waiting;    /* creators */
     uint32_t turns;      /* futex word: how often FEW was reached */
+    uint32_t vain;       /* waits that ran out since a record came back */
 } crowd;
 
 static bool is_pooled(const struct pinject_thread_record *record)
@@ -53,6 +55,8 @@ struct pinject_thread_record *pinject_thread_pool_take(void)
 
 void pinject_thread_pool_give(struct pinject_thread_record *record)
 {
+    if (__atomic_load_n(&crowd.vain, __ATOMIC_RELAXED))
+        __atomic_store_n(&crowd.vain, 0, __ATOMIC_RELAXED);
     /* Sequentially consistent with who waits: it counts itself, and then looks at turns and held. */
     if (__atomic_fetch_sub(&crowd.held, 1, __ATOMIC_SEQ_CST) == FEW + 1) {
         __atomic_fetch_add(&crowd.turns, 1, __ATOMIC_SEQ_CST);
@@ -73,7 +77,8 @@ void pinject_thread_pool_reset(void)
 
 void pinject_thread_pool_wait(const uint32_t *stalled)
 {
-    if (__atomic_load_n(&crowd.held, __ATOMIC_RELAXED) < MANY)
+    /* They may all wait for a CPU that their creator has. */
+    if (__atomic_load_n(&crowd.held, __ATOMIC_RELAXED) < MANY || __atomic_load_n(&crowd.vain, __ATOMIC_RELAXED) >= VAIN)
         return;
     uint64_t limit = sys_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
     struct timespec deadline = {(time_t)(limit / 1000000000u), (long)(limit % 1000000000u)};
@@ -83,8 +88,10 @@ void pinject_thread_pool_wait(const uint32_t *stalled)
         if (__atomic_load_n(&crowd.held, __ATOMIC_SEQ_CST) <= FEW || __atomic_load_n(stalled, __ATOMIC_RELAXED))
             break;
         long error = sys_futex_wait_until(&crowd.turns, seen, &deadline);
-        if (error != 0 && error != -EINTR && error != -EAGAIN)
-            break;
+        if (error == 0 || error == -EINTR || error == -EAGAIN)
+            continue;
+        __atomic_fetch_add(&crowd.vain, 1, __ATOMIC_RELAXED);
+        break;
     }
     __atomic_fetch_sub(&crowd.waiting, 1, __ATOMIC_RELAXED);
 }

@@ -26,7 +26,8 @@ void pinject_thread_pool_give(struct pinject_thread_record *record);
 
 /*
  * Before a thread is made: while many of this process have not begun yet, for some milliseconds at most; not while the
- * collector is STALLED. A creator is faster than those who ask: else they would find no free slot, and wait in vain.
+ * collector is STALLED, and a few times only while none of them begins. A creator is faster than those who ask: else
+ * they would find no free slot, and wait in vain.
  */
 void pinject_thread_pool_wait(const uint32_t *stalled);
 

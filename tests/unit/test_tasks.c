@@ -4,6 +4,8 @@
 
 #include <pinject/format.h>
 
+#include <sys/mman.h>
+
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull
@@ -168,6 +170,31 @@ static void test_never_asked(void **state)
     stage_close(&stage);
     assert_int_equal(stage.tasks->unseen.count, 2);
     assert_int_equal(stage.tasks->unseen.lines[0].cpu_ns + stage.tasks->unseen.lines[1].cpu_ns, 777);
+    stage_free(&stage);
+}
+
+/* Who has no ring announces nobody: what it made must not stand for who has the same number later. */
+static void test_never_asked_with_a_number_again(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *task = stage_process(&stage, 100, 1, T, 1000);
+    for (pid_t tid = 102; tid <= 103; tid++) {
+        struct arrival *thread = stage_arrival(PINJECT_THREAD, 100, tid, 1, T + (uint64_t)tid);
+        struct attached *events = stage_events(&stage, thread, 1000);
+        thread->parent_tid = tid - 1;
+        munmap(events->ring, STAGE_RING + (size_t)sysconf(_SC_PAGESIZE));
+        events->ring = NULL;
+        stage_arrive(&stage, thread);
+    }
+    assert_true(tasks_find(stage.tasks, 102)->counted_only);
+    tasks_task_ended(stage.tasks, tasks_find(stage.tasks, 103), true);
+    stage_fork(task, 103, 103, T + 500);
+    tasks_drain(stage.tasks, task);
+    assert_int_equal(stage.tasks->unseen.children, 1);
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->unseen.count, 1);
     stage_free(&stage);
 }
 
@@ -396,6 +423,7 @@ int main(void)
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_out_of_order),
         cmocka_unit_test(test_never_asked),
+        cmocka_unit_test(test_never_asked_with_a_number_again),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_hostile_ring),
         cmocka_unit_test(test_number_again),

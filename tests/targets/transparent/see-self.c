@@ -190,8 +190,26 @@ static void see_all(void)
     see_attributes();
 }
 
+static int joins;
+
+/* Its state, and the signals that libc blocks while it makes a thread, are in what is seen. */
+static void wait_until_first_thread_joins(void)
+{
+    char text[256] = "";
+    while (!__atomic_load_n(&joins, __ATOMIC_ACQUIRE))
+        sched_yield();
+    while (!strstr(text, ") S ")) {
+        int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+        ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+        text[size > 0 ? size : 0] = '\0';
+        close(fd);
+        sched_yield();
+    }
+}
+
 static void *see_all_in_thread(void *data)
 {
+    wait_until_first_thread_joins();
     see_all();
     return data;
 }
@@ -200,6 +218,7 @@ static void in_a_thread(void)
 {
     pthread_t thread;
     pthread_create(&thread, NULL, see_all_in_thread, NULL);
+    __atomic_store_n(&joins, 1, __ATOMIC_RELEASE);
     pthread_join(thread, NULL);
     see_all();
 }
