@@ -80,22 +80,26 @@ static void tell_siblings(struct tasks *tasks, const struct task *task, const st
     }
 }
 
-/* A mapping goes to all threads of the address space: each file has to explain its own samples. */
-static void take_mmap(struct tasks *tasks, struct task *task, const struct perf_event_header *record, uint64_t time_ns)
+/* A mapping goes to all threads of the address space: each file has to explain its own samples. False: it is in them already,
+ * of a library that is loaded and unloaded again and again. */
+static bool take_mmap(struct tasks *tasks, struct task *task, const struct perf_event_header *record, uint64_t time_ns)
 {
     struct records_mmap map = records_parse_mmap(record);
     map.values.time_ns = time_ns;
     struct mapping *mapping = mapping_new(&map.values, map.path);
     if (!mapping) {
         tasks->unseen.uncounted++;
-        return;
+        return true;
     }
+    const bool current = time_ns >= task->process->exec_ns; /* else of what the exec of another thread ended */
+    const bool news = !current || !space_knows(&task->process->space, mapping);
     tasks_guess_program(tasks, task, mapping);
-    if (time_ns >= task->process->exec_ns) { /* else of the address space that the exec of another thread ended */
+    if (news && current) {
         space_add(&task->process->space, mapping);
         tell_siblings(tasks, task, mapping);
     }
     mapping_put(mapping);
+    return news;
 }
 
 bool tasks_follows(const struct tasks *tasks, const struct records_task *made)
@@ -174,7 +178,8 @@ bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf
             return false;
         break;
     case PERF_RECORD_MMAP2:
-        take_mmap(tasks, task, record, time_ns);
+        if (!take_mmap(tasks, task, record, time_ns))
+            return true;
         break;
     case PERF_RECORD_FORK:
         take_fork(tasks, task, record);

@@ -207,6 +207,23 @@ int space_add_maps(struct space *space, const char *maps, uint64_t time_ns)
     return error;
 }
 
+static bool overlap(const struct mapping *a, const struct mapping *b)
+{
+    return a->start - b->start < b->size || b->start - a->start < a->size;
+}
+
+bool space_knows(const struct space *space, const struct mapping *mapping)
+{
+    for (size_t i = space_count(space); i-- > 0;) {
+        const struct mapping *known = space_at(space, i);
+        if (overlap(known, mapping)) /* /proc tells no generation */
+            return known->start == mapping->start && known->size == mapping->size && known->offset == mapping->offset &&
+                   known->time_ns <= mapping->time_ns && mapping_same_object(known, mapping) &&
+                   (known->ino_generation == mapping->ino_generation || !known->ino_generation);
+    }
+    return false;
+}
+
 size_t space_count(const struct space *space)
 {
     return space->list ? space->list->count : 0;

@@ -91,6 +91,37 @@ static void test_threads_share_mappings(void **state)
     stage_free(&stage);
 }
 
+/* A plugin that comes back to its place is told once, unless something else was there in between. */
+static void test_mapped_again(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *leader = stage_process(&stage, 100, 1, T, 1000);
+    struct task *thread = stage_thread(&stage, 100, 101, T + 10, 1000);
+    stage_mmap(leader, "/lib/plugin.so", 0x7000, T + 20);
+    stage_mmap(leader, "/lib/plugin.so", 0x7000, T + 25);
+    tasks_drain(stage.tasks, leader);
+    stage_mmap(thread, "/lib/plugin.so", 0x7000, T + 30);
+    tasks_drain(stage.tasks, thread);
+    assert_int_equal(space_count(&leader->process->space), 2);
+    stage_mmap(leader, "/lib/other.so", 0x7000, T + 40);
+    stage_mmap(leader, "/lib/plugin.so", 0x7000, T + 50);
+    stage_mmap(leader, "/lib/plugin.so", 0x7000, T + 60);
+    tasks_drain_process(stage.tasks, leader->process);
+    tasks_task_ended(stage.tasks, thread, true);
+    tasks_task_ended(stage.tasks, leader, true);
+    stage_close(&stage);
+    for (int tid = 100; tid <= 101; tid++) {
+        char path[32];
+        snprintf(path, sizeof(path), "out.100.%d", tid);
+        struct kit_file file = read_back(path);
+        assert_int_equal(file.records[PERF_RECORD_MMAP2], 4); /* the program, plugin, other, plugin */
+        kit_file_free(&file);
+    }
+    stage_free(&stage);
+}
+
 /* A fork has the mappings of its parent at that moment, drained or not; not those of later. */
 static void test_fork(void **state)
 {
@@ -420,6 +451,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_process),
         cmocka_unit_test(test_threads_share_mappings),
+        cmocka_unit_test(test_mapped_again),
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_out_of_order),
         cmocka_unit_test(test_never_asked),
