@@ -5,9 +5,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analyze/read/file.h"
 #include "analyze/view/lines.h"
 #include "common/nearest.h"
 #include "common/report.h"
+#include "pinject/format.h"
 
 static const struct export_format formats[] = {
     {"perf", ".data", SINK_BINARY, EXPORT_UNPACKED, merge_write, "one perf.data of all files, for perf and hotspot"},
@@ -126,6 +128,22 @@ static bool is_input(const struct view *view, const char *output)
     return false;
 }
 
+/* Whether OUTPUT is a recording that would be lost; a merged one may be made anew. */
+static bool is_recording(const struct export_format *format, const char *output)
+{
+    struct problem problem;
+    struct file file;
+    if (!sink_holds_samples(output))
+        return false;
+    if (format->write != merge_write)
+        return true;
+    if (file_open(&file, output, &problem) < 0)
+        return false;
+    bool ours = feature_present(&file.features, PINJECT_FEATURE);
+    file_release(&file);
+    return ours;
+}
+
 int export_view(struct view *view)
 {
     const struct export_format *format = view->settings->format;
@@ -133,6 +151,11 @@ int export_view(struct view *view)
     bool packed = output && ends_in(output, strlen(output), ".gz", 3);
     if (output && is_input(view, output)) {
         report_error("%s is one of the files that are read; give another name", output);
+        return 1;
+    }
+    if (output && is_recording(format, output)) {
+        report_error("'%s' holds samples and is not overwritten; behind -o stands the name of the file to write",
+                     output);
         return 1;
     }
     if ((format->needs & EXPORT_SAMPLES) && view->selection->total_samples == 0) {

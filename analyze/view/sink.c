@@ -111,6 +111,20 @@ static int open_temporary(struct sink *sink)
     return fd >= 0 ? fd : open_named(sink);
 }
 
+bool sink_holds_samples(const char *path)
+{
+    struct stat status;
+    char magic[8] = {0};
+    if (stat(path, &status) < 0 || !S_ISREG(status.st_mode))
+        return false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t size = read(fd, magic, sizeof(magic));
+    close(fd);
+    return size == sizeof(magic) && (memcmp(magic, "PERFILE2", 8) == 0 || memcmp(magic, "2ELIFREP", 8) == 0);
+}
+
 static int open_file(struct sink *sink, const char *path)
 {
     struct stat status;

@@ -30,6 +30,8 @@ enum sink_flags { SINK_GZIP = 1, SINK_BINARY = 2 };
  * -errno after a message; then there is nothing to close.
  */
 int sink_open(struct sink *sink, const char *path, unsigned flags);
+/* Whether PATH is a recording, which nobody means to replace by something else: "-o out.*" names one. */
+bool sink_holds_samples(const char *path);
 /* Whether nothing that is written arrives any more. */
 bool sink_is_over(const struct sink *sink);
 /*

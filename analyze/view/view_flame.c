@@ -1,33 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "analyze/view/flame.h"
 #include "analyze/view/sink.h"
 #include "analyze/view/view.h"
 #include "common/report.h"
 
-static bool holds_samples(const char *path)
-{
-    struct stat status;
-    char magic[8] = {0};
-    if (stat(path, &status) < 0 || !S_ISREG(status.st_mode))
-        return false;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t size = read(fd, magic, sizeof(magic));
-    close(fd);
-    return size == sizeof(magic) && (memcmp(magic, "PERFILE2", 8) == 0 || memcmp(magic, "2ELIFREP", 8) == 0);
-}
-
 static int write_file(struct flame *flame, const char *path)
 {
     struct sink sink;
-    if (holds_samples(path)) {
+    if (sink_holds_samples(path)) {
         report_error("'%s' holds samples and is not overwritten; behind -o stands the name of the file to write", path);
         return 1;
     }

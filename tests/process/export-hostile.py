@@ -232,10 +232,10 @@ def test_readers():
 def test_endings():
     record()
     for format, ending in FORMATS.items():
-        by_name = panalyze("export", format, "-o", "named", *results()).ok()
+        by_name = panalyze("export", format, "-o", f"named-{format}", *results()).ok()
         panalyze("export", "-o", f"ended{ending}", *results()).ok()
         check_equal(by_name.out + by_name.err, "")
-        check_equal(pathlib.Path("named").read_bytes(), pathlib.Path(f"ended{ending}").read_bytes(), format)
+        check_equal(pathlib.Path(f"named-{format}").read_bytes(), pathlib.Path(f"ended{ending}").read_bytes(), format)
     panalyze("export", "-o", "packed.folded.gz", *results()).ok()
     check_equal(gzip.open("packed.folded.gz").read(), export("folded"))
     check_in("leave '.gz' off", panalyze("export", "-o", "x.data.gz", *results()).err)
@@ -356,9 +356,26 @@ def test_broken_files():
     for size in range(1, len(whole), max(1, len(whole) // 7)):
         pathlib.Path("cut.1.1").write_bytes(whole[:size])
         for format in FORMATS:
-            result = panalyze("export", format, "-o", "x", "cut.1.1")
+            result = panalyze("export", format, "-o", f"x-{format}", "cut.1.1")
             check(result.status in (0, 1), result)
             check("Sanitizer" not in result.err and "runtime error" not in result.err, result)
+
+
+def test_recordings_are_not_replaced():
+    """'-o out.*': the shell makes the first result file the one to write."""
+    record()
+    names = results()
+    shutil.copy(names[0], "out.9999999.9999999")
+    before = pathlib.Path("out.9999999.9999999").read_bytes()
+    for format in FORMATS:
+        result = panalyze("export", format, "-o", "out.9999999.9999999", *names)
+        check_equal((result.status, result.out), (1, ""), result)
+        check_match(r"^panalyze: 'out.9999999.9999999' holds samples and is not overwritten; behind -o ", result.err)
+    check_equal(pathlib.Path("out.9999999.9999999").read_bytes(), before)
+    for _ in range(2):
+        panalyze("export", "perf", "-o", "merged.data", *names).ok()
+    shutil.copy(DATA / "fp.data", "fp.data")
+    check_equal(panalyze("export", "csv", "-o", "fp.data", *names).status, 1)
 
 
 def test_perf_of_one_event():
