@@ -365,6 +365,17 @@ static int divide(struct cli *cli, char **operands)
     return -EINVAL;
 }
 
+/* What would do nothing is a mistake. */
+static int check_use(const struct cli *cli)
+{
+    const struct settings *settings = &cli->settings;
+    if (!settings->min_given || cli->command->group != REPORT || settings->call_tree || settings->callers ||
+        settings->callees)
+        return 0;
+    report_error("option '--min' is about branches: it needs --call-tree, --callers or --callees");
+    return -EINVAL;
+}
+
 int cli_parse(struct cli *cli, int argc, char **argv)
 {
     const struct cli_command *named = NULL;
@@ -389,6 +400,8 @@ int cli_parse(struct cli *cli, int argc, char **argv)
         cli->settings.sort = SORT_TOTAL;
     cli->settings.call_tree |= cli->settings.reverse;
     cli->settings.inlined &= !cli->settings.no_inline;
+    if (check_use(cli) < 0)
+        return -EINVAL;
     if ((cli->command->needs & CLI_PAIR) && !cli->settings.help && !cli->settings.version)
         return divide(cli, argv + first + skip);
     return 0;

@@ -47,6 +47,13 @@ def test_usage():
         fails(2, "option '--cum' needs a percentage", f"--cum={value}")
 
 
+def test_option_that_would_do_nothing():
+    said = "option '--min' is about branches: it needs --call-tree, --callers or --callees"
+    fails(2, said, "--min=3", DATA / "fp.data")
+    fails(2, said, "-a", "--min=3", "--json", DATA / "fp.data")
+    panalyze("-a", "--min=3", "--callers", DATA / "fp.data").ok()
+
+
 def test_folders_that_are_not_there():
     pathlib.Path("file").write_text("")
     for option in ("--symfs", "--debug-path"):
