@@ -301,6 +301,29 @@ static void test_samples(void **state)
     profile_free(profile);
 }
 
+/* What was loaded is not there any more: nothing is invented out of what is. */
+static void test_samples_of_another_file(void **state)
+{
+    (void)state;
+    save_leader("a.10.10");
+    save_leader("b");
+    const char *path = in_folder("a.10.10");
+    struct profile *profile = load_paths(&path, 1, NULL);
+    struct listed listed = {.profile = profile};
+    assert_int_equal(rename(in_folder("b"), path), 0);
+    check_capture();
+    assert_int_equal(profile_samples(profile, list_sample, &listed), 0);
+    assert_non_null(strstr(check_captured(), "a.10.10: was replaced while it was read"));
+    assert_int_equal(profile->files_bad, 1);
+    assert_int_equal(unlink(path), 0);
+    check_capture();
+    assert_int_equal(profile_samples(profile, list_sample, &listed), 0);
+    assert_non_null(strstr(check_captured(), "a.10.10: No such file"));
+    assert_int_equal(profile->files_bad, 2);
+    assert_int_equal(listed.samples, 0);
+    profile_free(profile);
+}
+
 static void test_info(void **state)
 {
     (void)state;
@@ -374,6 +397,7 @@ int main(void)
         cmocka_unit_test(test_bad_files),
         cmocka_unit_test(test_split),
         cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_samples_of_another_file),
         cmocka_unit_test(test_info),
         cmocka_unit_test(test_cut_off),
     };
