@@ -24,7 +24,7 @@ static void check_perf(const char *path, bool samples)
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         snprintf(arguments, sizeof(arguments), "%s -i %s", commands[i], path);
         char *output = kit_perf(arguments);
-        /* A file without samples gives perf report and script nothing to say; build ids are told of what they hit. */
+        /* Without samples perf report and perf script have nothing to say; build ids are told of what they hit. */
         if (i > 3 || (samples && i < 3))
             assert_true(output[0] != '\0');
         free(output);
