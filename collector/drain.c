@@ -80,8 +80,8 @@ static void tell_siblings(struct tasks *tasks, const struct task *task, const st
     }
 }
 
-/* A mapping goes to all threads of the address space: each file has to explain its own samples. False: it is in them already,
- * of a library that is loaded and unloaded again and again. */
+/* A mapping goes to all threads of the address space: each file has to explain its own samples. False: it is in them
+ * already, of a library that is loaded and unloaded again and again. */
 static bool take_mmap(struct tasks *tasks, struct task *task, const struct perf_event_header *record, uint64_t time_ns)
 {
     struct records_mmap map = records_parse_mmap(record);

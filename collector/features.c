@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "collector/buildid.h"
+#include "collector/identify.h"
 #include "collector/items.h"
 #include "collector/kernelmap.h"
 #include "collector/packer.h"
@@ -50,7 +51,7 @@ static void append_trailer(struct buffer *to, uint64_t sample_type, const int32_
         buffer_u64(to, id);
 }
 
-/* Text as perf has it in feature sections: its length with the NUL, then the text. perf pads it, and needs none. */
+/* Text as perf has it in feature sections: its length with the NUL, then the text. The padding of perf nobody needs. */
 static void append_string(struct buffer *to, const char *text)
 {
     size_t size = strlen(text) + 1;
@@ -225,76 +226,6 @@ void features_release(struct features *features)
     features->packer = NULL;
 }
 
-/* ---- Build ids: in MMAP2 records they take the place of the inode ---- */
-
-/* As perf knows it since 5.12: PERF_RECORD_MISC_MMAP_BUILD_ID. */
-struct mapped_id {
-    uint8_t size, reserved[3];
-    uint8_t bytes[20];
-};
-
-_Static_assert(sizeof(struct mapped_id) == 24, "perf.data: the build id of MMAP2");
-
-static void put_id(unsigned char *record, const struct buildid *id)
-{
-    struct perf_event_header header;
-    struct mapped_id mapped = {.size = id->size};
-    memcpy(mapped.bytes, id->bytes, id->size);
-    memcpy(record + RECORDS_MAPPED_FILE, &mapped, sizeof(mapped));
-    memcpy(&header, record, sizeof(header));
-    header.misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
-    memcpy(record, &header, sizeof(header));
-}
-
-static void identify(struct features *features, unsigned char *record, uint64_t now_ns)
-{
-    const struct records_mmap map = records_parse_mmap((const struct perf_event_header *)(const void *)record);
-    const struct result_module module = {.path = map.path,
-                                         .maj = map.values.maj,
-                                         .min = map.values.min,
-                                         .ino = map.values.ino,
-                                         .ino_generation = map.values.ino_generation};
-    struct buildid id = {0};
-    if (buildids_find(features->buildids, &module, now_ns, &id))
-        put_id(record, &id);
-}
-
-void features_identify(struct features *features, unsigned char *records, size_t size)
-{
-    struct perf_event_header header;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    const uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    for (size_t at = 0; at + sizeof(header) <= size; at += header.size) {
-        memcpy(&header, records + at, sizeof(header));
-        if (header.size < sizeof(header) || header.size > size - at)
-            return;
-        if (header.type == PERF_RECORD_MMAP2 && !(header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) &&
-            header.size > RECORDS_MAPPED_PATH)
-            identify(features, records + at, now_ns);
-    }
-}
-
-/* A MMAP of the kernel as MMAP2, which has room for the id. */
-static void identify_kernel(struct features *features)
-{
-    static const struct result_module kernel = {.path = "[kernel.kallsyms]"};
-    enum { MORE = RECORDS_MAPPED_PATH - RECORDS_MAPPED_FILE };
-    struct buffer *to = &features->kernel;
-    struct perf_event_header header;
-    struct buildid id = {0};
-    const size_t size = to->size;
-    if (!size || !buildids_find(features->buildids, &kernel, 0, &id) || !buffer_extend(to, MORE))
-        return;
-    memmove(to->data + RECORDS_MAPPED_PATH, to->data + RECORDS_MAPPED_FILE, size - RECORDS_MAPPED_FILE);
-    memset(to->data + RECORDS_MAPPED_FILE, 0, MORE);
-    memcpy(&header, to->data, sizeof(header));
-    header.type = PERF_RECORD_MMAP2;
-    header.size = (uint16_t)to->size;
-    memcpy(to->data, &header, sizeof(header));
-    put_id(to->data, &id);
-}
-
 /*
  * perf warns of a file whose events do not exclude the kernel and that does not say where the kernel lies. Where that
  * is a secret, the upper half of the addresses has to do.
@@ -318,7 +249,7 @@ const struct buffer *features_kernel(struct features *features)
     if (features->kernel.size == 0)
         records_make_kernel(&layout, &stamp, UINT64_MAX / 2 + 1, UINT64_MAX / 2, 0, "[kernel.kallsyms]",
                             &features->kernel);
-    identify_kernel(features);
+    identify_kernel(features->buildids, &features->kernel);
     return &features->kernel;
 }
 

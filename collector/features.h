@@ -53,14 +53,10 @@ uint64_t features_events(const struct features *features, const uint64_t ids[PLA
 void features_header(const struct features *features, const uint64_t ids[PLAN_EVENTS], struct perfdata_header *ret);
 /* The same, ids and attrs into FRONT[features->front]. */
 void features_front(const struct features *features, const uint64_t ids[PLAN_EVENTS], unsigned char *front);
-/* Puts build ids into those of SIZE bytes of RECORDS that map a file. Their sizes stay. */
-void features_identify(struct features *features, unsigned char *records, size_t size);
 /* One READ record for each event's count. */
 void features_reads(const struct features *features, const struct result_task *task, struct buffer *to);
-/*
- * The table of sections and the sections, to lie at OFFSET of the file, behind the records that TO has from DATA on;
- * BITS: as in the header.
- */
+/* The table of sections and the sections, to lie at OFFSET of the file, behind the records that TO has from DATA on;
+ * BITS: as in the header. */
 void features_sections(struct features *features, const struct result_task *task,
                        const struct result_coverage *coverage, const char *note, uint64_t offset, struct buffer *to,
                        size_t data, uint64_t bits[4]);

@@ -11,10 +11,8 @@
 struct packer;
 struct packer *packer_new(void); /* NULL: no memory */
 void packer_free(struct packer *packer);
-/*
- * Appends ITEMS as one item PINJECT_ITEM_PACKED to TO, whose bytes before DATA_END (from DATA on) end the file's data.
- * False: nothing was appended, it would not be less.
- */
+/* Appends ITEMS as one item PINJECT_ITEM_PACKED to TO, whose bytes before DATA_END (from DATA on) end the file's data.
+ * False: nothing was appended, it would not be less. */
 bool packer_append(struct packer *packer, const struct buffer *items, struct buffer *to, size_t data, size_t data_end);
 
 #endif

@@ -38,8 +38,8 @@ struct perf_event_attr probe_attr(uint32_t type, uint64_t config)
         .size = sizeof(struct perf_event_attr),
         .type = type,
         .config = config,
-        .sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-                       PERF_SAMPLE_PERIOD,
+        .sample_type =
+            PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD,
         .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID |
                        PERF_FORMAT_LOST,
         .sample_id_all = 1,

@@ -12,6 +12,7 @@
 
 #include "collector/features.h"
 #include "collector/files.h"
+#include "collector/identify.h"
 #include "common/buffer.h"
 #include "common/report.h"
 
@@ -321,7 +322,7 @@ static int write_version(struct result *result, const struct result_task *task, 
         append_something(pending);
     const size_t records = pending->size, front = front_size(result);
     if (!buffer_failed(pending))
-        features_identify(features, pending->data + front, records - front);
+        identify_records(features->buildids, pending->data + front, records - front);
     const uint64_t data_end = result->data_end + records;
     uint64_t bits[4];
     features_sections(features, task, coverage, note, data_end, pending, front, bits);

@@ -51,7 +51,7 @@ int space_add(struct space *space, struct mapping *mapping);
 int space_fork(const struct space *space, uint64_t time_ns, struct space *copy);
 /* Adds the executable mappings of MAPS, the text of /proc/PID/maps. Lines without sense are skipped. 0 or -ENOMEM. */
 int space_add_maps(struct space *space, const char *maps, uint64_t time_ns);
-/* The same object has been mapped at the same place since before, with nothing newer over it: MAPPING changes nothing. */
+/* MAPPING changes nothing: the same object has been at the same place since before, with nothing newer over it. */
 bool space_knows(const struct space *space, const struct mapping *mapping);
 size_t space_count(const struct space *space);
 struct mapping *space_at(const struct space *space, size_t index);

@@ -64,7 +64,7 @@ struct merge {
     struct feature_build_id *build_ids; /* by path; its path is not used */
     size_t build_id_capacity;
     bool described;             /* the sections below are taken */
-    bool whole;                  /* described by a file that has the command line */
+    bool whole;                 /* described by a file that has the command line */
     struct buffer texts;        /* HOSTNAME ... CPUID, CMDLINE as in the file */
     uint64_t first_ns, last_ns; /* of samples */
     bool sampled;

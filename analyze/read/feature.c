@@ -143,8 +143,8 @@ static void take_clock(struct features *features, struct cursor *content)
 
 static int take_pinject(struct features *features, struct cursor *content)
 {
-    int status = item_unpack(*content, features->data_end, features->arena, &features->pinject,
-                             &features->pinject_size);
+    int status =
+        item_unpack(*content, features->data_end, features->arena, &features->pinject, &features->pinject_size);
     if (status != -ENOENT)
         return status;
     features->pinject_size = cursor_left(content);

@@ -6,12 +6,15 @@
 #include "test_result_kit.h"
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <pinject/format.h>
 #include <pinject/pinject.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "collector/buildid.h"
 
 /* What perf shall read without a word, for each file here. */
 static void check_perf(const char *path, bool samples)
@@ -24,7 +27,7 @@ static void check_perf(const char *path, bool samples)
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         snprintf(arguments, sizeof(arguments), "%s -i %s", commands[i], path);
         char *output = kit_perf(arguments);
-        /* A file without samples gives perf report and script nothing to say; build ids are told of what they hit. */
+        /* Without samples perf report and perf script have nothing to say; build ids are told of what they hit. */
         if (i > 3 || (samples && i < 3))
             assert_true(output[0] != '\0');
         free(output);
@@ -51,6 +54,30 @@ static void check_sections(const struct kit_file *file, bool root)
     for (size_t i = 0; i < sizeof(once) / sizeof(once[0]); i++)
         assert_int_equal(file->sections[once[i]].data != NULL, root);
     assert_null(file->sections[PERFDATA_BUILD_ID].data);
+}
+
+/* Of the test itself, in the record that maps it. */
+static void check_build_id(const struct kit_file *file)
+{
+    struct buildid own = {0};
+    unsigned found = 0;
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0 && buildid_of_file(fd, &own));
+    close(fd);
+    for (uint64_t at = 0; at < file->header.data.size;) {
+        const unsigned char *bytes = file->bytes + file->header.data.offset + at;
+        struct perf_event_header record;
+        memcpy(&record, bytes, sizeof(record));
+        at += record.size;
+        const unsigned mode = record.misc & PERF_RECORD_MISC_CPUMODE_MASK;
+        if (record.type != PERF_RECORD_MMAP2 || mode == PERF_RECORD_MISC_KERNEL)
+            continue;
+        assert_true(record.misc & PERF_RECORD_MISC_MMAP_BUILD_ID);
+        assert_int_equal(bytes[40], own.size);
+        assert_memory_equal(bytes + 44, own.bytes, own.size);
+        found++;
+    }
+    assert_int_equal(found, 1);
 }
 
 static void test_finished_task(void **state)
@@ -80,6 +107,7 @@ static void test_finished_task(void **state)
     assert_int_equal(file.records[PERF_RECORD_SAMPLE], 50);
     assert_int_equal(file.records[PERF_RECORD_READ], 3);
     check_sections(&file, false);
+    check_build_id(&file);
     kit_file_free(&file);
 
     check_perf("out.77.78", true);

@@ -233,8 +233,8 @@ static bool read_attrs(const char *path, struct kit_file *ret)
         const unsigned char *at = ret->bytes + header->attrs.offset + i * header->attr_size;
         memcpy(&attr, at, PERF_ATTR_SIZE_VER3);
         memcpy(&ids, at + PERF_ATTR_SIZE_VER3, sizeof(ids));
-        CHECK(attr.size == header->attr_size - sizeof(ids) && attr.sample_id_all && attr.use_clockid &&
-              (attr.sample_type & trailer) == trailer);
+        CHECK(attr.size == header->attr_size - sizeof(ids) && attr.sample_id_all && attr.use_clockid);
+        CHECK((attr.sample_type & trailer) == trailer);
         CHECK(fits(ret, ids) && ids.size <= 8);
         ret->sample_type[i] = attr.sample_type;
         memcpy(&ret->ids[i], ret->bytes + ids.offset, ids.size);
