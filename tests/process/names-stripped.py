@@ -7,8 +7,9 @@ from harness import *
 def shares(*options):
     """{function: samples} of the program ./spin itself; stubs of the linkage table have names in any case."""
     document = panalyze_json("--aggregate", "--top", "all", *options, *results())
-    return {entry["symbol"]: entry["self_samples"] for entry in document["functions"]
-            if os.path.basename(entry["dso"]) == "spin" and entry["self_samples"] and not entry["symbol"].endswith("@plt")}
+    own = [entry for entry in document["functions"] if os.path.basename(entry["dso"]) == "spin"]
+    return {entry["symbol"]: entry["self_samples"] for entry in own
+            if entry["self_samples"] and not entry["symbol"].endswith("@plt")}
 
 
 def starts(program):
