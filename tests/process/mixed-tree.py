@@ -41,6 +41,13 @@ def mixture(ms):
     return "\n".join(lines) + "\nexit 7", commands
 
 
+def stolen_s():
+    """What the hypervisor took of all CPUs so far, as far as the kernel noticed at its ticks. The task-clock counts it,
+    where getrusage() does not."""
+    with open("/proc/stat") as stat:
+        return int(stat.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
+
+
 def told(done):
     """Its stderr, without what is another number each time."""
     return re.sub(r"pid \d+", "pid", done.err)
@@ -52,16 +59,19 @@ def test_mixture():
     bare = run(["python3", "-c", WITNESS, script])
     check_equal(bare.status, 7, bare)
     script, commands = mixture(MS)
+    stolen = stolen_s()
     done = pinject_run("-q", "--follow-all", "--", "python3", "-c", WITNESS, script)
+    stolen = 3 * (stolen_s() - stolen)
     check_equal((done.status, told(done)), (7, told(bare)))
 
     used = float(re.search(r"^witness ([\d.]+)$", done.out, re.MULTILINE)[1])
     tree = panalyze_json("tree", *results())
     tasks = sum(task["cpu_ns"] for task in tree["tasks"]) / 1e9
     # 20 ms: the end of the witness itself comes after its word.
-    check(-0.005 * used <= tasks - used <= 0.005 * used + 0.02, f"{tasks} s in tasks of {used} s: {tree['coverage']}")
+    check(-0.005 * used <= tasks - used <= 0.005 * used + 0.02 + stolen,
+          f"{tasks} s in tasks of {used} s, {stolen:.2f} s may have been stolen: {tree['coverage']}")
     kernel, attributed = tree["coverage"]["cpu_ns"] / 1e9, tree["coverage"]["attributed_ns"] / 1e9
-    check(near(attributed, kernel, percent=0.5), f"{attributed} s attributed of {kernel} s")
+    check(-0.005 * kernel <= attributed - kernel <= 0.005 * kernel + stolen, f"{attributed} s attributed of {kernel} s")
 
     # By the path of what ran, or, of one that may not be looked at, by its command line.
     images = [image for task in tree["tasks"] for image in task["images"] or [task]]
@@ -73,7 +83,7 @@ def test_mixture():
     for command in commands:
         check_in(command, text)
     print(f"{used:.3f} s by the kernel, {tasks:.3f} s in {len(tree['tasks'])} tasks ({kernel:.3f} s with its end), "
-          f"{len(commands)} programs")
+          f"{len(commands)} programs, {stolen:.2f} s may have been stolen")
 
 
 if __name__ == "__main__":
