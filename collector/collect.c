@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -14,7 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/door.h"
 #include "collector/net.h"
 #include "collector/tasks.h"
 #include "common/buffer.h"
@@ -32,6 +32,7 @@ enum {
     SWEEP_NS = 100 * 1000 * 1000,
     TIMED_SWEEP_NS = 25 * 1000 * 1000, /* with timers nobody tells of records, and what is mapped is seen late */
     TRIM = 1024,                   /* ended tasks whose memory is worth a call */
+    STACK = 2 << 20,               /* of the loop's thread */
     GRACE_NS = 500 * 1000 * 1000,  /* for tasks that are ending when the root has ended */
     LINGER_NS = 300 * 1000 * 1000, /* bare: without any task; a child of posix_spawn may be on its way */
 };
@@ -47,6 +48,10 @@ struct collect {
     uint64_t alone_ns;       /* bare: since when there is no task; 0: there is one */
     unsigned interrupts;
     uint64_t trimmed;        /* tasks that had been seen when memory was given back last */
+    bool trim;               /* threads have handed over since, or are about to: it can be given back */
+    bool alone;              /* no further thread could be started */
+    bool hand_over;          /* to a fresh thread, after this round */
+    bool over;
     bool stop;               /* a signal ends a bare session */
     bool root_ended;
     int root_status;
@@ -195,16 +200,25 @@ static void write_files(struct collect *collect, bool news)
     collect->write_ns = end + 3 * (end - start);
 }
 
-/* After a storm, what its tasks had is the system's again. */
+/*
+ * After a storm, what its tasks had is the system's again. libc keeps, for each thread, some pieces of each size that
+ * the thread has freed; scattered as they are, each keeps a page from being given back, and they are released by the
+ * thread's end alone. So all threads hand over to fresh ones first.
+ */
 static void trim_memory(struct collect *collect)
 {
     const struct tasks *tasks = &collect->tasks;
     uint64_t more = tasks->seen - collect->trimmed;
+    if (collect->trim) {
+        malloc_trim(0);
+        collect->trim = false;
+    }
     if (tasks->done || more < TRIM || tasks->live_count > more / 2)
         return;
     results_trim(tasks->results);
-    malloc_trim(0);
-    door_trim(collect->args->session);
+    session_renew_doors(collect->args->session);
+    collect->hand_over = !collect->alone;
+    collect->trim = true;
     collect->trimmed = tasks->seen;
 }
 
@@ -340,16 +354,37 @@ static void grace(struct collect *collect)
     tasks->root_ended = true;
 }
 
+/* Until the session is over, or the next thread's turn has come. */
+static void *run_rounds(void *argument)
+{
+    struct collect *collect = argument;
+    while (collect->args->root ? !collect->root_ended : !collect->stop && !is_deserted(collect)) {
+        run_round(collect, timeout_ms(collect));
+        if (collect->hand_over)
+            return NULL;
+    }
+    if (collect->args->root)
+        grace(collect);
+    collect->over = true;
+    return NULL;
+}
+
+/* One thread at a time, see trim_memory(). */
 static void run_loop(struct collect *collect)
 {
-    if (collect->args->root) {
-        while (!collect->root_ended)
-            run_round(collect, timeout_ms(collect));
-        grace(collect);
-        return;
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK);
+    while (!collect->over) {
+        pthread_t thread;
+        collect->hand_over = false;
+        collect->alone = pthread_create(&thread, &attr, run_rounds, collect) != 0;
+        if (collect->alone)
+            run_rounds(collect);
+        else
+            pthread_join(thread, NULL);
     }
-    while (!collect->stop && !is_deserted(collect))
-        run_round(collect, timeout_ms(collect));
+    pthread_attr_destroy(&attr);
 }
 
 /* ---- The end ---- */

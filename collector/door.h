@@ -17,8 +17,11 @@ int door_start_all(struct session *session);
  * returns. Context: the event loop, beside the doors; waits for none of them.
  */
 void door_take_news(struct session *session);
-/* After a storm: the slots' pages are not the collector's any more. What stands in them stays. */
-void door_trim(struct session *session);
+/*
+ * Asks each door to hand over to a fresh thread, so that libc gives up what it caches for the old one. They do it when
+ * they have served what is posted; nobody waits for it.
+ */
+void door_renew_all(struct session *session);
 /* Serves what was rung for before the call, answers -ECANCELED to the rest, sets closed, joins. */
 void door_stop_all(struct session *session);
 

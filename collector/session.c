@@ -363,6 +363,11 @@ void session_close_doors(struct session *session)
     door_stop_all(session);
 }
 
+void session_renew_doors(struct session *session)
+{
+    door_renew_all(session);
+}
+
 void session_take_news(struct session *session)
 {
     door_take_news(session);

@@ -65,6 +65,8 @@ void session_restore_limits(const struct session *session);
 /* Starts / stops the door threads. Stopping answers what is waiting, sets closed, and joins. */
 int session_open_doors(struct session *session);
 void session_close_doors(struct session *session);
+/* After a storm: see door_renew_all(). */
+void session_renew_doors(struct session *session);
 /*
  * Thread-safe. Rings in a session with events: made by the first call, for a thousand tasks. 0 or -errno, the same each
  * time: then who would have a ring is known by accounting.

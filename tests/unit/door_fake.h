@@ -84,6 +84,7 @@ UNUSED static struct pinject_slot *fake_claim(struct pinject_segment *segment, u
 {
     struct pinject_slot *slot = &segment->slots[number];
     __atomic_store_n(&segment->reach, PINJECT_SLOTS, __ATOMIC_RELAXED); /* of any object */
+    __atomic_fetch_add(&segment->hint, 1, __ATOMIC_RELAXED);
     uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
     assert_int_equal(PINJECT_STATE_PHASE(state), PINJECT_FREE);
     uint32_t claimed = PINJECT_STATE(PINJECT_STATE_GENERATION(state) + 1, PINJECT_CLAIMED);

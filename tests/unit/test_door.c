@@ -2,7 +2,10 @@
 #include "door_fake.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sched.h>
+
+#include "collector/slots.h"
 
 static struct fake fake;
 
@@ -357,6 +360,53 @@ static void slots_of_the_dead_are_freed(void **state)
     close_all();
 }
 
+static bool has_pages(const struct pinject_segment *segment)
+{
+    /* Of the process, not of the file behind it: those of /proc/self/pagemap that are present. */
+    uint64_t entries[sizeof(segment->slots) / 4096];
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), count = sizeof(segment->slots) / page, present = 0;
+    int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    ssize_t size = (ssize_t)(count * sizeof(entries[0]));
+    assert_int_equal(pread(fd, entries, (size_t)size, (off_t)((uintptr_t)segment->slots / page * sizeof(entries[0]))),
+                     size);
+    close(fd);
+    for (size_t i = 0; i < count; i++)
+        present += entries[i] >> 63;
+    return present > 0;
+}
+
+/* Where nothing is claimed, a sweep looks at nothing, and the slots' pages are given back; what comes then is seen. */
+static void a_sweep_is_idle_until_a_slot_is_claimed(void **state)
+{
+    (void)state;
+    static struct slots slots;
+    fflush(NULL);
+    pid_t dead = fork();
+    if (dead == 0)
+        _exit(0);
+    assert_int_equal(waitpid(dead, NULL, 0), dead);
+    fake_open(&fake);
+    struct pinject_segment *segment = fake.session.segment;
+    slots_init(&slots, &fake.session);
+    for (int times = 0; times < 2; times++) {
+        struct pinject_slot *slot = fake_claim(segment, 70, PINJECT_FORK);
+        __atomic_store_n(&slot->owner, dead, __ATOMIC_RELAXED);
+        slots_sweep(&slots);
+        assert_int_equal(PINJECT_STATE_PHASE(__atomic_load_n(&slot->state, __ATOMIC_RELAXED)), PINJECT_CLAIMED);
+        slots_sweep(&slots); /* it has not moved: the dead will not post it */
+        assert_int_equal(PINJECT_STATE_PHASE(__atomic_load_n(&slot->state, __ATOMIC_RELAXED)), PINJECT_FREE);
+        assert_true(has_pages(segment));
+        slots_sweep(&slots); /* sees that it has moved */
+        slots_sweep(&slots);
+        assert_false(has_pages(segment));
+        slots_sweep(&slots);
+        assert_false(has_pages(segment));
+    }
+    slots_destroy(&slots);
+    fake_close(&fake);
+}
+
 static void who_comes_late_is_told(void **state)
 {
     (void)state;
@@ -385,17 +435,24 @@ static void *ask_often(void *argument)
     return NULL;
 }
 
-static void all_are_answered(void **state)
+/* With RENEWALS doors hand over to fresh threads meanwhile. */
+static void answer_all(unsigned renewals)
 {
-    (void)state;
     pthread_t threads[ASKERS];
     unsigned got = 0;
     open_all();
     for (unsigned i = 0; i < ASKERS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, ask_often, (void *)(uintptr_t)i), 0);
+    for (unsigned i = 0; i < renewals; i++) {
+        session_renew_doors(&fake.session);
+        sched_yield();
+    }
     for (unsigned i = 0; i < ASKERS; i++)
         pthread_join(threads[i], NULL);
+    if (renewals) /* and is stopped while it is at it */
+        session_renew_doors(&fake.session);
     session_close_doors(&fake.session);
+    assert_int_equal(count_doors_that_ran(), 0);
     for (struct arrival *at = arrivals_take(&fake.session.arrivals), *next; at; at = next, got++) {
         next = at->next;
         fake_drop(at);
@@ -403,6 +460,19 @@ static void all_are_answered(void **state)
     /* A thread that asked again has its events already. */
     assert_int_equal(got, ASKERS);
     fake_close(&fake);
+}
+
+static void all_are_answered(void **state)
+{
+    (void)state;
+    answer_all(0);
+}
+
+static void doors_hand_over(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        answer_all(300);
 }
 
 int main(void)
@@ -422,8 +492,10 @@ int main(void)
         cmocka_unit_test(a_bell_that_nobody_rang),
         cmocka_unit_test(news_lie_until_the_loop_looks),
         cmocka_unit_test(slots_of_the_dead_are_freed),
+        cmocka_unit_test(a_sweep_is_idle_until_a_slot_is_claimed),
         cmocka_unit_test(who_comes_late_is_told),
         cmocka_unit_test(all_are_answered),
+        cmocka_unit_test(doors_hand_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "collector/slots.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/request.h"
+#include "collector/session.h"
+
+static bool move(uint32_t *state, uint32_t from, uint32_t to, int order)
+{
+    if (order == __ATOMIC_RELEASE)
+        return __atomic_compare_exchange_n(state, &from, to, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(state, &from, to, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static uint32_t with_phase(uint32_t state, enum pinject_phase phase)
+{
+    return PINJECT_STATE(PINJECT_STATE_GENERATION(state), phase);
+}
+
+/* POSTED or ABANDONED -> TAKEN. *ret_taken: the state then; *ret_alone: nobody would read an answer. */
+static bool take(struct pinject_slot *slot, uint32_t *ret_taken, bool *ret_alone)
+{
+    uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_RELAXED);
+    /* Twice: between the look and the exchange its owner may give it up. */
+    for (int i = 0; i < 2; i++) {
+        uint32_t phase = PINJECT_STATE_PHASE(state);
+        if (phase != PINJECT_POSTED && phase != PINJECT_ABANDONED)
+            return false;
+        *ret_taken = with_phase(state, PINJECT_TAKEN);
+        /* Pairs with the object's release when it posted. */
+        if (__atomic_compare_exchange_n(&slot->state, &state, *ret_taken, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+            *ret_alone = phase == PINJECT_ABANDONED;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* TAKEN -> ANSWERED or FREE. */
+static void answer(struct session *session, struct pinject_slot *slot, uint32_t taken, bool reply, int result)
+{
+    /* A door that answers is not stalled, whoever asked. */
+    if (__atomic_load_n(&session->segment->stalled, __ATOMIC_RELAXED))
+        __atomic_store_n(&session->segment->stalled, 0, __ATOMIC_RELAXED);
+    if (reply) {
+        __atomic_store_n(&slot->result, result, __ATOMIC_RELAXED);
+        /* Pairs with the object's acquire when it reads the answer. */
+        if (move(&slot->state, taken, with_phase(taken, PINJECT_ANSWERED), __ATOMIC_RELEASE)) {
+            syscall(SYS_futex, &slot->state, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+            return;
+        }
+    } else if (move(&slot->state, taken, with_phase(taken, PINJECT_FREE), __ATOMIC_RELEASE)) {
+        return;
+    }
+    /* Abandoned meanwhile. */
+    move(&slot->state, with_phase(taken, PINJECT_ABANDONED), with_phase(taken, PINJECT_FREE), __ATOMIC_RELEASE);
+}
+
+/*
+ * Serves what is posted in the slot, if anything is; with NEWS ended children alone. Under the slot's lock until it is
+ * answered.
+ */
+static void serve_locked(struct slots *slots, unsigned number, bool news)
+{
+    struct session *session = slots->session;
+    struct pinject_slot *slot = &session->segment->slots[number];
+    struct arrival *arrival = NULL;
+    struct request request;
+    uint32_t taken;
+    bool alone;
+    if (!take(slot, &taken, &alone)) {
+        pthread_mutex_unlock(&slots->locks[number]);
+        return;
+    }
+    int result = request_copy(session, slot, &request);
+    if (result == 0 && news && request.slot.kind != PINJECT_REAPED)
+        result = -EINVAL; /* written over after it was posted */
+    if (result < 0)
+        __atomic_fetch_add(&session->malformed, 1, __ATOMIC_RELAXED);
+    else
+        result = request_begin(session, &request, &arrival);
+    alone |= request.slot.flags & (PINJECT_REQUEST_NO_REPLY | PINJECT_REQUEST_NO_WAIT);
+    answer(session, slot, taken, !alone, result);
+    pthread_mutex_unlock(&slots->locks[number]);
+    if (arrival)
+        request_finish(session, &request, arrival);
+}
+
+void slots_serve(struct slots *slots, unsigned number)
+{
+    pthread_mutex_lock(&slots->locks[number]);
+    serve_locked(slots, number, false);
+}
+
+/* What nobody waits for, and nothing is opened for. A slot that is posted stays who it is while its lock is held. */
+static bool is_news(const struct pinject_slot *slot)
+{
+    return PINJECT_STATE_PHASE(__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE)) == PINJECT_POSTED &&
+           __atomic_load_n(&slot->kind, __ATOMIC_RELAXED) == PINJECT_REAPED;
+}
+
+void slots_serve_news(struct slots *slots, unsigned number, uint64_t *pending, uint64_t bit)
+{
+    const struct pinject_slot *slot = &slots->session->segment->slots[number];
+    if (!is_news(slot) || pthread_mutex_trylock(&slots->locks[number]) != 0)
+        return;
+    /* Pairs with the object's release when it set the bit. */
+    if (is_news(slot) && __atomic_fetch_and(pending, ~bit, __ATOMIC_ACQUIRE) & bit)
+        serve_locked(slots, number, true);
+    else
+        pthread_mutex_unlock(&slots->locks[number]);
+}
+
+/* ---- Sweeping: what no bell tells ---- */
+
+/* A look at one that was never claimed would give it a page. */
+static unsigned slots_used(const struct pinject_segment *segment)
+{
+    uint32_t reach = __atomic_load_n(&segment->reach, __ATOMIC_RELAXED);
+    return reach < PINJECT_SLOTS ? reach : PINJECT_SLOTS;
+}
+
+static bool is_gone(int32_t owner)
+{
+    return owner <= 0 || (kill(owner, 0) < 0 && errno == ESRCH);
+}
+
+/* Whether a sweep would find what the last one left: free slots. Who claims one counts the hint up. */
+static bool is_idle(struct slots *slots)
+{
+    struct pinject_segment *segment = slots->session->segment;
+    uint32_t hint = __atomic_load_n(&segment->hint, __ATOMIC_RELAXED);
+    bool before = slots->idle && hint == slots->hint;
+    slots->hint = hint;
+    return before;
+}
+
+void slots_sweep(struct slots *slots)
+{
+    if (is_idle(slots))
+        return;
+    bool idle = true;
+    for (unsigned i = 0, used = slots_used(slots->session->segment); i < used; i++) {
+        struct pinject_slot *slot = &slots->session->segment->slots[i];
+        uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_RELAXED);
+        bool moved = state != slots->seen[i];
+        slots->seen[i] = state;
+        uint32_t phase = PINJECT_STATE_PHASE(state);
+        idle &= !moved && phase == PINJECT_FREE;
+        if (moved || phase == PINJECT_FREE)
+            continue;
+        if (phase == PINJECT_POSTED || phase == PINJECT_ABANDONED) {
+            slots_serve(slots, i);
+            continue;
+        }
+        /* Busy: a door is at it, and may have to wait for the kernel. */
+        if (pthread_mutex_trylock(&slots->locks[i]) != 0)
+            continue;
+        /* Under the lock no door has it: TAKEN, or a phase that does not exist, was written by somebody else. */
+        bool nonsense = phase == PINJECT_TAKEN || phase > PINJECT_ABANDONED;
+        if (nonsense || is_gone(__atomic_load_n(&slot->owner, __ATOMIC_RELAXED)))
+            move(&slot->state, state, with_phase(state, PINJECT_FREE), __ATOMIC_RELEASE);
+        pthread_mutex_unlock(&slots->locks[i]);
+    }
+    /* All slots may have been of the dead: then there was nothing to answer. */
+    uint32_t full = PINJECT_STALLED_FULL;
+    __atomic_compare_exchange_n(&slots->session->segment->stalled, &full, PINJECT_STALLED_YES, false, __ATOMIC_RELAXED,
+                                __ATOMIC_RELAXED);
+    slots->idle = idle;
+    /* Nobody looks at them until one is claimed: so long their pages need not be ours. What stands in them stays. */
+    if (idle)
+        madvise(slots->session->segment->slots, sizeof(slots->session->segment->slots), MADV_DONTNEED);
+}
+
+void slots_refuse(struct session *session)
+{
+    for (unsigned i = 0, used = slots_used(session->segment); i < used; i++) {
+        struct pinject_slot *slot = &session->segment->slots[i];
+        uint32_t taken;
+        bool alone;
+        if (take(slot, &taken, &alone))
+            answer(session, slot, taken, !alone, -ECANCELED);
+    }
+}
+
+void slots_init(struct slots *slots, struct session *session)
+{
+    slots->session = session;
+    for (unsigned i = 0; i < PINJECT_SLOTS; i++)
+        pthread_mutex_init(&slots->locks[i], NULL);
+}
+
+void slots_destroy(struct slots *slots)
+{
+    for (unsigned i = 0; i < PINJECT_SLOTS; i++)
+        pthread_mutex_destroy(&slots->locks[i]);
+}

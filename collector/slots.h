@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The slots of the segment, from the collector's side: requests are taken out of them, answered, and what a dead owner
+ * left is freed. Every word in them may be written by any program of the session at any time.
+ */
+#ifndef COLLECTOR_SLOTS_H
+#define COLLECTOR_SLOTS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pinject/wire.h"
+
+struct session;
+
+/* Nothing in the segment can be trusted to be ours: locks and what was seen are kept here. */
+struct slots {
+    struct session *session;
+    pthread_mutex_t locks[PINJECT_SLOTS]; /* held while a slot is served: only one thread frees it */
+    /* At the last sweep, by the thread that sweeps. */
+    uint32_t seen[PINJECT_SLOTS];         /* states */
+    uint32_t hint;                        /* of the segment */
+    bool idle;                            /* all were free */
+};
+
+void slots_init(struct slots *slots, struct session *session);
+void slots_destroy(struct slots *slots);
+/* Serves what is posted in slot NUMBER, if anything is; waits for who serves it already. */
+void slots_serve(struct slots *slots, unsigned number);
+/* The same if it is news that nobody waits for (an ended child), and BIT in *PENDING says so; waits for nobody. */
+void slots_serve_news(struct slots *slots, unsigned number, uint64_t *pending, uint64_t bit);
+/*
+ * What no bell tells: frees what a dead owner left, serves what was posted without a bell; what has moved since the
+ * last sweep is left alone. Context: one thread alone.
+ */
+void slots_sweep(struct slots *slots);
+/* The session is over: whoever has posted does not have to wait until its patience ends. */
+void slots_refuse(struct session *session);
+
+#endif
