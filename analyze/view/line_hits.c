@@ -80,17 +80,38 @@ static int compare(const void *left, const void *right, void *context)
     return a->key < b->key ? -1 : a->key > b->key;
 }
 
-static bool is_wanted(const struct view *view, const struct sum *sum, const struct row *row)
+static bool has_filters(const struct settings *settings)
+{
+    return settings->objects.count || settings->symbols.count;
+}
+
+/* KEY: of a line or of a function, as the rows are. */
+static bool is_wanted(const struct view *view, uint32_t key)
 {
     const struct settings *settings = view->settings;
-    if (!settings->objects.count && !settings->symbols.count)
+    if (!has_filters(settings))
         return true;
-    if (sum->by_line) {
-        struct lines_line line = lines_line(sum->lines, row->key);
+    if (settings->by == BY_LINE) {
+        struct lines_line line = lines_line(view->lines, key);
         return select_place(settings, line.object, line.symbol);
     }
-    struct lines_function function = lines_function(sum->lines, row->key);
+    struct lines_function function = lines_function(view->lines, key);
     return select_place(settings, function.object, function.symbol);
+}
+
+bool line_hits_find(const struct view *view, const uint32_t *entries, uint32_t count)
+{
+    bool found = !has_filters(view->settings), by_line = view->settings->by == BY_LINE;
+    for (uint32_t i = 0; i < count && !found; i++) {
+        const struct profile_stack *stack = &view->profile->stacks[view->profile->entries[entries[i]].stack];
+        for (uint32_t frame = 0; frame < stack->depth && !found; frame++) {
+            uint32_t parts;
+            const struct lines_part *part = lines_frame(view->lines, stack->frames[frame], &parts);
+            for (uint32_t j = 0; j < parts && !found; j++)
+                found = is_wanted(view, by_line ? part[j].line : part[j].function);
+        }
+    }
+    return found;
 }
 
 struct left {
@@ -112,7 +133,7 @@ static struct sum sum_up(struct view *view, const uint32_t *entries, uint32_t co
     if (sum.count)
         qsort_r(sum.rows, sum.count, sizeof(*sum.rows), compare, &sort);
     for (size_t i = 0; i < sum.count; i++) {
-        if (!is_wanted(view, &sum, &sum.rows[i]))
+        if (!is_wanted(view, sum.rows[i].key))
             continue;
         if (shown >= limit || (cum > 0 && shown && text_share(cumulated, sum.weight) >= cum)) {
             ret_left->count++;

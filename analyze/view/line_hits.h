@@ -9,6 +9,8 @@
 
 /* Whether BY (enum settings_by) is one of the two. */
 bool line_hits_wanted(int by);
+/* Whether one of ENTRIES[COUNT] hit a line or function that the filters leave. VIEW->lines must be there. */
+bool line_hits_find(const struct view *view, const uint32_t *entries, uint32_t count);
 /* Prints the table of ENTRIES[COUNT], at most LIMIT rows. VIEW->lines must be there. */
 void line_hits_print(struct view *view, const uint32_t *entries, uint32_t count, uint64_t limit);
 /* The objects whose code has no lines, how many samples and addresses that concerns, and why. */

@@ -11,6 +11,7 @@
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/rows.h"
+#include "analyze/view/select.h"
 #include "analyze/view/text.h"
 #include "analyze/view/view.h"
 #include "common/report.h"
@@ -138,11 +139,17 @@ static void read_tasks(struct view *view)
     free(wanted);
 }
 
+static bool finds(const struct view *view, const uint32_t *entries, uint32_t count)
+{
+    return view->lines ? line_hits_find(view, entries, count)
+                       : select_finds(view->settings, view->profile, view->names, entries, count);
+}
+
 /* Whether TASK has a section: else nothing in it matches the filters. */
 static bool print_section(struct view *view, uint32_t task, uint32_t first)
 {
     uint32_t count, *list = task_entries(view, task, first, &count);
-    bool found = select_finds(view->settings, view->profile, view->names, list, count);
+    bool found = finds(view, list, count);
     if (found) {
         fputc('\n', view->output->to);
         print_task_head(view, task);
@@ -243,6 +250,9 @@ static int print_report(struct view *view)
     FILE *to = view->output->to;
     if (wants_names(view))
         view_look_ahead(view);
+    /* The rest was looked at before there was a view; lines are known now. */
+    if (view->lines && selection->total_samples && !finds(view, selection->entries, selection->entry_count))
+        return select_refuse(settings);
     if (settings->json)
         return view_document(view, !settings->aggregate);
     heading_print(view);
