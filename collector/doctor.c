@@ -22,6 +22,7 @@ static const struct row {
     {"hardware", doctor_hardware, false},
     {"what is measured", doctor_sampler, false},
     {"sample rate", doctor_rate, false},
+    {"a sample", doctor_sample_cost, false},
     {"kernel names", doctor_kernel_names, false},
     {"timers", doctor_timers, false},
     {"accounting", doctor_accounting, false},

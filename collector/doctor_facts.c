@@ -97,6 +97,19 @@ static void try_plan(void *state)
         found->ring = try_ring(&found->plan);
 }
 
+static void try_cost(void *state)
+{
+    struct doctor_shared *found = state;
+    doctor_try_cost(&found->plan, &found->cost);
+}
+
+static bool has_sampler(const struct doctor_facts *facts)
+{
+    const struct doctor_shared *found = facts->shared;
+    return facts->plan.tried && found->plan_status == 0 && found->plan.sampling && found->ring == 0 &&
+           found->plan.source == PINJECT_SOURCE_PERF;
+}
+
 static volatile sig_atomic_t ticks;
 
 static void count_tick(int number)
@@ -141,6 +154,8 @@ static void try_all(struct doctor_facts *facts)
     if (!facts->perf.tried)
         return;
     doctor_guard(try_plan, facts, DOCTOR_PATIENCE_MS, &facts->plan);
+    if (has_sampler(facts))
+        doctor_guard(try_cost, facts->shared, DOCTOR_PATIENCE_MS, &facts->cost);
     if (facts->args->preload[0])
         doctor_guard(doctor_inject_try, facts, DOCTOR_PATIENCE_MS, &facts->injection);
 }

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "collector/doctor.h"
+#include "collector/doctor_cost.h"
 #include "collector/doctor_guard.h"
 #include "collector/doctor_image.h"
 #include "collector/plan.h"
@@ -51,6 +52,7 @@ struct doctor_shared {
     int plan_status;
     struct plan plan;
     int ring;  /* mapping the planned ring */
+    struct doctor_cost cost;
     int timer; /* timer_create() of the thread's CPU time */
     int timer_fired;
     int memory_read; /* process_vm_readv() of itself: how timers walk stacks */
@@ -77,7 +79,7 @@ struct doctor_facts {
     int64_t paranoid;      /* INT64_MIN: there is no such file */
     char self[PATH_MAX];   /* this program */
     struct doctor_shared *shared;
-    struct doctor_guarded perf, plan, timer, injection;
+    struct doctor_guarded perf, plan, cost, timer, injection;
     struct doctor_image image; /* of the command */
 };
 
@@ -93,7 +95,7 @@ bool doctor_has_capability(const struct doctor_facts *facts, unsigned number);
 
 typedef void doctor_probe(const struct doctor_facts *facts, struct doctor_finding *finding);
 doctor_probe doctor_perf_events, doctor_kernel_samples, doctor_hardware, doctor_sampler, doctor_rate,
-    doctor_kernel_names;
+    doctor_sample_cost, doctor_kernel_names;
 doctor_probe doctor_timers, doctor_clock, doctor_accounting;
 doctor_probe doctor_rings, doctor_descriptors, doctor_tasks, doctor_segment, doctor_output;
 doctor_probe doctor_object, doctor_object_reach, doctor_injection, doctor_outside, doctor_yama;

@@ -219,6 +219,33 @@ static void children_are_guarded(void **state)
     assert_non_null(strstr(guarded.said, "No such file"));
 }
 
+static void a_sample_is_the_median_of_the_longest_gaps(void **state)
+{
+    (void)state;
+    uint32_t gaps[] = {400, 13000, 350, 12000, 900000, 14000, 600};
+    assert_int_equal(doctor_median_gap(gaps, 7, 4), 13000); /* of 900000, 14000, 13000, 12000 */
+    assert_int_equal(doctor_median_gap(gaps, 7, 100), 12000);
+    assert_int_equal(doctor_median_gap(gaps, 1, 1), 900000);
+    assert_int_equal(doctor_median_gap(gaps, 0, 5), 0);
+    assert_int_equal(doctor_median_gap(gaps, 7, 0), 0);
+}
+
+/* A thread that does nothing else has one each 250 us. */
+static void samples_are_counted(void **state)
+{
+    (void)state;
+    struct settings settings = {.frequency = 999};
+    struct plan plan;
+    if (plan_init(&plan, &settings) < 0 || plan.source != PINJECT_SOURCE_PERF)
+        skip();
+    struct doctor_cost cost = {0};
+    doctor_try_cost(&plan, &cost);
+    assert_int_equal(cost.status, 0);
+    assert_in_range(cost.samples, 1, 300);
+    assert_in_range(cost.ns, 1, 60000000);
+    plan_release(&plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +255,8 @@ int main(void)
         cmocka_unit_test(maps_of_users),
         cmocka_unit_test(rings_within_a_budget),
         cmocka_unit_test(tasks_within_descriptors),
+        cmocka_unit_test(a_sample_is_the_median_of_the_longest_gaps),
+        cmocka_unit_test(samples_are_counted),
         cmocka_unit_test(findings_are_printed),
         cmocka_unit_test(hostile_texts_are_safe),
         cmocka_unit_test(paths_are_words_of_a_shell),

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a sample costs the program: how long the interrupt keeps it from running. In a virtual machine that can be ten
+ * times what it is without one, since each interrupt of a timer leaves the machine several times.
+ */
+#include "collector/doctor_cost.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collector/doctor_probe.h"
+#include "collector/probe.h"
+#include "pinject/ring.h"
+
+enum {
+    RATE = 4000,       /* Hz: rare enough that the kernel does not lower its limit */
+    SPIN_NS = 60000000,
+    GAPS = 8192,
+    LEAST_NS = 300,    /* more than two looks at the clock are apart when nothing comes between */
+    LEAST_SAMPLES = 20,
+    DEAR_PERCENT = 1,
+};
+
+static int descending(const void *left, const void *right)
+{
+    const uint32_t *a = left, *b = right;
+    return *a < *b ? 1 : *a > *b ? -1 : 0;
+}
+
+uint32_t doctor_median_gap(uint32_t *gaps, size_t count, size_t samples)
+{
+    if (samples == 0 || count == 0)
+        return 0;
+    qsort(gaps, count, sizeof(*gaps), descending);
+    /* What else interrupts is among them, rarer and not longer for the most part. */
+    return gaps[(samples < count ? samples : count) / 2];
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Looks at the clock all the time: the gaps between two looks, without what a look takes. */
+static size_t spin(uint32_t *gaps)
+{
+    size_t count = 0;
+    uint64_t last = now_ns(), end = last + SPIN_NS, least = UINT64_MAX;
+    while (last < end && count < GAPS) {
+        uint64_t now = now_ns(), gap = now - last;
+        last = now;
+        if (gap < least)
+            least = gap;
+        if (gap > least + LEAST_NS && gap - least < UINT32_MAX)
+            gaps[count++] = (uint32_t)(gap - least);
+    }
+    return count;
+}
+
+static size_t count_samples(void *map, size_t size)
+{
+    static _Alignas(8) char scratch[PINJECT_RING_RECORD_MAX];
+    struct pinject_ring ring;
+    const struct perf_event_header *header;
+    size_t samples = 0, page = (size_t)sysconf(_SC_PAGESIZE);
+    pinject_ring_init(&ring, map, (char *)map + page, size - page);
+    if (!pinject_ring_begin(&ring))
+        return 0;
+    while ((header = pinject_ring_next(&ring, scratch)))
+        samples += header->type == PERF_RECORD_SAMPLE;
+    pinject_ring_end(&ring);
+    return samples;
+}
+
+void doctor_try_cost(const struct plan *plan, struct doctor_cost *ret)
+{
+    static uint32_t gaps[GAPS];
+    struct perf_event_attr attr = plan->events[0].attr;
+    size_t size = (plan->ring_pages + 1) * (size_t)sysconf(_SC_PAGESIZE);
+    bool clock = attr.type == PERF_TYPE_SOFTWARE;
+    attr.freq = !clock;
+    attr.sample_period = clock ? 1000000000 / RATE : RATE;
+    int fd = probe_open(&attr);
+    if (fd < 0) {
+        ret->status = fd;
+        return;
+    }
+    void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0) {
+        ret->status = -errno;
+        return;
+    }
+    size_t count = spin(gaps);
+    ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+    ret->samples = count_samples(map, size);
+    ret->ns = doctor_median_gap(gaps, count, ret->samples);
+    ret->status = 0;
+}
+
+void doctor_sample_cost(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    const struct doctor_cost *cost = &facts->shared->cost;
+    const struct settings *settings = facts->args->settings;
+    if (!facts->cost.tried) {
+        DOCTOR_TEXT(finding->value, "not tried, since no event samples");
+        return;
+    }
+    if (cost->status < 0) {
+        DOCTOR_TEXT(finding->value, "cannot be told: %s", strerror(-cost->status));
+        return;
+    }
+    if (cost->samples < LEAST_SAMPLES || cost->ns == 0) {
+        DOCTOR_TEXT(finding->value, "cannot be told: of %d samples %zu came", SPIN_NS / (1000000000 / RATE),
+                    cost->samples);
+        return;
+    }
+    double us = cost->ns / 1e3;
+    DOCTOR_TEXT(finding->value, "it stops the program for %.*f us", us < 10 ? 1 : 0, us);
+    if (settings->period || !settings->frequency)
+        return;
+    double percent = us * (double)settings->frequency / 1e4;
+    DOCTOR_MORE(finding->value, ": %.2g %% of a CPU at %" PRIu64 " Hz", percent, settings->frequency);
+    if (percent < DEAR_PERCENT)
+        return;
+    finding->level = DOCTOR_NOTE;
+    DOCTOR_TEXT(finding->meaning,
+                "each interrupt is dear here, as it is in virtual machines, whoever samples, and colder caches after it "
+                "may cost as much again; -F 99 costs a tenth of -F 999");
+}
