@@ -79,12 +79,23 @@ static size_t count_samples(void *map, size_t size)
     return samples;
 }
 
+static bool is_clock(const struct perf_event_attr *attr)
+{
+    return attr->type == PERF_TYPE_SOFTWARE &&
+           (attr->config == PERF_COUNT_SW_TASK_CLOCK || attr->config == PERF_COUNT_SW_CPU_CLOCK);
+}
+
 void doctor_try_cost(const struct plan *plan, struct doctor_cost *ret)
 {
     static uint32_t gaps[GAPS];
     struct perf_event_attr attr = plan->events[0].attr;
     size_t size = (plan->ring_pages + 1) * (size_t)sysconf(_SC_PAGESIZE);
-    bool clock = attr.type == PERF_TYPE_SOFTWARE;
+    bool clock = is_clock(&attr);
+    /* Other software events do not come by themselves. */
+    if (!clock && attr.type != PERF_TYPE_HARDWARE) {
+        ret->status = -EOPNOTSUPP;
+        return;
+    }
     attr.freq = !clock;
     attr.sample_period = clock ? 1000000000 / RATE : RATE;
     int fd = probe_open(&attr);
@@ -110,6 +121,10 @@ void doctor_sample_cost(const struct doctor_facts *facts, struct doctor_finding 
     const struct settings *settings = facts->args->settings;
     if (!facts->cost.tried) {
         DOCTOR_TEXT(finding->value, "not tried, since no event samples");
+        return;
+    }
+    if (cost->status == -EOPNOTSUPP) {
+        DOCTOR_TEXT(finding->value, "depends on how often it happens: %s", facts->shared->plan.events[0].name);
         return;
     }
     if (cost->status < 0) {
