@@ -112,14 +112,15 @@ def records(text):
 
 def same(ours, theirs):
     """Where a call is the last thing in a function, its return address is the next function's: perf script names that
-    one. Where perf finds no stubs in a PLT it calls them by the section before it, _init; which stub it is,
-    unit/symbol_files holds against objdump."""
+    one. Where perf finds no stubs in a PLT it calls them by the section before it, _init, and some stubs of libc it
+    calls "@plt", of no function (objdump: _dl_audit_preinit@plt); which stub it is, unit/symbol_files holds against
+    objdump."""
     def place(line):
         return line.split()[0], line.split()[-1]
 
     def same_frame(a, b):
-        return a == b or (place(a) == place(b)
-                          and ("+0x0 " in b or (re.search(r"@plt\+| \.plt\+", a) and " _init+" in b)))
+        stub = re.search(r"@plt\+| \.plt\+", a) and re.search(r" (_init|@plt)\+", b)
+        return a == b or (place(a) == place(b) and ("+0x0 " in b or bool(stub)))
     return ours[0] == theirs[0] and len(ours[1]) == len(theirs[1]) and all(map(same_frame, ours[1], theirs[1]))
 
 
