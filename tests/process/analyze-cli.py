@@ -181,8 +181,8 @@ def test_filters():
 def test_filter_that_finds_nothing():
     """A typing error is no answer: one line, nothing else, status 1."""
     files = record()
-    for command in ("report", "-a", "-a --json", "--by=task", "--call-tree", "--by=object", "--by=line", "-a --by=inline",
-                    "--by=line --json", "summary", "script"):
+    for command in ("report", "-a", "-a --json", "--by=task", "--call-tree", "--by=object", "--by=line",
+                    "-a --by=inline", "--by=line --json", "summary", "script"):
         for option, what in (("--symbol=no_such*", "a function 'no_such*'"), ("--object=no.so", "an object 'no.so'")):
             result = panalyze(*command.split(), option, *files)
             check_equal((result.status, result.out), (1, ""), f"{command} {option}: {result}")

@@ -64,7 +64,8 @@ def test_as_we_are():
     kernel = found["kernel samples"]
     check_equal(kernel.level, "ok" if kernel_opens() else "limited", kernel)
     check_in(found["a sample"].level, ("ok", "note"))
-    cost = check_match(r"^it stops the program for ([\d.]+) us: ([\d.e+]+) % of a CPU at 999 Hz", found["a sample"].text)
+    cost = check_match(r"^it stops the program for ([\d.]+) us: ([\d.e+]+) % of a CPU at 999 Hz",
+                       found["a sample"].text)
     check(abs(float(cost[1]) * 999 / 1e4 - float(cost[2])) <= 0.06 * float(cost[2]) + 0.01, cost[0])
     check_in(found["hardware"].level, ("ok", "note"))  # no counters in a virtual machine: nothing that one could change
     if kernel.level == "limited" and not IS_ROOT:
