@@ -146,6 +146,6 @@ void doctor_sample_cost(const struct doctor_facts *facts, struct doctor_finding 
         return;
     finding->level = DOCTOR_NOTE;
     DOCTOR_TEXT(finding->meaning,
-                "each interrupt is dear here, as it is in virtual machines, whoever samples, and colder caches after it "
-                "may cost as much again; -F 99 costs a tenth of -F 999");
+                "each interrupt is dear here, as it is in virtual machines, whoever samples, and colder caches after "
+                "it may cost as much again; -F 99 costs a tenth of -F 999");
 }
