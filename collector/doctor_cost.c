@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a sample costs the program: how long the interrupt keeps it from running. In a virtual machine that can be ten
- * times what it is without one, since each interrupt of a timer leaves the machine several times.
+ * What a sample costs the program: how long the interrupt keeps it from running. In a virtual machine that can be long
+ * (12 to 16 us where it was measured), since each interrupt of a timer leaves the machine several times.
  */
 #include "collector/doctor_cost.h"
 
@@ -23,6 +23,7 @@ enum {
     GAPS = 8192,
     LEAST_NS = 300,    /* more than two looks at the clock are apart when nothing comes between */
     LEAST_SAMPLES = 20,
+    DEAR_US = 5,       /* below that the rate is what costs, not the machine */
     DEAR_PERCENT = 1,
 };
 
@@ -142,7 +143,7 @@ void doctor_sample_cost(const struct doctor_facts *facts, struct doctor_finding 
         return;
     double percent = us * (double)settings->frequency / 1e4;
     DOCTOR_MORE(finding->value, ": %.2g %% of a CPU at %" PRIu64 " Hz", percent, settings->frequency);
-    if (percent < DEAR_PERCENT)
+    if (us < DEAR_US || percent < DEAR_PERCENT)
         return;
     finding->level = DOCTOR_NOTE;
     DOCTOR_TEXT(finding->meaning,

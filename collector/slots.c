@@ -133,7 +133,10 @@ static bool is_gone(int32_t owner)
     return owner <= 0 || (kill(owner, 0) < 0 && errno == ESRCH);
 }
 
-/* Whether a sweep would find what the last one left: free slots. Who claims one counts the hint up. */
+/*
+ * Whether a sweep would find what the last one left: free slots. Who claims one counts the hint up first; one who dies
+ * right after a claim that he began before the last sweep is found when the next one claims, which is when it matters.
+ */
 static bool is_idle(struct slots *slots)
 {
     struct pinject_segment *segment = slots->session->segment;
