@@ -16,7 +16,7 @@
 #include "collector/tasks.h"
 
 enum {
-    PAGE_SHIFT = 12,
+    BLOCK_SHIFT = 16,
     AGAIN_NS = 100 * 1000 * 1000, /* a file is looked at again: it may have been replaced */
 };
 
@@ -96,43 +96,70 @@ static struct unwind_file *find_file(struct tasks *tasks, const struct task *tas
     return file;
 }
 
-static const struct mapping *find_mapping(const struct space *space, uint64_t address)
+/* A mapping that ADDRESS is not in: what holds at ADDRESS ends where that begins, or begins where it ends. */
+static void narrow(uint64_t address, uint64_t start, uint64_t end, uint64_t *low, uint64_t *high)
 {
+    if (start > address)
+        *high = start < *high ? start : *high;
+    else
+        *low = end > *low ? end : *low;
+}
+
+/* The newest mapping of ADDRESS. It is the newest of all from *LOW to *HIGH, exclusive. */
+static const struct mapping *find_mapping(const struct space *space, uint64_t address, uint64_t *low, uint64_t *high)
+{
+    *low = 0;
+    *high = UINT64_MAX;
     for (size_t i = space_count(space); i-- > 0;) {
         const struct mapping *mapping = space_at(space, i);
-        if (address >= mapping->start && address - mapping->start < mapping->size)
-            return mapping;
+        const uint64_t start = mapping->start, end = start + mapping->size;
+        if (address < start || address - start >= mapping->size) {
+            narrow(address, start, end, low, high);
+            continue;
+        }
+        *low = start > *low ? start : *low;
+        *high = end < *high ? end : *high;
+        return mapping;
     }
     return NULL;
 }
 
 /* What other threads mapped may be in rings that are read later. */
-static const struct mapping *look_again(const struct stack_search *search, uint64_t address)
+static const struct mapping *look_again(const struct stack_search *search, uint64_t address, uint64_t *low,
+                                        uint64_t *high)
 {
     struct process *process = search->task->process;
     if (!tasks_look_at_maps(search->tasks, process))
         return NULL;
-    return find_mapping(&process->space, address);
+    return find_mapping(&process->space, address, low, high);
+}
+
+static struct stack_block find_block(const struct stack_search *search, uint64_t address)
+{
+    const struct space *space = &search->task->process->space;
+    uint64_t low, high;
+    const struct mapping *mapping = find_mapping(space, address, &low, &high);
+    if (!mapping)
+        mapping = look_again(search, address, &low, &high);
+    struct stack_block block = {.version = space->version, .mapped = mapping};
+    if (!mapping) { /* what lies around it may have been mapped since */
+        block.map.low = address;
+        block.map.high = address + 1;
+        return block;
+    }
+    block.map = (struct unwind_map){.start = mapping->start, .offset = mapping->offset, .low = low, .high = high};
+    block.map.file = find_file(search->tasks, search->task, mapping);
+    return block;
 }
 
 bool stack_files_find(void *context, uint64_t address, struct unwind_map *ret)
 {
     const struct stack_search *search = context;
-    struct tasks *tasks = search->tasks;
-    const struct space *space = &search->task->process->space;
-    uint64_t page = address >> PAGE_SHIFT;
-    struct stack_page *slot = &tasks->stacks->pages[(page ^ page >> 12 ^ space->version * 0x9e3779b1u) % STACKS_PAGES];
-    if (slot->version != space->version || slot->page != page || !space->version) {
-        const struct mapping *mapping = find_mapping(space, address);
-        if (!mapping)
-            mapping = look_again(search, address);
-        *slot = (struct stack_page){.version = space->version, .page = page, .mapped = mapping};
-        if (mapping) {
-            slot->start = mapping->start;
-            slot->offset = mapping->offset;
-            slot->file = find_file(tasks, search->task, mapping);
-        }
-    }
-    *ret = (struct unwind_map){slot->start, slot->offset, slot->file};
+    struct stacks *stacks = search->tasks->stacks;
+    const uint64_t version = search->task->process->space.version, block = address >> BLOCK_SHIFT;
+    struct stack_block *slot = &stacks->blocks[(block ^ block >> 12 ^ version * 0x9e3779b1u) % STACKS_BLOCKS];
+    if (!version || slot->version != version || address < slot->map.low || address >= slot->map.high)
+        *slot = find_block(search, address);
+    *ret = slot->map;
     return slot->mapped;
 }

@@ -25,7 +25,7 @@ enum {
     STACKS_DUMP_MAX = 65528 - 4096, /* a record has 65535 bytes at most */
     STACKS_FRAMES = 1024,     /* of a user's part */
     STACKS_TAIL = 2,          /* frames below main() or a thread's start routine that frame pointers do not find */
-    STACKS_PAGES = 4096,
+    STACKS_BLOCKS = 1024,
     STACKS_OBJECTS = 1024,
     STACKS_TEXT = 512,
 };
@@ -52,11 +52,10 @@ struct stack_counts {
     uint64_t foreign;         /* by frame pointers: a 32-bit program, or no registers came */
 };
 
-/* What is mapped at a page of an address space. */
-struct stack_page {
-    uint64_t version, page;   /* of struct space; 0: empty */
-    uint64_t start, offset;
-    struct unwind_file *file;
+/* What is mapped at a block of an address space. */
+struct stack_block {
+    uint64_t version;         /* of struct space; 0: empty */
+    struct unwind_map map;
     bool mapped;
 };
 
@@ -69,7 +68,7 @@ struct stack_object {
 
 struct stacks {
     struct unwind_files *files;
-    struct stack_page pages[STACKS_PAGES];
+    struct stack_block blocks[STACKS_BLOCKS];
     struct stack_object objects[STACKS_OBJECTS];
     struct stack_counts counts;
     uint64_t lowered;         /* how often the dump was made smaller for all that come */

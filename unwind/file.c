@@ -148,28 +148,18 @@ bool file_address(const struct unwind_file *file, uint64_t offset, uint64_t *ret
     return false;
 }
 
-const struct cfi_row *file_row(struct unwind_file *file, uint64_t address)
+bool file_row(struct unwind_file *file, uint64_t address, struct cfi_row *ret)
 {
-    struct cfi_row row;
-    if (!file->rows)
-        file->rows = calloc(FILE_ROWS, sizeof(*file->rows));
-    if (!file->rows)
-        return NULL;
-    /* Address 0 marks what is empty: no code lies there. */
-    struct file_row *slot = &file->rows[(address ^ address >> 10) % FILE_ROWS];
-    if (slot->address == address && address)
-        return &slot->row;
-    if (!cfi_find_row(&file->frames, address, &row) && !cfi_find_row(&file->debug, address, &row))
-        return NULL;
-    *slot = (struct file_row){address, row};
-    return &slot->row;
+    if (!cfi_find_row(&file->frames, address, ret) && !cfi_find_row(&file->debug, address, ret))
+        return false;
+    row_cache_add(&file->rows, address, ret);
+    return true;
 }
 
 size_t file_size(const struct unwind_file *file)
 {
     return sizeof(*file) + file->frames.size + file->debug.size +
-           (file->frames.count + file->debug.count) * sizeof(struct cfi_fde) +
-           (file->rows ? FILE_ROWS * sizeof(*file->rows) : 0);
+           (file->frames.count + file->debug.count) * sizeof(struct cfi_fde) + row_cache_size(&file->rows);
 }
 
 void file_free(struct unwind_file *file)
@@ -178,7 +168,7 @@ void file_free(struct unwind_file *file)
         return;
     cfi_release(&file->frames);
     cfi_release(&file->debug);
-    free(file->rows);
+    row_cache_release(&file->rows);
     free(file->name);
     free(file);
 }

@@ -7,17 +7,12 @@
 
 #include "unwind/cfi.h"
 #include "unwind/image.h"
+#include "unwind/row_cache.h"
 
-enum { FILE_SEGMENTS = 16, FILE_ROWS = 1024 };
+enum { FILE_SEGMENTS = 16 };
 
 struct file_segment {
     uint64_t offset, address, size;
-};
-
-/* The row of one address, as far as it was asked for. A direct-mapped table: a newer one displaces an older one. */
-struct file_row {
-    uint64_t address;
-    struct cfi_row row;
 };
 
 struct file_key {
@@ -34,7 +29,7 @@ struct unwind_file {
     unsigned segment_count;
     uint64_t entry;
     struct cfi frames, debug;  /* .eh_frame, .debug_frame */
-    struct file_row *rows;     /* FILE_ROWS; NULL: none was asked for yet */
+    struct row_cache rows;          /* of both */
 };
 
 /*
@@ -44,8 +39,8 @@ struct unwind_file {
 bool file_read(struct unwind_file *file, const struct image *image);
 /* False: OFFSET of the file is not mapped executable by its own program headers. */
 bool file_address(const struct unwind_file *file, uint64_t offset, uint64_t *ret_address);
-/* NULL: no table has it. Good until the next call. */
-const struct cfi_row *file_row(struct unwind_file *file, uint64_t address);
+/* By the tables, and remembered where it can be. False: none has it. */
+bool file_row(struct unwind_file *file, uint64_t address, struct cfi_row *ret);
 size_t file_size(const struct unwind_file *file);
 /* NULL is accepted. */
 void file_free(struct unwind_file *file);

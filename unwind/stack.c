@@ -9,6 +9,8 @@ enum { FRAMES_BY_POINTER = 4096, ENTRY_SIZE = 64 };
 
 /* Bytes of programs for one chain: a file may be made so that each frame is dear. */
 enum { WORK_MAX = 16 << 20 };
+/* A program, its libraries: frames go to and fro between few. */
+enum { MAPS = 4 };
 
 enum step { STEP_ON, STEP_BOTTOM, STEP_MEMORY, STEP_NO_TABLE };
 
@@ -16,6 +18,8 @@ struct walk {
     const struct unwind_target *target;
     const struct unwind_dump *dump;
     struct unwind_regs regs;
+    struct unwind_map maps[MAPS]; /* those met last */
+    unsigned next_map;
     uint64_t work;       /* so far, as WORK_MAX */
     uint64_t missed;     /* the address that could not be read */
     bool exact;          /* rip is where it was interrupted, not behind a call */
@@ -106,6 +110,32 @@ static enum step step_by_row(struct walk *walk, const struct cfi *cfi, const str
     return STEP_ON;
 }
 
+/* The same by a row that was found before. */
+static enum step step_by_known(struct walk *walk, const struct row_known *row)
+{
+    uint64_t *value = walk->regs.value, callee = value[UNWIND_RSP];
+    if (row->bottom)
+        return STEP_BOTTOM;
+    const uint64_t cfa = value[row->cfa_reg] + (uint64_t)(int64_t)row->cfa;
+    for (unsigned i = 0; i < ROW_KEPT; i++) {
+        uint64_t address = cfa + (uint64_t)(int64_t)row->at[i], *saved = &value[row_cache_registers[i]];
+        if (!row->at[i] || (walk->leaf && address < callee)) /* popped already */
+            continue;
+        if (!read_stack(walk, address, saved)) {
+            if (row_cache_registers[i] == UNWIND_RIP)
+                return STEP_MEMORY;
+            *saved = 0;
+        }
+    }
+    if (cfa <= callee) {
+        walk->missed = 0;
+        return STEP_MEMORY;
+    }
+    value[UNWIND_RSP] = cfa;
+    walk->exact = walk->leaf = false;
+    return STEP_ON;
+}
+
 /* ---- By frame pointers ---- */
 
 static enum step step_by_pointer(struct walk *walk)
@@ -141,27 +171,44 @@ static bool is_entry(const struct unwind_file *file, uint64_t address)
     return file->entry && address >= file->entry && address - file->entry < ENTRY_SIZE;
 }
 
+static const struct unwind_map *find_map(struct walk *walk, uint64_t address)
+{
+    for (unsigned i = 0; i < MAPS; i++)
+        if (address >= walk->maps[i].low && address < walk->maps[i].high)
+            return &walk->maps[i];
+    struct unwind_map *map = &walk->maps[walk->next_map];
+    *map = (struct unwind_map){0};
+    bool found = walk->target->find(walk->target->context, address, map);
+    if (!found)
+        map->low = map->high = 0;
+    walk->next_map = (walk->next_map + (map->high != 0)) % MAPS;
+    return found ? map : NULL;
+}
+
+static enum step step_by_tables(struct walk *walk, struct unwind_file *file, uint64_t address)
+{
+    const struct row_known *known = row_cache_find(&file->rows, address);
+    struct cfi_row row;
+    if (known)
+        return step_by_known(walk, known);
+    if (file_row(file, address, &row)) {
+        walk->work += row.work;
+        return walk->work > WORK_MAX ? STEP_NO_TABLE : step_by_row(walk, row.debug ? &file->debug : &file->frames, &row);
+    }
+    if (walk->leaf && cfi_find_split(&file->frames, address, &row))
+        return walk->regs.value[UNWIND_RAX] ? step_by_row(walk, &file->frames, &row) : STEP_BOTTOM;
+    return is_entry(file, address) ? STEP_BOTTOM : step_by_pointer(walk);
+}
+
 static enum step step(struct walk *walk)
 {
-    struct unwind_map map;
     uint64_t ip = walk->regs.value[UNWIND_RIP] - !walk->exact, address;
-    if (!walk->target->find(walk->target->context, ip, &map))
+    const struct unwind_map *map = find_map(walk, ip);
+    if (!map)
         return step_from_nowhere(walk);
-    if (!map.file || !file_address(map.file, ip - map.start + map.offset, &address))
+    if (!map->file || !file_address(map->file, ip - map->start + map->offset, &address))
         return step_by_pointer(walk);
-    const struct cfi_row *row = file_row(map.file, address);
-    walk->work += row ? row->work : 0;
-    if (walk->work > WORK_MAX)
-        return STEP_NO_TABLE;
-    if (row) {
-        struct unwind_file *file = map.file;
-        struct cfi_row copy = *row;
-        return step_by_row(walk, copy.debug ? &file->debug : &file->frames, &copy);
-    }
-    struct cfi_row creator;
-    if (walk->leaf && cfi_find_split(&map.file->frames, address, &creator))
-        return walk->regs.value[UNWIND_RAX] ? step_by_row(walk, &map.file->frames, &creator) : STEP_BOTTOM;
-    return is_entry(map.file, address) ? STEP_BOTTOM : step_by_pointer(walk);
+    return step_by_tables(walk, map->file, address);
 }
 
 static enum unwind_end end_of_memory(const struct walk *walk)

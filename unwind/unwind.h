@@ -50,6 +50,7 @@ enum { UNWIND_ENDS = UNWIND_BAD_MEMORY + 1 };
 struct unwind_map {
     uint64_t start, offset;
     struct unwind_file *file;  /* NULL: anonymous, or it cannot be read */
+    uint64_t low, high;        /* it is for all addresses from LOW to HIGH, exclusive; both 0: not known */
 };
 
 /* CONTEXT's mapping at ADDRESS; false: nothing executable is mapped there. */

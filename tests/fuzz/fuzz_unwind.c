@@ -27,6 +27,18 @@ static void check(const uint64_t *ips, unsigned count, uint64_t start, enum unwi
         abort();
 }
 
+/* With the rows that were remembered the same comes out, but where they save work that there was no more of. */
+static void check_again(const struct unwind_target *target, const struct unwind_regs *regs,
+                        const struct unwind_dump *dump, const uint64_t *ips, unsigned count, enum unwind_end end)
+{
+    static uint64_t again[FRAMES];
+    enum unwind_end again_end = UNWIND_BOTTOM;
+    unsigned again_count = unwind_stack(target, regs, dump, again, FRAMES, &again_end);
+    bool same = again_count == count && again_end == end;
+    if ((!same && end != UNWIND_NO_TABLE) || again_count < count || memcmp(ips, again, count * sizeof(*ips)) != 0)
+        abort();
+}
+
 static void walk(struct unwind_file *file, uint64_t start, const uint8_t *data, size_t size)
 {
     static uint64_t ips[FRAMES];
@@ -41,6 +53,7 @@ static void walk(struct unwind_file *file, uint64_t start, const uint8_t *data, 
     regs.value[UNWIND_RIP] = start;
     unsigned count = unwind_stack(&target, &regs, &dump, ips, FRAMES, &end);
     check(ips, count, start, end);
+    check_again(&target, &regs, &dump, ips, count, end);
     unwind_frames(&regs, &dump, ips, FRAMES);
 }
 

@@ -5,6 +5,7 @@
 #include "unwind/cfi.h"
 #include "unwind/expression.h"
 #include "unwind/leb.h"
+#include "unwind/row_cache.h"
 
 #define BYTES(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
 
@@ -217,6 +218,94 @@ static void test_split(void **state)
     cfi_release(&cfi);
 }
 
+/* As behind 'push %rbp; mov %rsp, %rbp; push %rbx' */
+static struct cfi_row usual_row(void)
+{
+    struct cfi_row row = {.return_reg = UNWIND_RIP, .work = 20};
+    row.cfa = (struct cfi_rule){.how = CFI_REGISTER, .reg = UNWIND_RBP, .number = 16};
+    row.rules[UNWIND_RIP] = (struct cfi_rule){.how = CFI_AT_CFA, .number = -8};
+    row.rules[UNWIND_RBP] = (struct cfi_rule){.how = CFI_AT_CFA, .number = -16};
+    row.rules[3] = (struct cfi_rule){.how = CFI_AT_CFA, .number = -24};
+    row.rules[UNWIND_RSP] = (struct cfi_rule){.how = CFI_IS_CFA};
+    return row;
+}
+
+static void test_known_row(void **state)
+{
+    struct row_cache cache = {0};
+    struct cfi_row row = usual_row();
+    (void)state;
+    assert_null(row_cache_find(&cache, 0x1000));
+    row_cache_add(&cache, 0x1000, &row);
+    const struct row_known *known = row_cache_find(&cache, 0x1000);
+    assert_non_null(known);
+    assert_int_equal(known->cfa, 16);
+    assert_int_equal(known->cfa_reg, UNWIND_RBP);
+    assert_false(known->bottom);
+    assert_int_equal(known->at[0], -24);
+    assert_int_equal(known->at[1], -16);
+    assert_int_equal(known->at[2], 0);
+    assert_int_equal(known->at[ROW_KEPT - 1], -8);
+    row_cache_add(&cache, 0, &row); /* marks what is empty */
+    assert_null(row_cache_find(&cache, 0));
+    row.rules[UNWIND_RIP] = (struct cfi_rule){.how = CFI_UNDEFINED};
+    row_cache_add(&cache, 0x2000, &row);
+    assert_true(row_cache_find(&cache, 0x2000)->bottom);
+    row_cache_release(&cache);
+    assert_null(row_cache_find(&cache, 0x1000));
+}
+
+/* What a line has no room for is not remembered: its table is read each time. */
+static void test_unusual_rows(void **state)
+{
+    struct row_cache cache = {0};
+    struct cfi_row rows[9];
+    (void)state;
+    for (unsigned i = 0; i < 9; i++)
+        rows[i] = usual_row();
+    rows[0].signal = true;
+    rows[1].return_reg = 3;
+    rows[2].cfa.how = CFI_IS_EXPRESSION;
+    rows[3].rules[3] = (struct cfi_rule){.how = CFI_REGISTER, .reg = 12};
+    rows[4].rules[3].number = -40000;
+    rows[5].rules[3].number = 0;
+    rows[6].rules[UNWIND_RAX] = (struct cfi_rule){.how = CFI_AT_CFA, .number = -32};
+    rows[7].rules[UNWIND_RSP] = (struct cfi_rule){.how = CFI_AT_CFA, .number = -32};
+    rows[8].rules[UNWIND_RIP] = (struct cfi_rule){.how = CFI_SAME};
+    for (unsigned i = 0; i < 9; i++) {
+        row_cache_add(&cache, 0x1000 + i, &rows[i]);
+        assert_null(row_cache_find(&cache, 0x1000 + i));
+    }
+    assert_int_equal(row_cache_size(&cache), 0);
+    row_cache_release(&cache);
+}
+
+/* It grows to what is asked for, up to its limit, and says nothing wrong of any. */
+static void test_many_rows(void **state)
+{
+    struct row_cache cache = {0};
+    size_t found[2] = {0};
+    const unsigned counts[] = {4096, 1 << 20};
+    (void)state;
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 1; i <= counts[round]; i++) {
+            struct cfi_row row = usual_row();
+            row.cfa.number = (int32_t)i;
+            if (!row_cache_find(&cache, i * 7))
+                row_cache_add(&cache, i * 7, &row);
+        }
+        for (unsigned i = 1; i <= counts[round]; i++) {
+            const struct row_known *known = row_cache_find(&cache, i * 7);
+            assert_true(!known || known->cfa == (int32_t)i);
+            found[round] += known != NULL;
+        }
+    }
+    assert_in_range(found[0], 2048, 4096);
+    assert_in_range(found[1], 16384, 32768);
+    assert_int_equal(row_cache_size(&cache), 1 << 20);
+    row_cache_release(&cache);
+}
+
 static void test_registers_of_perf(void **state)
 {
     uint64_t words[17];
@@ -243,6 +332,7 @@ int main(void)
         cmocka_unit_test(test_constants),    cmocka_unit_test(test_operators), cmocka_unit_test(test_stack),
         cmocka_unit_test(test_memory),       cmocka_unit_test(test_nonsense),  cmocka_unit_test(test_long_numbers),
         cmocka_unit_test(test_rows),         cmocka_unit_test(test_registers_of_perf), cmocka_unit_test(test_split),
+        cmocka_unit_test(test_known_row),    cmocka_unit_test(test_unusual_rows), cmocka_unit_test(test_many_rows),
     };
     dump = (struct unwind_dump){.bytes = stack, .start = 0x7ff000, .size = sizeof(stack)};
     regs.value[UNWIND_RSP] = dump.start;

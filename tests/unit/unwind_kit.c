@@ -82,6 +82,19 @@ __attribute__((no_sanitize("address"))) static void copy(unsigned char *to, cons
         to[i] = ((const volatile unsigned char *)from)[i];
 }
 
+/* Once more, by the rows that the first time remembered. */
+static bool gives_again(struct kit *kit, const struct unwind_regs *regs, const struct unwind_dump *dump,
+                        const struct kit_chain *chain)
+{
+    static uint64_t ips[KIT_FRAMES];
+    enum unwind_end end;
+    unsigned count = unwind_stack(&kit->target, regs, dump, ips, KIT_FRAMES, &end);
+    bool same = count == chain->count && end == chain->end;
+    for (unsigned i = 0; same && i < count; i++)
+        same = ips[i] == chain->ips[i];
+    return same;
+}
+
 void kit_unwind(struct kit *kit, const ucontext_t *context, size_t size, struct kit_chain *ret)
 {
     static const int order[UNWIND_REGS] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
@@ -98,4 +111,5 @@ void kit_unwind(struct kit *kit, const ucontext_t *context, size_t size, struct 
     copy(kit->dump, start, left);
     struct unwind_dump dump = {.bytes = kit->dump, .start = regs.value[UNWIND_RSP], .size = left, .full = full};
     ret->count = unwind_stack(&kit->target, &regs, &dump, ret->ips, KIT_FRAMES, &ret->end);
+    ret->same = gives_again(kit, &regs, &dump, ret);
 }
