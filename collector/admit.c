@@ -50,9 +50,11 @@ static struct task *new_task(const struct tasks *tasks, struct arrival *arrival)
     buffer_init(&task->backlog);
     if (task->timed)
         tasks_ring_timed(task);
-    else if (events && events->ring)
+    else if (events && events->ring) {
         pinject_ring_init(&task->ring, events->ring, (const char *)events->ring + sysconf(_SC_PAGESIZE),
                           events->ring_size);
+        task->ring.sealed = true;
+    }
     arrival->events = NULL;
     return task;
 }

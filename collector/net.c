@@ -129,6 +129,7 @@ static int map_ring(struct nets *nets, struct net_cpu *cpu, size_t wanted)
         if (map != MAP_FAILED) {
             cpu->map = map;
             pinject_ring_init(&cpu->ring, map, (const char *)map + page, pages * page);
+            cpu->ring.sealed = true;
             __atomic_fetch_add(&nets->session->ring_bytes, cpu->map_size, __ATOMIC_RELAXED);
             return 0;
         }

@@ -170,6 +170,23 @@ static int add_fde(struct cfi *cfi, size_t *capacity, uint64_t start, uint64_t s
     return 0;
 }
 
+/* Which FDEs a search has to look at: about one for each block. Without memory all are searched. */
+static void index_blocks(struct cfi *cfi)
+{
+    const uint64_t base = cfi->fdes[0].start, span = cfi->fdes[cfi->count - 1].start - base;
+    while (span >> cfi->block_shift >= cfi->count)
+        cfi->block_shift++;
+    size_t blocks = (size_t)(span >> cfi->block_shift) + 1, block = 0;
+    cfi->blocks = malloc((blocks + 1) * sizeof(*cfi->blocks));
+    if (!cfi->blocks)
+        return;
+    for (size_t i = 0; i < cfi->count; i++)
+        for (; block <= (cfi->fdes[i].start - base) >> cfi->block_shift; block++)
+            cfi->blocks[block] = (uint32_t)i;
+    cfi->blocks[blocks] = (uint32_t)cfi->count;
+    cfi->block_count = blocks;
+}
+
 int cfi_index(struct cfi *cfi)
 {
     struct cfi_cie cie = {0};
@@ -198,8 +215,10 @@ int cfi_index(struct cfi *cfi)
         if (add_fde(cfi, &capacity, start, size, at) < 0)
             return -ENOMEM;
     }
-    if (cfi->count)
-        qsort(cfi->fdes, cfi->count, sizeof(*cfi->fdes), by_start);
+    if (!cfi->count)
+        return 0;
+    qsort(cfi->fdes, cfi->count, sizeof(*cfi->fdes), by_start);
+    index_blocks(cfi);
     return 0;
 }
 
@@ -207,6 +226,7 @@ void cfi_release(struct cfi *cfi)
 {
     free(cfi->bytes);
     free(cfi->fdes);
+    free(cfi->blocks);
     *cfi = (struct cfi){0};
 }
 
@@ -214,6 +234,13 @@ void cfi_release(struct cfi *cfi)
 static size_t count_before(const struct cfi *cfi, uint64_t address)
 {
     size_t low = 0, high = cfi->count;
+    if (high == 0 || address < cfi->fdes[0].start)
+        return 0;
+    const uint64_t block = (address - cfi->fdes[0].start) >> cfi->block_shift;
+    if (block < cfi->block_count) {
+        low = cfi->blocks[block];
+        high = cfi->blocks[block + 1];
+    }
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (cfi->fdes[middle].start <= address)

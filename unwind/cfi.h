@@ -47,6 +47,9 @@ struct cfi {
     bool debug;          /* .debug_frame; else .eh_frame */
     struct cfi_fde *fdes; /* by start */
     size_t count;
+    uint32_t *blocks;    /* for each 1 << BLOCK_SHIFT bytes from the first start on: how many FDEs begin before them */
+    size_t block_count;
+    unsigned block_shift;
 };
 
 /* Finds the functions in BYTES. 0 or -ENOMEM; bytes without sense end the list. */

@@ -159,7 +159,8 @@ bool file_row(struct unwind_file *file, uint64_t address, struct cfi_row *ret)
 size_t file_size(const struct unwind_file *file)
 {
     return sizeof(*file) + file->frames.size + file->debug.size +
-           (file->frames.count + file->debug.count) * sizeof(struct cfi_fde) + row_cache_size(&file->rows);
+           (file->frames.count + file->debug.count) * (sizeof(struct cfi_fde) + sizeof(uint32_t)) +
+           row_cache_size(&file->rows);
 }
 
 void file_free(struct unwind_file *file)

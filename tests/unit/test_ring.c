@@ -86,10 +86,11 @@ static void test_head_is_loaded_once(void **state)
     free(fake);
 }
 
-static void test_wraps(void **state)
+static void check_wraps(bool sealed)
 {
-    (void)state;
     struct fake *fake = fake_new();
+    unsigned copied = 0;
+    fake->ring.sealed = sealed;
     for (unsigned round = 0; round < 100; round++) {
         uint16_t size = (uint16_t)(8 + 8 * (round % 31));
         put_record(fake, round, size, (unsigned char)round);
@@ -98,13 +99,26 @@ static void test_wraps(void **state)
         assert_non_null(record);
         assert_int_equal(record->type, round);
         assert_int_equal(record->size, size);
+        copied += (const void *)record == scratch;
         for (unsigned i = sizeof(*record); i < size; i++)
             assert_int_equal(((const unsigned char *)record)[i], round);
         assert_null(pinject_ring_next(&fake->ring, scratch));
         pinject_ring_end(&fake->ring);
     }
     assert_true(fake->page.data_head > 10 * SIZE);
+    /* Of a sealed ring only those that go over its end. */
+    if (sealed)
+        assert_in_range(copied, 5, 100 * 128 / SIZE + 1);
+    else
+        assert_int_equal(copied, 100);
     free(fake);
+}
+
+static void test_wraps(void **state)
+{
+    (void)state;
+    check_wraps(false);
+    check_wraps(true);
 }
 
 static void test_full(void **state)

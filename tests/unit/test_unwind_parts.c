@@ -184,29 +184,36 @@ static void test_rows(void **state)
     assert_false(row_at(BYTES(0x0c, 40, 8), 0x1000, &row));
 }
 
-/* As in clone(): [0x1000, 0x1010), the system call, [0x1018, 0x1020) of a thread without a caller. */
-static void test_split(void **state)
+/* A section with COUNT functions; the one at BOTTOM has no caller. */
+static struct cfi make_section(const uint64_t (*ranges)[2], unsigned count, unsigned bottom)
 {
     static const uint8_t cie[] = {20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x78, 16,
                                   0x0c, 7, 8, 0x90, 1, 0, 0, 0, 0, 0, 0};
-    static const uint64_t ranges[][2] = {{0x1000, 0x10}, {0x1018, 8}, {0x1100, 0x10}};
-    uint8_t bytes[256];
     size_t size = sizeof(cie);
-    struct cfi_row row;
-    (void)state;
-    memcpy(bytes, cie, size);
-    for (unsigned i = 0; i < 3; i++) {
+    struct cfi cfi = {.bytes = malloc(size + count * 28), .debug = true};
+    assert_non_null(cfi.bytes);
+    memcpy(cfi.bytes, cie, size);
+    for (unsigned i = 0; i < count; i++) {
         uint32_t head[] = {24, 0};
-        uint8_t program[4] = {i == 1 ? 0x07 : 0, i == 1 ? 16 : 0};
-        memcpy(bytes + size, head, sizeof(head));
-        memcpy(bytes + size + 8, ranges[i], sizeof(ranges[i]));
-        memcpy(bytes + size + 24, program, sizeof(program));
+        uint8_t program[4] = {i == bottom ? 0x07 : 0, i == bottom ? 16 : 0};
+        memcpy(cfi.bytes + size, head, sizeof(head));
+        memcpy(cfi.bytes + size + 8, ranges[i], sizeof(ranges[i]));
+        memcpy(cfi.bytes + size + 24, program, sizeof(program));
         size += 28;
     }
-    struct cfi cfi = {.bytes = malloc(size), .size = size, .debug = true};
-    memcpy(cfi.bytes, bytes, size);
+    cfi.size = size;
     assert_int_equal(cfi_index(&cfi), 0);
-    assert_int_equal(cfi.count, 3);
+    assert_int_equal(cfi.count, count);
+    return cfi;
+}
+
+/* As in clone(): [0x1000, 0x1010), the system call, [0x1018, 0x1020) of a thread without a caller. */
+static void test_split(void **state)
+{
+    static const uint64_t ranges[][2] = {{0x1000, 0x10}, {0x1018, 8}, {0x1100, 0x10}};
+    struct cfi cfi = make_section(ranges, 3, 1);
+    struct cfi_row row;
+    (void)state;
     assert_true(cfi_find_split(&cfi, 0x1010, &row));
     assert_int_equal(row.cfa.number, 8);
     assert_true(cfi_find_split(&cfi, 0x1017, &row));
@@ -216,6 +223,42 @@ static void test_split(void **state)
     assert_false(cfi_find_split(&cfi, 0x2000, &row));
     assert_false(cfi_find_split(&cfi, 0x10, &row));
     cfi_release(&cfi);
+}
+
+static void finds(const struct cfi *cfi, uint64_t address, const uint64_t range[2])
+{
+    uint64_t start, size;
+    bool found = cfi_find_function(cfi, address, &start, &size);
+    assert_int_equal(found, range != NULL);
+    if (found) {
+        assert_int_equal(start, range[0]);
+        assert_int_equal(size, range[1]);
+    }
+}
+
+/* Close together, or as far apart as addresses are: each is found, and nothing between them. */
+static void test_functions(void **state)
+{
+    static uint64_t ranges[2000][2];
+    (void)state;
+    for (unsigned scale = 4; scale <= 52; scale += 12) {
+        uint64_t at = 0x1000, seed = scale;
+        for (unsigned i = 0; i < 2000; i++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            ranges[i][0] = at + (seed >> 40 & 1) + 1;
+            ranges[i][1] = 1 + (seed >> 33 & 31);
+            at = ranges[i][0] + ranges[i][1] + (i % 100 == 0 ? UINT64_C(1) << scale : 0);
+        }
+        struct cfi cfi = make_section((const uint64_t(*)[2])ranges, 2000, 0);
+        for (unsigned i = 0; i < 2000; i++) {
+            finds(&cfi, ranges[i][0], ranges[i]);
+            finds(&cfi, ranges[i][0] + ranges[i][1] - 1, ranges[i]);
+            finds(&cfi, ranges[i][0] - 1, NULL);
+            finds(&cfi, i % 100 == 0 ? ranges[i][0] + ranges[i][1] : 1, NULL);
+        }
+        finds(&cfi, UINT64_MAX, NULL);
+        cfi_release(&cfi);
+    }
 }
 
 /* As behind 'push %rbp; mov %rsp, %rbp; push %rbx' */
@@ -332,6 +375,7 @@ int main(void)
         cmocka_unit_test(test_constants),    cmocka_unit_test(test_operators), cmocka_unit_test(test_stack),
         cmocka_unit_test(test_memory),       cmocka_unit_test(test_nonsense),  cmocka_unit_test(test_long_numbers),
         cmocka_unit_test(test_rows),         cmocka_unit_test(test_registers_of_perf), cmocka_unit_test(test_split),
+        cmocka_unit_test(test_functions),
         cmocka_unit_test(test_known_row),    cmocka_unit_test(test_unusual_rows), cmocka_unit_test(test_many_rows),
     };
     dump = (struct unwind_dump){.bytes = stack, .start = 0x7ff000, .size = sizeof(stack)};
