@@ -35,6 +35,7 @@ struct arrival {
     char *cmdline;               /* PROCESS, IMAGE, NET: arguments, each NUL-terminated */
     size_t cmdline_size;
     char comm[16];               /* name of the task at that time, "": unknown */
+    char program[16];            /* ARM: the name that it will have, "": unknown */
 };
 
 struct arrivals {

@@ -64,14 +64,13 @@ size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted)
     return wanted;
 }
 
-static size_t choose_pages(const struct session *session, enum attach_how how)
+static size_t choose_pages(const struct attached *attached, enum attach_how how)
 {
+    const struct session *session = attached->session;
     size_t pages = how == ATTACH_THREAD ? session->plan->thread_ring_pages : session->plan->ring_pages;
-    /* The plan's are for the plan's dumps. */
-    if (session->plan->dump)
-        for (uint32_t dump = session->plan->dump; dump < stacks_dump(session, SIZE_MAX); dump *= 2)
-            pages *= 2;
     uint64_t budget = session->ring_budget, used = __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED);
+    if (session->plan->dump)
+        pages = stacks_pages(session, attached->need, pages);
     /* Dumps of stacks need large rings: those who come first have them, up to half of what there is. */
     if (session->plan->dump && used < budget / 2)
         return attach_ring_pages(RING_SHARE / DUMP_SHARE * budget, 0, pages);
@@ -144,8 +143,8 @@ static int open_all(struct attached *attached, enum attach_how how)
         count_descriptors(attached);
         return 0;
     }
-    size_t pages = choose_pages(attached->session, how);
-    attached->dump = stacks_dump(attached->session, pages * (size_t)sysconf(_SC_PAGESIZE));
+    size_t pages = choose_pages(attached, how);
+    attached->dump = stacks_dump(attached->session, attached->need, pages * (size_t)sysconf(_SC_PAGESIZE));
     int fd = open_event(attached, 0, how, pages);
     fd = keep_event(attached->session, fd);
     if (fd < 0)
@@ -188,12 +187,17 @@ static int enter(struct session *session, struct attached *attached, int status,
     return 0;
 }
 
-int attach_open(struct session *session, pid_t pid, pid_t tid, enum attach_how how, struct attached **ret)
+int attach_open(struct session *session, pid_t pid, pid_t tid, const char *name, enum attach_how how,
+                struct attached **ret)
 {
     if (attach_knows(session, pid, tid, NULL) || nets_know(session->nets, tid))
         return -EEXIST;
     struct attached *attached = new_attached(session, pid, tid);
-    return attached ? enter(session, attached, open_all(attached, how), ret) : -ENOMEM;
+    if (!attached)
+        return -ENOMEM;
+    if (name && *name)
+        attached->need = needs_find(session->needs, name);
+    return enter(session, attached, open_all(attached, how), ret);
 }
 
 int attach_open_timed(struct session *session, pid_t pid, pid_t tid, int refusal, struct attached **ret)
@@ -218,7 +222,7 @@ void attach_complete(struct attached *attached)
 
 int attach_task(struct session *session, pid_t tid, enum attach_how how, struct attached **ret)
 {
-    int status = attach_open(session, tid, tid, how, ret);
+    int status = attach_open(session, tid, tid, NULL, how, ret);
     if (status == 0)
         attach_complete(*ret);
     return status;

@@ -25,6 +25,7 @@ struct attached {
     size_t ring_size;           /* bytes of data, without the metadata page */
     int ring_error;             /* -errno why there is no ring */
     uint32_t dump;              /* bytes of stack with each sample; 0: none */
+    struct need *need;          /* of programs of its name; NULL: nothing is known */
     int error;                  /* -errno of the first counter that was refused or dropped (EMFILE); 0: all are open */
     unsigned descriptors;       /* how many of them are open, end_fd too */
     int number;                 /* of the timer's ring (rings.h), which RING is then; -1: it is the kernel's, or NULL */
@@ -71,9 +72,11 @@ int attach_task(struct session *session, pid_t tid, enum attach_how how, struct 
 /*
  * attach_task() in two steps, so that the task may go on between them: the first opens and maps, the second reads the
  * events' ids.
- * PID: the thread group, which the caller has checked.
+ * PID: the thread group, which the caller has checked. NAME: of the task, by which it gets what others of the name
+ * needed; NULL or "": not known.
  */
-int attach_open(struct session *session, pid_t pid, pid_t tid, enum attach_how how, struct attached **ret);
+int attach_open(struct session *session, pid_t pid, pid_t tid, const char *name, enum attach_how how,
+                struct attached **ret);
 void attach_complete(struct attached *attached);
 /*
  * The same for a task whose events the kernel refuses us (REFUSAL: -errno) though others have theirs: it is not

@@ -200,6 +200,8 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
         if (task->values && task->events)
             attach_read(task->events, task->values);
     }
+    if (ended && task->events)
+        need_add_task(task->events->need, task->samples);
     task->ended = ended;
     if (ended && process->secure && task == process->main && !process->program)
         set_revoked(task);

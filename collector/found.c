@@ -40,7 +40,7 @@ static uint64_t used_before(const struct session *session, const struct arrival 
 
 static int open_thread(struct session *session, struct arrival *arrival)
 {
-    return attach_open(session, arrival->pid, arrival->tid, ATTACH_THREAD, &arrival->events);
+    return attach_open(session, arrival->pid, arrival->tid, arrival->comm, ATTACH_THREAD, &arrival->events);
 }
 
 static int open_process(struct session *session, struct arrival *arrival)
@@ -49,7 +49,7 @@ static int open_process(struct session *session, struct arrival *arrival)
         return -EEXIST;
     /* First: what it makes from here on is in it. */
     arrival->net_error = nets_open(session->nets, arrival->pid, arrival->pid, false);
-    int status = attach_open(session, arrival->pid, arrival->pid, ATTACH_RUNNING, &arrival->events);
+    int status = attach_open(session, arrival->pid, arrival->pid, arrival->comm, ATTACH_RUNNING, &arrival->events);
     if (status < 0)
         return status;
     arrival->pidfd = (int)syscall(SYS_pidfd_open, arrival->pid, 0);

@@ -94,7 +94,7 @@ static int open_event(const struct nets *nets, unsigned index, pid_t tid, int cp
     attr.inherit = attr.inherit_stat = 1;
     attr.inherit_thread = (nets->session->settings->follow & children) != children;
     size_t usual = plan->ring_pages * (size_t)sysconf(_SC_PAGESIZE);
-    stacks_attr(plan, &plan->events[index], stacks_dump(nets->session, size), &attr);
+    stacks_attr(plan, &plan->events[index], stacks_dump(nets->session, NULL, size), &attr);
     if (attr.watermark)
         attr.wakeup_watermark = (uint32_t)((usual < size ? usual : size) / 4);
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);

@@ -138,6 +138,8 @@ static struct arrival *new_arrival(const struct pinject_slot *slot)
     arrival->status = slot->status;
     memcpy(arrival->comm, slot->comm, sizeof(arrival->comm));
     arrival->comm[sizeof(arrival->comm) - 1] = '\0';
+    memcpy(arrival->program, slot->program, sizeof(arrival->program));
+    arrival->program[sizeof(arrival->program) - 1] = '\0';
     arrival->pidfd = -1;
     return arrival;
 }
@@ -188,9 +190,11 @@ static int begin_task(struct session *session, struct arrival *arrival)
         [PINJECT_THREAD] = ATTACH_THREAD,
         [PINJECT_ARM] = ATTACH_ON_EXEC,
     };
+    const char *name = arrival->kind == PINJECT_ARM ? arrival->program : arrival->comm;
     int status = check_task(arrival->pid, arrival->tid);
     if (status == 0)
-        status = attach_open(session, arrival->pid, arrival->tid, hows[arrival->kind], &arrival->events);
+        status = attach_open(session, arrival->pid, arrival->tid, name, hows[arrival->kind],
+                             &arrival->events);
     /* Who is about to exec is dumpable again afterwards, and asks anew. */
     if (is_refused(status) && arrival->kind != PINJECT_ARM)
         status = attach_open_timed(session, arrival->pid, arrival->tid, status, &arrival->events);

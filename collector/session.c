@@ -79,6 +79,8 @@ static void raise_limits(struct session *session)
     session->dump = session->plan->dump;
     if (session->dump && session->ring_budget > DUMP_BUDGET)
         session->ring_budget = DUMP_BUDGET;
+    if (session->dump)
+        session->needs = needs_new(); /* NULL: all get what is asked for */
 }
 
 static void grow_table_of_fds(const struct session *session)
@@ -399,5 +401,7 @@ void session_release(struct session *session)
     session->segment_fd = -1;
     attach_table_release(&session->table);
     spent_release(&session->spent);
+    needs_free(session->needs);
+    session->needs = NULL;
     pthread_mutex_destroy(&session->rings_lock);
 }

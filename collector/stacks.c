@@ -251,18 +251,30 @@ static void raise_dump(struct tasks *tasks, bool cut)
     stacks->seen = stacks->cut = 0;
 }
 
+/* A chain that went to another stack, or came to its end in another way, says nothing of how deep this one is. */
+static void tell_need(const struct task *task, const struct raw *raw, const struct unwind_outcome *outcome)
+{
+    const uint64_t bytes = outcome->top - raw->dump.start;
+    if (task->events && outcome->end == UNWIND_TRUNCATED)
+        need_add_stack(task->events->need, raw->dump.size, true);
+    else if (task->events && outcome->end == UNWIND_BOTTOM && bytes <= raw->dump.size)
+        need_add_stack(task->events->need, bytes, false);
+}
+
 static unsigned unwind(struct tasks *tasks, struct task *task, const struct raw *raw)
 {
     struct stacks *stacks = tasks->stacks;
     struct stack_search search = {.tasks = tasks, .task = task};
     struct unwind_target target = {stack_files_find, &search};
-    enum unwind_end end;
-    unsigned count = unwind_stack(&target, &raw->regs, &raw->dump, stacks->ips, STACKS_FRAMES, &end);
+    struct unwind_outcome outcome;
+    unsigned count = unwind_stack(&target, &raw->regs, &raw->dump, stacks->ips, STACKS_FRAMES, &outcome);
+    const enum unwind_end end = outcome.end;
     /* A chain that is not whole says nothing. */
     if (tasks->plan->dump_auto && end == UNWIND_BOTTOM)
         compare(task->process, raw, stacks->ips, count);
     unsigned more = end == UNWIND_TRUNCATED ? extend(raw, stacks->ips, count) : 0;
     raise_dump(tasks, end == UNWIND_TRUNCATED);
+    tell_need(task, raw, &outcome);
     stacks->counts.ends[end]++;
     task->stacks.ends[end]++;
     stacks->counts.extended += more > 0;

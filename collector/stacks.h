@@ -13,6 +13,7 @@
 #include "unwind/unwind.h"
 
 struct mapping;
+struct need;
 struct process;
 struct session;
 struct task;
@@ -95,8 +96,12 @@ int stacks_try(const struct plan *plan);
 bool stacks_has(const struct plan *plan, const struct plan_event *event);
 /* Adds to ATTR, with which EVENT is opened, what unwinding needs: DUMP bytes of stack. Any thread. */
 void stacks_attr(const struct plan *plan, const struct plan_event *event, uint32_t dump, struct perf_event_attr *attr);
-/* Bytes of stack for a task whose ring has SIZE bytes: such that enough samples fit. 0: none. Any thread. */
-uint32_t stacks_dump(const struct session *session, size_t size);
+/*
+ * For a task of a program that NEED is of (NULL: not known), any thread: bytes of stack where its ring has SIZE bytes,
+ * such that enough samples fit; 0: none. Pages of a ring where with the plan's dumps there would be PAGES.
+ */
+uint32_t stacks_dump(const struct session *session, const struct need *need, size_t size);
+size_t stacks_pages(const struct session *session, const struct need *need, size_t pages);
 
 /*
  * RECORD, a sample of event EVENT as it came from the ring of TASK, as it goes to the file; valid until the next call.

@@ -88,7 +88,7 @@ static void announce(const struct exec_call *call, bool follow, enum pinject_ima
     if (closed)
         pinject_object_net(false, flags, call->path, call->argv);
     else if (!timers) /* else the new image asks for itself */
-        pinject_object_arm();
+        pinject_object_arm(call->path);
 }
 
 /* execve and what stands on it. envp is the program's own. */

@@ -290,9 +290,25 @@ void pinject_object_thread(int32_t creator)
         ask(PINJECT_THREAD, 0, creator);
 }
 
-void pinject_object_arm(void)
+/* As the kernel will name the task: the last part of PATH, cut. */
+static void write_name(struct pinject_slot *slot, const char *path)
 {
-    ask(PINJECT_ARM, 0, 0);
+    struct pinject_reach reach = {{0}, 0};
+    long length = pinject_reach_length(&reach, path, PINJECT_PATH);
+    size_t at = length > 0 ? (size_t)length : 0, size = 0;
+    while (at > 0 && path[at - 1] != '/')
+        at--;
+    for (; length > 0 && size < sizeof(slot->program) - 1 && path[at + size]; size++)
+        slot->program[size] = path[at + size];
+}
+
+void pinject_object_arm(const char *path)
+{
+    struct pinject_claim mine = claim(PINJECT_ARM, 0, 0);
+    if (!mine.slot)
+        return;
+    write_name(mine.slot, path);
+    send(mine);
 }
 
 void pinject_object_spawned(int32_t pid)

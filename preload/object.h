@@ -73,7 +73,8 @@ static inline void pinject_object_count_sealed(uint32_t wanted)
 
 /* Requests; each waits, for a bounded time, where wire.h says that there is a reply. */
 void pinject_object_thread(int32_t creator);
-void pinject_object_arm(void);
+/* PATH: of the program that is about to be executed; may be wild. */
+void pinject_object_arm(const char *path);
 /*
  * For a task, COVERED by events or not, that is about to execute what will not load the object. FLAGS: of the request,
  * PINJECT_REQUEST_SECURE or 0. PATH and ARGV may be wild.

@@ -193,7 +193,9 @@ static enum step step_by_tables(struct walk *walk, struct unwind_file *file, uin
         return step_by_known(walk, known);
     if (file_row(file, address, &row)) {
         walk->work += row.work;
-        return walk->work > WORK_MAX ? STEP_NO_TABLE : step_by_row(walk, row.debug ? &file->debug : &file->frames, &row);
+        if (walk->work > WORK_MAX)
+            return STEP_NO_TABLE;
+        return step_by_row(walk, row.debug ? &file->debug : &file->frames, &row);
     }
     if (walk->leaf && cfi_find_split(&file->frames, address, &row))
         return walk->regs.value[UNWIND_RAX] ? step_by_row(walk, &file->frames, &row) : STEP_BOTTOM;
@@ -219,25 +221,24 @@ static enum unwind_end end_of_memory(const struct walk *walk)
 }
 
 unsigned unwind_stack(const struct unwind_target *target, const struct unwind_regs *regs,
-                      const struct unwind_dump *dump, uint64_t *ips, unsigned capacity, enum unwind_end *ret_end)
+                      const struct unwind_dump *dump, uint64_t *ips, unsigned capacity, struct unwind_outcome *ret)
 {
     struct walk walk = {.target = target, .dump = dump, .regs = *regs, .exact = true, .leaf = true};
     unsigned count = 0;
+    bool ended = false;
+    ret->end = UNWIND_TOO_DEEP;
     ips[count++] = regs->value[UNWIND_RIP];
-    while (count < capacity) {
+    while (!ended && count < capacity) {
+        ret->top = walk.regs.value[UNWIND_RSP];
         enum step taken = step(&walk);
-        bool ended = taken == STEP_ON && walk.regs.value[UNWIND_RIP] == 0;
-        if (taken == STEP_BOTTOM || ended)
-            *ret_end = UNWIND_BOTTOM;
+        ended = taken != STEP_ON || walk.regs.value[UNWIND_RIP] == 0;
+        if (!ended)
+            ips[count++] = walk.regs.value[UNWIND_RIP];
         else if (taken == STEP_MEMORY)
-            *ret_end = end_of_memory(&walk);
-        else if (taken == STEP_NO_TABLE)
-            *ret_end = UNWIND_NO_TABLE;
-        if (taken != STEP_ON || ended)
-            return count;
-        ips[count++] = walk.regs.value[UNWIND_RIP];
+            ret->end = end_of_memory(&walk);
+        else
+            ret->end = taken == STEP_NO_TABLE ? UNWIND_NO_TABLE : UNWIND_BOTTOM;
     }
-    *ret_end = UNWIND_TOO_DEEP;
     return count;
 }
 

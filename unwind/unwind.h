@@ -61,12 +61,17 @@ struct unwind_target {
     void *context;
 };
 
+struct unwind_outcome {
+    enum unwind_end end;
+    uint64_t top;      /* the stack pointer in the outermost frame: so far the stack was of use */
+};
+
 /*
  * The chain of REGS over DUMP: the sampled address, then return addresses, leaf first, at most CAPACITY (> 0). Returns
- * how many; *RET_END says why there are no more. Never 0: the sampled address is always there.
+ * how many; RET says why there are no more. Never 0: the sampled address is always there.
  */
 unsigned unwind_stack(const struct unwind_target *target, const struct unwind_regs *regs,
-                      const struct unwind_dump *dump, uint64_t *ips, unsigned capacity, enum unwind_end *ret_end);
+                      const struct unwind_dump *dump, uint64_t *ips, unsigned capacity, struct unwind_outcome *ret);
 /* The same by frame pointers alone. */
 unsigned unwind_frames(const struct unwind_regs *regs, const struct unwind_dump *dump, uint64_t *ips,
                        unsigned capacity);

@@ -103,7 +103,8 @@ static bool find(void *context, uint64_t address, struct unwind_map *ret)
 }
 
 /* The chain of the dump into dumps->chain from AT on. 0: it cannot be unwound. */
-static unsigned unwind(struct dumps *dumps, const struct record *sample, size_t at, enum unwind_end *ret_end)
+static unsigned unwind(struct dumps *dumps, const struct record *sample, size_t at,
+                       struct unwind_outcome *ret)
 {
     uint64_t words[64], mask = sample->attr->perf.sample_regs_user;
     size_t count = (size_t)__builtin_popcountll(mask);
@@ -120,7 +121,7 @@ static unsigned unwind(struct dumps *dumps, const struct record *sample, size_t 
     const struct unwind_dump dump = {.bytes = sample->user_stack, .start = regs.value[UNWIND_RSP],
                                      .size = sample->stack_size, .full = sample->stack_full};
     const struct unwind_target target = {find, dumps};
-    return unwind_stack(&target, &regs, &dump, dumps->chain + at, DUMPS_DEPTH, ret_end);
+    return unwind_stack(&target, &regs, &dump, dumps->chain + at, DUMPS_DEPTH, ret);
 }
 
 /* Whether perf recorded no chain of user space, as it does where it records dumps. */
@@ -136,15 +137,15 @@ struct record dumps_unwound(struct dumps *dumps, const struct space *user, const
 {
     struct record whole = *sample;
     size_t recorded = sample->chain_count;
-    enum unwind_end end = UNWIND_NO_TABLE;
+    struct unwind_outcome outcome = {.end = UNWIND_NO_TABLE};
     if (!sample->user_stack || !sample->user_regs || recorded > DUMPS_RECORDED || !lacks_user(sample))
         return whole;
     dumps->user = user;
-    unsigned count = unwind(dumps, sample, recorded + 1, &end);
+    unsigned count = unwind(dumps, sample, recorded + 1, &outcome);
     dumps->left += count == 0;
     if (count == 0)
         return whole;
-    dumps->ends[end]++;
+    dumps->ends[outcome.end]++;
     if (recorded > 0)
         memcpy(dumps->chain, sample->chain, 8 * recorded);
     dumps->chain[recorded] = PERF_CONTEXT_USER;
@@ -152,6 +153,6 @@ struct record dumps_unwound(struct dumps *dumps, const struct space *user, const
     whole.chain_count = recorded + 1 + count;
     whole.user_regs = whole.user_stack = NULL;
     whole.unwound = true;
-    whole.cut = end == UNWIND_TRUNCATED || end == UNWIND_TOO_DEEP;
+    whole.cut = outcome.end == UNWIND_TRUNCATED || outcome.end == UNWIND_TOO_DEEP;
     return whole;
 }

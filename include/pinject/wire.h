@@ -126,7 +126,8 @@ struct pinject_slot {
     uint32_t exec_size;     /* text: name of the executable as it was given to exec (AT_EXECFN), with its NUL */
     uint32_t cmdline_size;  /* text: behind it the arguments, each with its NUL */
     char comm[16];          /* name of the task (PR_GET_NAME) */
-    uint64_t reserved[4];
+    char program[16];       /* ARM: the name that it will have by its program's path; "": not known */
+    uint64_t reserved[2];
     char text[PINJECT_TEXT];
 };
 

@@ -32,9 +32,9 @@ static void check_again(const struct unwind_target *target, const struct unwind_
                         const struct unwind_dump *dump, const uint64_t *ips, unsigned count, enum unwind_end end)
 {
     static uint64_t again[FRAMES];
-    enum unwind_end again_end = UNWIND_BOTTOM;
-    unsigned again_count = unwind_stack(target, regs, dump, again, FRAMES, &again_end);
-    bool same = again_count == count && again_end == end;
+    struct unwind_outcome outcome;
+    unsigned again_count = unwind_stack(target, regs, dump, again, FRAMES, &outcome);
+    bool same = again_count == count && outcome.end == end;
     if ((!same && end != UNWIND_NO_TABLE) || again_count < count || memcmp(ips, again, count * sizeof(*ips)) != 0)
         abort();
 }
@@ -46,14 +46,14 @@ static void walk(struct unwind_file *file, uint64_t start, const uint8_t *data, 
     struct unwind_dump dump = {.bytes = data + size - length, .start = STACK, .size = length, .full = start & 1};
     struct unwind_target target = {find, file};
     struct unwind_regs regs;
-    enum unwind_end end = UNWIND_BOTTOM;
+    struct unwind_outcome outcome;
     for (unsigned i = 0; i < UNWIND_REGS; i++)
         regs.value[i] = i % 3 ? STACK + i * 16 : start + i;
     regs.value[UNWIND_RSP] = STACK;
     regs.value[UNWIND_RIP] = start;
-    unsigned count = unwind_stack(&target, &regs, &dump, ips, FRAMES, &end);
-    check(ips, count, start, end);
-    check_again(&target, &regs, &dump, ips, count, end);
+    unsigned count = unwind_stack(&target, &regs, &dump, ips, FRAMES, &outcome);
+    check(ips, count, start, outcome.end);
+    check_again(&target, &regs, &dump, ips, count, outcome.end);
     unwind_frames(&regs, &dump, ips, FRAMES);
 }
 

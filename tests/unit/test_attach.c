@@ -199,12 +199,12 @@ static void a_thread_that_execs_becomes_the_process(void **state)
     close(from[1]);
     struct child child = {pid, to[1], from[0]};
     assert_int_equal(read(child.from, &tid, sizeof(tid)), sizeof(tid));
-    assert_int_equal(attach_open(&fake.session, pid, pid, ATTACH_RUNNING, &leader), 0);
-    assert_int_equal(attach_open(&fake.session, pid, tid, ATTACH_THREAD, &thread), 0);
+    assert_int_equal(attach_open(&fake.session, pid, pid, NULL, ATTACH_RUNNING, &leader), 0);
+    assert_int_equal(attach_open(&fake.session, pid, tid, NULL, ATTACH_THREAD, &thread), 0);
     assert_true(attach_knows(&fake.session, pid, tid, NULL));
     order(&child, 'x');
     assert_true(attach_knows(&fake.session, pid, pid, NULL)); /* by the thread's events */
-    assert_int_equal(attach_open(&fake.session, pid, pid, ATTACH_RUNNING, &again), -EEXIST);
+    assert_int_equal(attach_open(&fake.session, pid, pid, NULL, ATTACH_RUNNING, &again), -EEXIST);
     assert_false(attach_knows(&fake.session, pid, tid, NULL));
     assert_false(fake_covered(&fake.session, tid));
     uint64_t before = clock_of(thread);
@@ -294,7 +294,7 @@ static void check_memory(void)
     struct attached *attached[CROWD];
     unsigned without = 0;
     for (int i = 0; i < CROWD; i++) {
-        MUST(attach_open(&fake.session, getpid(), crowd[i], ATTACH_RUNNING, &attached[i]) == 0);
+        MUST(attach_open(&fake.session, getpid(), crowd[i], NULL, ATTACH_RUNNING, &attached[i]) == 0);
         without += !attached[i]->ring;
     }
     /* The number of CPUs decides how many fit, and what else this user runs. */

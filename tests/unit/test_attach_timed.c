@@ -62,13 +62,13 @@ static void check_stands_in(void)
     struct attached *attached, *again;
     must_open();
     pid_t pid = children[0];
-    MUST(attach_open(&fake.session, pid, pid, ATTACH_RUNNING, &attached) == -EACCES);
+    MUST(attach_open(&fake.session, pid, pid, NULL, ATTACH_RUNNING, &attached) == -EACCES);
     MUST(!attach_is_timed(&fake.session, pid) && !session_has_rings(&fake.session));
     MUST(access(fake.session.rings.path, F_OK) < 0);
     MUST(attach_open_timed(&fake.session, pid, pid, -EACCES, &attached) == 0);
     MUST(attached->timer && attached->refusal == -EACCES && attached->ring_error == 0);
     MUST(attach_is_timed(&fake.session, pid) && attach_knows(&fake.session, pid, pid, NULL));
-    MUST(attach_open(&fake.session, pid, pid, ATTACH_RUNNING, &again) == -EEXIST);
+    MUST(attach_open(&fake.session, pid, pid, NULL, ATTACH_RUNNING, &again) == -EEXIST);
     MUST(!fake_covered(&fake.session, pid)); /* its next image has to ask */
     attach_complete(attached);
     for (unsigned i = 0; i < fake.plan.count; i++)

@@ -302,9 +302,9 @@ static void test_dump_grows(void **state)
 static void test_dump_fits_ring(void **state)
 {
     (void)state;
-    assert_int_equal(stacks_dump(&session, SIZE_MAX), 16384);
-    assert_int_equal(stacks_dump(&session, 128 << 10), 8192);
-    assert_int_equal(stacks_dump(&session, 4096), 512);
+    assert_int_equal(stacks_dump(&session, NULL, SIZE_MAX), 16384);
+    assert_int_equal(stacks_dump(&session, NULL, 128 << 10), 8192);
+    assert_int_equal(stacks_dump(&session, NULL, 4096), 512);
     struct perf_event_attr attr = plan.events[0].attr;
     stacks_attr(&plan, &plan.events[0], 0, &attr);
     assert_int_equal(attr.sample_stack_user, 16384);

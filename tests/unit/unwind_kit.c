@@ -87,9 +87,9 @@ static bool gives_again(struct kit *kit, const struct unwind_regs *regs, const s
                         const struct kit_chain *chain)
 {
     static uint64_t ips[KIT_FRAMES];
-    enum unwind_end end;
-    unsigned count = unwind_stack(&kit->target, regs, dump, ips, KIT_FRAMES, &end);
-    bool same = count == chain->count && end == chain->end;
+    struct unwind_outcome outcome;
+    unsigned count = unwind_stack(&kit->target, regs, dump, ips, KIT_FRAMES, &outcome);
+    bool same = count == chain->count && outcome.end == chain->end && outcome.top == chain->top;
     for (unsigned i = 0; same && i < count; i++)
         same = ips[i] == chain->ips[i];
     return same;
@@ -110,6 +110,9 @@ void kit_unwind(struct kit *kit, const ucontext_t *context, size_t size, struct 
         left = size < KIT_DUMP ? size : KIT_DUMP;
     copy(kit->dump, start, left);
     struct unwind_dump dump = {.bytes = kit->dump, .start = regs.value[UNWIND_RSP], .size = left, .full = full};
-    ret->count = unwind_stack(&kit->target, &regs, &dump, ret->ips, KIT_FRAMES, &ret->end);
+    struct unwind_outcome outcome;
+    ret->count = unwind_stack(&kit->target, &regs, &dump, ret->ips, KIT_FRAMES, &outcome);
+    ret->end = outcome.end;
+    ret->top = outcome.top;
     ret->same = gives_again(kit, &regs, &dump, ret);
 }

@@ -27,6 +27,7 @@ struct kit_chain {
     uint64_t ips[KIT_FRAMES];
     unsigned count;
     enum unwind_end end;
+    uint64_t top;
     bool same;                           /* a second time gave the same */
 };
 
