@@ -171,7 +171,7 @@ static int add_fde(struct cfi *cfi, size_t *capacity, uint64_t start, uint64_t s
 }
 
 /* Which FDEs a search has to look at: about one for each block. Without memory all are searched. */
-static void index_blocks(struct cfi *cfi)
+void cfi_index_blocks(struct cfi *cfi)
 {
     const uint64_t base = cfi->fdes[0].start, span = cfi->fdes[cfi->count - 1].start - base;
     while (span >> cfi->block_shift >= cfi->count)
@@ -218,7 +218,7 @@ int cfi_index(struct cfi *cfi)
     if (!cfi->count)
         return 0;
     qsort(cfi->fdes, cfi->count, sizeof(*cfi->fdes), by_start);
-    index_blocks(cfi);
+    cfi_index_blocks(cfi);
     return 0;
 }
 
@@ -251,11 +251,19 @@ static size_t count_before(const struct cfi *cfi, uint64_t address)
     return low;
 }
 
+static uint64_t size_of(const struct cfi *cfi, struct cfi_fde *fde)
+{
+    struct cfi_function function;
+    if (!fde->size && cfi_parse_function(cfi, fde->at, &function) && function.start == fde->start)
+        fde->size = function.size > UINT32_MAX ? UINT32_MAX : (uint32_t)function.size;
+    return fde->size;
+}
+
 /* NULL: no function is there. */
 static const struct cfi_fde *find_fde(const struct cfi *cfi, uint64_t address)
 {
     size_t low = count_before(cfi, address);
-    if (low == 0 || address - cfi->fdes[low - 1].start >= cfi->fdes[low - 1].size)
+    if (low == 0 || address - cfi->fdes[low - 1].start >= size_of(cfi, &cfi->fdes[low - 1]))
         return NULL;
     return &cfi->fdes[low - 1];
 }
@@ -289,7 +297,7 @@ bool cfi_find_split(const struct cfi *cfi, uint64_t address, struct cfi_row *ret
     size_t low = count_before(cfi, address);
     if (low == 0 || low == cfi->count)
         return false;
-    uint64_t end = cfi->fdes[low - 1].start + cfi->fdes[low - 1].size, next = cfi->fdes[low].start;
+    uint64_t end = cfi->fdes[low - 1].start + size_of(cfi, &cfi->fdes[low - 1]), next = cfi->fdes[low].start;
     if (address < end || next - end > SPLIT_MAX || !cfi_find_row(cfi, next, &behind))
         return false;
     return behind.rules[behind.return_reg].how == CFI_UNDEFINED && cfi_find_row(cfi, end - 1, ret);

@@ -36,7 +36,7 @@ struct cfi_row {
 
 struct cfi_fde {
     uint64_t start;
-    uint32_t size;
+    uint32_t size;       /* 0: not read yet */
     uint32_t at;         /* in the section */
 };
 
@@ -54,6 +54,11 @@ struct cfi {
 
 /* Finds the functions in BYTES. 0 or -ENOMEM; bytes without sense end the list. */
 int cfi_index(struct cfi *cfi);
+/*
+ * The same by SIZE BYTES of .eh_frame_hdr, loaded at ADDRESS: none of them is read before it is needed. False: they are
+ * no table of CFI's section, or there is no memory; nothing has happened then.
+ */
+bool cfi_index_by_header(struct cfi *cfi, const unsigned char *bytes, size_t size, uint64_t address);
 void cfi_release(struct cfi *cfi);
 /* The function whose code ADDRESS is: false when the table has none there. */
 bool cfi_find_function(const struct cfi *cfi, uint64_t address, uint64_t *ret_start, uint64_t *ret_size);

@@ -22,6 +22,8 @@ struct cfi_function {
     struct cursor program;
 };
 
+/* What a search needs once FDES are there, in order. */
+void cfi_index_blocks(struct cfi *cfi);
 /* The FDE at AT. */
 bool cfi_parse_function(const struct cfi *cfi, size_t at, struct cfi_function *ret);
 /* The row of FUNCTION at ADDRESS, which lies in it. */

@@ -73,6 +73,24 @@ static const Elf64_Shdr *find_section(const struct reading *reading, const char 
     return NULL;
 }
 
+static const Elf64_Phdr *find_program(const struct reading *reading, uint32_t type)
+{
+    for (unsigned i = 0; i < reading->header.e_phnum; i++)
+        if (reading->programs[i].p_type == type)
+            return &reading->programs[i];
+    return NULL;
+}
+
+static bool index_by_header(const struct reading *reading, struct cfi *cfi)
+{
+    const Elf64_Phdr *program = find_program(reading, PT_GNU_EH_FRAME);
+    unsigned char *bytes =
+        program ? image_load(reading->image, program->p_offset, program->p_filesz, TABLE_MAX) : NULL;
+    bool valid = bytes && cfi_index_by_header(cfi, bytes, (size_t)program->p_filesz, program->p_vaddr);
+    free(bytes);
+    return valid;
+}
+
 static void load_table(const struct reading *reading, uint64_t offset, uint64_t size, uint64_t address, bool debug,
                        struct cfi *cfi)
 {
@@ -80,7 +98,7 @@ static void load_table(const struct reading *reading, uint64_t offset, uint64_t 
     cfi->size = cfi->bytes ? (size_t)size : 0;
     cfi->address = address;
     cfi->debug = debug;
-    if (cfi->bytes && cfi_index(cfi) < 0)
+    if (cfi->bytes && (debug || !index_by_header(reading, cfi)) && cfi_index(cfi) < 0)
         cfi_release(cfi);
 }
 
@@ -95,10 +113,7 @@ static void load_section(const struct reading *reading, const char *name, bool d
 static void load_by_header(const struct reading *reading, struct cfi *cfi)
 {
     unsigned char bytes[16];
-    const Elf64_Phdr *found = NULL;
-    for (unsigned i = 0; i < reading->header.e_phnum && !found; i++)
-        if (reading->programs[i].p_type == PT_GNU_EH_FRAME)
-            found = &reading->programs[i];
+    const Elf64_Phdr *found = find_program(reading, PT_GNU_EH_FRAME);
     if (!found || !image_read(reading->image, found->p_offset, bytes, sizeof(bytes)) || bytes[0] != 1)
         return;
     struct cursor cursor = cursor_of(bytes + 4, sizeof(bytes) - 4);

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "check.h"
+#include "unwind/file.h"
 #include "unwind_kit.h"
 
 enum { TRAP_FLAG = 0x100, STEPS_MAX = 60000 };
@@ -320,13 +321,54 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* ---- The index of functions ---- */
+
+/* All functions of FILE are where a walk through its section finds them, and end there. */
+static unsigned check_index(const struct unwind_file *file)
+{
+    const struct cfi *indexed = &file->frames;
+    struct cfi walked = {.bytes = malloc(indexed->size), .size = indexed->size, .address = indexed->address};
+    assert_non_null(walked.bytes);
+    memcpy(walked.bytes, indexed->bytes, indexed->size);
+    assert_int_equal(cfi_index(&walked), 0);
+    assert_int_equal(indexed->count, walked.count);
+    for (size_t i = 0; i < walked.count; i++) {
+        const uint64_t start = walked.fdes[i].start, end = start + walked.fdes[i].size;
+        uint64_t found_start, found_size;
+        assert_true(cfi_find_function(indexed, end - 1, &found_start, &found_size));
+        assert_int_equal(found_start, start);
+        assert_int_equal(found_size, end - start);
+    }
+    unsigned count = (unsigned)walked.count;
+    cfi_release(&walked);
+    return count;
+}
+
+static void test_index_by_header(void **state)
+{
+    const struct unwind_file *last = NULL;
+    unsigned lazy = 0, functions = 0;
+    (void)state;
+    for (unsigned i = 0; i < kit.count; i++) {
+        const struct unwind_file *file = kit.mappings[i].map.file;
+        if (!file || file == last || !file->frames.count)
+            continue;
+        for (size_t at = 0; at < file->frames.count; at++)
+            lazy += file->frames.fdes[at].size == 0;
+        functions += check_index(file);
+        last = file;
+    }
+    assert_true(functions > 2000); /* libc's alone */
+    assert_true(lazy > functions / 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_instruction), cmocka_unit_test(test_thread),
         cmocka_unit_test(test_truncated),         cmocka_unit_test(test_signal_frame),
         cmocka_unit_test(test_other_stack),       cmocka_unit_test(test_generated_code),
-        cmocka_unit_test(test_call_without_return),
+        cmocka_unit_test(test_call_without_return), cmocka_unit_test(test_index_by_header),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

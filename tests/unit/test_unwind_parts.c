@@ -261,6 +261,62 @@ static void test_functions(void **state)
     }
 }
 
+/* A header is believed if it is the section's own, in order, and leads into it; else the section is walked. */
+static void test_headers(void **state)
+{
+    static const uint64_t ranges[][2] = {{0x1000, 0x10}, {0x1018, 8}, {0x1100, 0x10}};
+    struct {
+        uint8_t head[4];
+        int32_t frames;
+        uint32_t count;
+        int32_t entries[3][2];
+    } header = {{1, 0x1b, 0x03, 0x3b}, 0x3ffc, 3, {{-0x7000, 0x4018}, {-0x6fe8, 0x4034}, {-0x6f00, 0x4050}}}, broken;
+    struct cfi cfi = make_section(ranges, 3, 1);
+    const unsigned char *bytes = (const unsigned char *)&broken;
+    uint64_t start, size;
+    (void)state;
+    free(cfi.fdes);
+    free(cfi.blocks);
+    cfi.fdes = NULL;
+    cfi.blocks = NULL;
+    cfi.count = cfi.block_count = 0;
+    cfi.address = 0xc000;
+    for (unsigned i = 0; i < 7; i++) {
+        broken = header;
+        if (i < 4)
+            broken.head[i] ^= i == 1 ? 0xff : 2; /* version, encodings */
+        else if (i == 4)
+            broken.frames++;
+        else if (i == 5)
+            broken.count = 4;
+        else
+            broken.entries[2][0] = broken.entries[0][0] - 1;
+        assert_false(cfi_index_by_header(&cfi, bytes, sizeof(broken), 0x8000));
+        assert_null(cfi.fdes);
+    }
+    broken = header;
+    broken.entries[1][1] = 0x4018 + 3 * 28 + 1;
+    assert_false(cfi_index_by_header(&cfi, bytes, sizeof(broken), 0x8000));
+    for (size_t cut = 0; cut < sizeof(header); cut++)
+        assert_false(cfi_index_by_header(&cfi, (const unsigned char *)&header, cut, 0x8000));
+    assert_true(cfi_index_by_header(&cfi, (const unsigned char *)&header, sizeof(header), 0x8000));
+    assert_int_equal(cfi.count, 3);
+    assert_true(cfi_find_function(&cfi, 0x101f, &start, &size));
+    assert_int_equal(start, 0x1018);
+    assert_int_equal(size, 8);
+    assert_false(cfi_find_function(&cfi, 0x1020, &start, &size));
+    cfi_release(&cfi);
+    /* What it says of a function, the function's own entry has to say too. */
+    cfi = make_section(ranges, 3, 1);
+    free(cfi.fdes);
+    free(cfi.blocks);
+    cfi.address = 0xc000;
+    header.entries[1][0]--;
+    assert_true(cfi_index_by_header(&cfi, (const unsigned char *)&header, sizeof(header), 0x8000));
+    assert_false(cfi_find_function(&cfi, 0x1018, &start, &size));
+    cfi_release(&cfi);
+}
+
 /* As behind 'push %rbp; mov %rsp, %rbp; push %rbx' */
 static struct cfi_row usual_row(void)
 {
@@ -375,7 +431,7 @@ int main(void)
         cmocka_unit_test(test_constants),    cmocka_unit_test(test_operators), cmocka_unit_test(test_stack),
         cmocka_unit_test(test_memory),       cmocka_unit_test(test_nonsense),  cmocka_unit_test(test_long_numbers),
         cmocka_unit_test(test_rows),         cmocka_unit_test(test_registers_of_perf), cmocka_unit_test(test_split),
-        cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_functions),    cmocka_unit_test(test_headers),
         cmocka_unit_test(test_known_row),    cmocka_unit_test(test_unusual_rows), cmocka_unit_test(test_many_rows),
     };
     dump = (struct unwind_dump){.bytes = stack, .start = 0x7ff000, .size = sizeof(stack)};
