@@ -9,14 +9,8 @@
 #include "collector/stacks.h"
 #include "common/report.h"
 
-/*
- * A ring has room for so many samples with their dumps; it is read when a quarter is full. Of programs that are known
- * to have few: for twice as many as they have, and no fewer than the second.
- */
-enum { SAMPLES_OF_RING = 16, SAMPLES_OF_SMALL_RING = 8 };
-
-/* Of a sample, besides its dump: registers, the kernel's chain. */
-enum { RECORD_REST = 1024 };
+/* A ring has room for so many samples with their dumps; it is read when a quarter is full. */
+enum { SAMPLES_OF_RING = 16 };
 
 bool stacks_has(const struct plan *plan, const struct plan_event *event)
 {
@@ -45,46 +39,26 @@ static uint32_t choose_dump(const struct session *session, const struct need *ne
     return needed && (needed < dump || dump >= plan->dump) ? needed : dump;
 }
 
-/* Samples that there has to be room for at once. */
-static uint64_t samples_at_once(const struct need *need)
-{
-    const uint64_t samples = need_samples(need);
-    if (samples >= SAMPLES_OF_RING / 2)
-        return SAMPLES_OF_RING;
-    return 2 * samples < SAMPLES_OF_SMALL_RING ? SAMPLES_OF_SMALL_RING : 2 * samples;
-}
-
 uint32_t stacks_dump(const struct session *session, const struct need *need, size_t size)
 {
     uint32_t dump = session->plan->dump ? choose_dump(session, need) : 0;
-    uint64_t most = size / samples_at_once(need) / 8 * 8;
+    uint64_t most = size / SAMPLES_OF_RING / 8 * 8;
     if (dump && most < dump)
         dump = most < STACKS_DUMP_MIN ? STACKS_DUMP_MIN : (uint32_t)most;
     return dump;
 }
 
-/* For as many samples, when a sample of the plan has FROM bytes of stack, and is to have TO. */
-static size_t scale(size_t pages, uint32_t from, uint32_t to)
-{
-    for (; from < to; from *= 2)
-        pages *= 2;
-    for (; from > to && pages > 1; from /= 2)
-        pages /= 2;
-    return pages;
-}
-
 size_t stacks_pages(const struct session *session, const struct need *need, size_t pages)
 {
-    const uint32_t dump = choose_dump(session, need), planned = session->plan->dump;
+    const uint32_t planned = session->plan->dump, dump = choose_dump(session, need);
     /* Lowered since the collector is behind: the ring stays, so that more samples fit. */
-    const bool lowered = dump < planned && dump == __atomic_load_n(&session->dump, __ATOMIC_RELAXED);
-    const uint64_t samples = need_samples(need), page = (uint64_t)sysconf(_SC_PAGESIZE);
-    const uint64_t at_once = samples_at_once(need), most = samples > UINT32_MAX ? UINT64_MAX : 2 * samples;
-    pages = scale(pages, planned, lowered ? planned : dump);
-    size_t enough = 1;
-    while (enough < pages && (enough * page / (dump + RECORD_REST) < most || enough * page / at_once < dump))
-        enough *= 2;
-    return enough;
+    if (dump < planned && dump == __atomic_load_n(&session->dump, __ATOMIC_RELAXED))
+        return pages;
+    for (uint32_t more = planned; more < dump; more *= 2)
+        pages *= 2;
+    for (uint32_t less = planned; less > dump && pages > 1; less /= 2)
+        pages /= 2;
+    return pages;
 }
 
 int stacks_try(const struct plan *plan)

@@ -201,7 +201,7 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
             attach_read(task->events, task->values);
     }
     if (ended && task->events)
-        need_add_task(task->events->need, task->samples);
+        need_add_task(task->events->need);
     task->ended = ended;
     if (ended && process->secure && task == process->main && !process->program)
         set_revoked(task);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many say something; after so many more, what was long ago counts half. */
-enum { STACKS_KNOWN = 32, TASKS_KNOWN = 16, STACKS_LONG = 4096, TASKS_LONG = 1024 };
+/* So many stacks say something, or so many tasks that had fewer; after many, what was long ago counts half. */
+enum { STACKS_KNOWN = 32, TASKS_KNOWN = 16, STACKS_LONG = 4096 };
 
 struct needs *needs_new(void)
 {
@@ -56,66 +56,51 @@ static void set(uint32_t *count, uint32_t value)
     __atomic_store_n(count, value, __ATOMIC_RELAXED);
 }
 
-static void add(uint32_t *classes, unsigned count, unsigned class, uint32_t *all, uint32_t most)
+static void halve(struct need *need)
 {
-    set(&classes[class], get(&classes[class]) + 1);
-    set(all, get(all) + 1);
-    if (get(all) < most)
-        return;
     uint32_t left = 0;
-    for (unsigned i = 0; i < count; i++) {
-        set(&classes[i], get(&classes[i]) / 2);
-        left += get(&classes[i]);
+    for (unsigned i = 0; i < NEEDS_STACKS; i++) {
+        set(&need->stacks[i], get(&need->stacks[i]) / 2);
+        left += get(&need->stacks[i]);
     }
-    set(all, left);
+    set(&need->stacks_all, left);
 }
 
 void need_add_stack(struct need *need, uint64_t bytes, bool cut)
 {
     unsigned class = 0;
-    while (class < NEEDS_STACKS - 1 && (bytes > (uint64_t)NEEDS_STACK_MIN << class))
+    if (!need)
+        return;
+    while (class < NEEDS_STACKS - 1 && bytes > (uint64_t)NEEDS_STACK_MIN << class)
         class++;
     if (cut && class < NEEDS_STACKS - 1)
         class++;
-    if (need)
-        add(need->stacks, NEEDS_STACKS, class, &need->stacks_all, STACKS_LONG);
+    set(&need->stacks[class], get(&need->stacks[class]) + 1);
+    set(&need->stacks_all, get(&need->stacks_all) + 1);
+    if (get(&need->stacks_all) >= STACKS_LONG)
+        halve(need);
 }
 
-void need_add_task(struct need *need, uint64_t samples)
+void need_add_task(struct need *need)
 {
-    unsigned class = 0;
-    while (class < NEEDS_SAMPLES - 1 && samples >> class)
-        class++;
-    if (need)
-        add(need->tasks, NEEDS_SAMPLES, class, &need->tasks_all, TASKS_LONG);
+    if (need && get(&need->tasks) < TASKS_KNOWN)
+        set(&need->tasks, get(&need->tasks) + 1);
 }
 
 /* ---- Asking ---- */
 
-/* The first class that at most one of PART is beyond. */
-static unsigned find_class(const uint32_t *classes, unsigned count, uint32_t part)
-{
-    uint64_t all = 0, beyond;
-    unsigned class = 0;
-    for (unsigned i = 0; i < count; i++)
-        all += get(&classes[i]);
-    for (beyond = all - get(&classes[0]); class < count - 1 && beyond * part > all; beyond -= get(&classes[class]))
-        class++;
-    return class;
-}
-
 uint32_t need_stack(const struct need *need)
 {
-    if (!need || get(&need->stacks_all) < STACKS_KNOWN)
+    unsigned class = 0;
+    if (!need || (get(&need->stacks_all) < STACKS_KNOWN && get(&need->tasks) < TASKS_KNOWN))
         return 0;
-    unsigned class = find_class(need->stacks, NEEDS_STACKS, 100);
-    return (uint32_t)NEEDS_STACK_MIN << (class < NEEDS_STACKS - 1 ? class : NEEDS_STACKS - 2);
-}
-
-uint64_t need_samples(const struct need *need)
-{
-    if (!need || get(&need->tasks_all) < TASKS_KNOWN)
-        return UINT64_MAX;
-    unsigned class = find_class(need->tasks, NEEDS_SAMPLES, 64);
-    return class < NEEDS_SAMPLES - 1 ? (UINT64_C(1) << class) - 1 : UINT64_MAX;
+    /* The first class that at most one of 100 is beyond. */
+    for (; class < NEEDS_STACKS - 2; class++) {
+        uint64_t beyond = 0;
+        for (unsigned i = class + 1; i < NEEDS_STACKS; i++)
+            beyond += get(&need->stacks[i]);
+        if (beyond * 100 <= get(&need->stacks_all))
+            break;
+    }
+    return (uint32_t)NEEDS_STACK_MIN << class;
 }

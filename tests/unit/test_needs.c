@@ -14,12 +14,6 @@ static void add_stacks(struct need *need, unsigned count, uint64_t bytes)
         need_add_stack(need, bytes, false);
 }
 
-static void add_tasks(struct need *need, unsigned count, uint64_t samples)
-{
-    for (unsigned i = 0; i < count; i++)
-        need_add_task(need, samples);
-}
-
 static void test_names(void **state)
 {
     char name[NEEDS_NAME + 8];
@@ -40,20 +34,23 @@ static void test_names(void **state)
 
 static void test_unknown(void **state)
 {
-    struct need *need = needs_find(needs, "new");
+    struct need *need = needs_find(needs, "new"), *rare = needs_find(needs, "rare");
     (void)state;
     add_stacks(need, 31, 100);
-    add_tasks(need, 15, 1);
     assert_int_equal(need_stack(need), 0);
-    assert_int_equal(need_samples(need), UINT64_MAX);
     assert_int_equal(need_stack(NULL), 0);
-    assert_int_equal(need_samples(NULL), UINT64_MAX);
     need_add_stack(NULL, 100, false);
-    need_add_task(NULL, 1);
+    need_add_task(NULL);
     add_stacks(need, 1, 100);
-    add_tasks(need, 1, 1);
-    assert_int_equal(need_stack(need), 4096);
-    assert_int_equal(need_samples(need), 1);
+    assert_int_equal(need_stack(need), 8192);
+    /* Programs that end before a sample is taken. */
+    for (unsigned i = 0; i < 16; i++) {
+        assert_int_equal(need_stack(rare), 0);
+        need_add_task(rare);
+    }
+    assert_int_equal(need_stack(rare), 8192);
+    add_stacks(rare, 1, 10000);
+    assert_int_equal(need_stack(rare), 16384);
 }
 
 /* 99 of 100. */
@@ -61,12 +58,10 @@ static void test_stacks(void **state)
 {
     struct need *need = needs_find(needs, "cc1");
     (void)state;
-    add_stacks(need, 990, 4096);
-    add_stacks(need, 10, 4097);
-    assert_int_equal(need_stack(need), 4096);
-    add_stacks(need, 10, 8000);
+    add_stacks(need, 990, 8192);
+    add_stacks(need, 10, 8193);
     assert_int_equal(need_stack(need), 8192);
-    add_stacks(need, 20, 16384);
+    add_stacks(need, 1, 16384);
     assert_int_equal(need_stack(need), 16384);
     for (unsigned i = 0; i < 20; i++)
         need_add_stack(need, 16384, true); /* more than these */
@@ -82,28 +77,10 @@ static void test_forgets(void **state)
     struct need *need = needs_find(needs, "sh");
     (void)state;
     add_stacks(need, 4000, 30000);
-    add_tasks(need, 1000, 500);
     assert_int_equal(need_stack(need), 32768);
-    assert_int_equal(need_samples(need), 511);
     add_stacks(need, 40000, 100);
-    add_tasks(need, 10000, 0);
-    assert_int_equal(need_stack(need), 4096);
-    assert_int_equal(need_samples(need), 0);
-}
-
-/* 63 of 64. */
-static void test_samples(void **state)
-{
-    struct need *need = needs_find(needs, "as");
-    (void)state;
-    add_tasks(need, 126, 0);
-    assert_int_equal(need_samples(need), 0);
-    add_tasks(need, 2, 9);
-    assert_int_equal(need_samples(need), 0);
-    add_tasks(need, 1, 9);
-    assert_int_equal(need_samples(need), 15);
-    add_tasks(need, 100, UINT64_MAX);
-    assert_int_equal(need_samples(need), UINT64_MAX);
+    assert_int_equal(need_stack(need), 8192);
+    assert_true(need->stacks_all < 4096);
 }
 
 /* ---- What they get ---- */
@@ -113,7 +90,7 @@ static struct plan plan;
 
 static size_t pages_of(const struct need *need)
 {
-    return stacks_pages(&session, need, 128) * (size_t)sysconf(_SC_PAGESIZE) / 4096;
+    return stacks_pages(&session, need, 128);
 }
 
 static void test_what_they_get(void **state)
@@ -121,25 +98,29 @@ static void test_what_they_get(void **state)
     struct need *deep = needs_find(needs, "deep"), *small = needs_find(needs, "small");
     (void)state;
     add_stacks(deep, 100, 20000);
-    add_tasks(deep, 100, 1000);
     add_stacks(small, 100, 2000);
-    add_tasks(small, 100, 3);
     assert_int_equal(pages_of(NULL), 128);
     assert_int_equal(stacks_dump(&session, NULL, 128 << 12), 16384);
     assert_int_equal(pages_of(deep), 256);
     assert_int_equal(stacks_dump(&session, deep, 256 << 12), 32768);
-    assert_int_equal(pages_of(small), 8);
-    assert_int_equal(stacks_dump(&session, small, 8 << 12), 4096);
+    assert_int_equal(pages_of(small), 64);
+    assert_int_equal(stacks_dump(&session, small, 64 << 12), 8192);
+    assert_int_equal(stacks_dump(&session, small, 16 << 12), 4096); /* locked memory is short */
+    /* All are deep: those that are not known get more. */
+    session.dump = 32768;
+    assert_int_equal(pages_of(NULL), 256);
+    assert_int_equal(pages_of(small), 64);
     /* Behind: less for the deep ones, from the same ring. */
     session.dump = 8192;
     assert_int_equal(pages_of(deep), 128);
     assert_int_equal(stacks_dump(&session, deep, 128 << 12), 8192);
-    assert_int_equal(stacks_dump(&session, small, 8 << 12), 4096);
-    /* The user has chosen: the ring may be small, the dump is as wished. */
+    session.dump = 4096;
+    assert_int_equal(stacks_dump(&session, small, 64 << 12), 4096);
+    /* The user has chosen. */
     session.dump = 16384;
     plan.dump_fixed = true;
-    assert_int_equal(pages_of(small), 32);
-    assert_int_equal(stacks_dump(&session, small, 32 << 12), 16384);
+    assert_int_equal(pages_of(small), 128);
+    assert_int_equal(stacks_dump(&session, small, 128 << 12), 16384);
     assert_int_equal(pages_of(deep), 128);
     assert_int_equal(stacks_dump(&session, deep, 128 << 12), 16384);
 }
@@ -169,7 +150,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_unknown, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_stacks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_forgets, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_samples, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_they_get, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
