@@ -216,6 +216,24 @@ def test_deeper_than_the_dump():
     check_in(f"{told} deeper than the dump of the stack", panalyze(*results()).out, "what panalyze says")
 
 
+def test_dump_by_name():
+    """Programs whose like were cut have more: the first ends early, a later one, after some dozen samples, does not."""
+    need_dumps()
+    runs = " && ".join(f"{target('stacks')} 25 tall" for _ in range(4))
+    result = pinject_run("--follow-all", "-g", "dwarf", "--", "sh", "-c", runs).ok()
+    found = int(re.search(r"(\d+) call stacks unwound", result.err).group(1))
+    check(found < 128, f"{found} samples: so many that all programs would have more")
+    whole = []
+    for text in result.out.split("burn ")[1:]:
+        truth, burn = parse_truth("burn " + text)
+        chains = list(chains_above(burn, results()))
+        check(len(chains) >= 10, f"{len(chains)} samples")
+        whole.append(sum(chain == truth["tall"] for chain in chains) / len(chains))
+        check(all(chain == truth["tall"][:len(chain)] for chain in chains), "chains as far as they go")
+    print(whole)
+    check_equal((whole[0], whole[-1]), (0, 1), f"shares of chains that are whole: {whole}")
+
+
 def test_files_are_small():
     """Chains, no dumps: perf reads them as any others."""
     need_dumps()

@@ -102,6 +102,16 @@ static void deep(void)
     sink += (unsigned long)down(DEEP);
 }
 
+/* More than 16 KiB, less than 32. */
+__attribute__((noinline)) static void tall(void)
+{
+    volatile char room[20 << 10];
+    for (size_t i = 0; i < sizeof(room); i += 1024) /* a dump ends at a page that was never touched */
+        room[i] = 1;
+    burn();
+    sink += (unsigned long)room[0];
+}
+
 static int first;
 static int compare(const void *one, const void *other)
 {
@@ -187,6 +197,7 @@ static const struct {
 } kinds[] = {
     {"recursion", recursion}, {"deep", deep},     {"callback", callback},   {"handler", in_handler},
     {"thread", in_thread},    {"loaded", loaded}, {"generated", generated},
+    {"tall", tall},
 };
 
 int main(int argc, char **argv)

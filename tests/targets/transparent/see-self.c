@@ -207,11 +207,21 @@ static void wait_until_first_thread_joins(void)
     }
 }
 
+static pid_t thread_id;
+
 static void *see_all_in_thread(void *data)
 {
+    thread_id = (pid_t)syscall(SYS_gettid);
     wait_until_first_thread_joins();
     see_all();
     return data;
+}
+
+/* pthread_join() returns when the kernel has cleared the thread's id, somewhat before it counts it no more. */
+static void wait_until_gone(pid_t tid)
+{
+    while (syscall(SYS_tgkill, getpid(), tid, 0) == 0)
+        sched_yield();
 }
 
 static void in_a_thread(void)
@@ -220,6 +230,7 @@ static void in_a_thread(void)
     pthread_create(&thread, NULL, see_all_in_thread, NULL);
     __atomic_store_n(&joins, 1, __ATOMIC_RELEASE);
     pthread_join(thread, NULL);
+    wait_until_gone(thread_id);
     see_all();
 }
 
