@@ -16,8 +16,12 @@
 /* The shortest period of the kernel's clock events: it takes a shorter one silently for this. */
 enum { CLOCK_PERIOD_MIN = 10000 };
 
-/* What a ring has to hold: samples of this many nanoseconds, since it is drained when a quarter is full. */
+/*
+ * What a ring has to hold: samples of this many nanoseconds, since it is drained when a quarter is full. With dumps of
+ * stacks there is no room to spare: where all CPUs are busy, the collector waits for one for 20 ms at times.
+ */
 #define RING_SPAN_NS UINT64_C(20000000)
+#define DUMP_RING_SPAN_NS UINT64_C(40000000)
 enum { RING_MIN = 64 << 10, RING_MAX = 512 << 10, DUMP_RING_MAX = 4 << 20, STAT_RING = 16 << 10 };
 enum { SAMPLE_SIZE = 64, CHAIN_SIZE = 32 * 8 };
 
@@ -399,9 +403,10 @@ static uint64_t bytes_per_second(const struct plan *plan, unsigned event)
 
 static void choose_rings(struct plan *plan)
 {
+    const uint64_t span_ns = plan->dump ? DUMP_RING_SPAN_NS : RING_SPAN_NS;
     uint64_t wanted = 0, size = plan->sampling ? RING_MIN : STAT_RING;
     for (unsigned i = 0; i < plan->sampling; i++)
-        wanted += bytes_per_second(plan, i) / (UINT64_C(1000000000) / RING_SPAN_NS);
+        wanted += bytes_per_second(plan, i) / (UINT64_C(1000000000) / span_ns);
     while (size < wanted && size < (plan->dump ? DUMP_RING_MAX : RING_MAX))
         size *= 2;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
