@@ -193,8 +193,7 @@ static int begin_task(struct session *session, struct arrival *arrival)
     const char *name = arrival->kind == PINJECT_ARM ? arrival->program : arrival->comm;
     int status = check_task(arrival->pid, arrival->tid);
     if (status == 0)
-        status = attach_open(session, arrival->pid, arrival->tid, name, hows[arrival->kind],
-                             &arrival->events);
+        status = attach_open(session, arrival->pid, arrival->tid, name, hows[arrival->kind], &arrival->events);
     /* Who is about to exec is dumpable again afterwards, and asks anew. */
     if (is_refused(status) && arrival->kind != PINJECT_ARM)
         status = attach_open_timed(session, arrival->pid, arrival->tid, status, &arrival->events);

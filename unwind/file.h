@@ -29,7 +29,7 @@ struct unwind_file {
     unsigned segment_count;
     uint64_t entry;
     struct cfi frames, debug;  /* .eh_frame, .debug_frame */
-    struct row_cache rows;          /* of both */
+    struct row_cache rows;     /* of both */
 };
 
 /*

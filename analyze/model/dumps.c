@@ -103,8 +103,7 @@ static bool find(void *context, uint64_t address, struct unwind_map *ret)
 }
 
 /* The chain of the dump into dumps->chain from AT on. 0: it cannot be unwound. */
-static unsigned unwind(struct dumps *dumps, const struct record *sample, size_t at,
-                       struct unwind_outcome *ret)
+static unsigned unwind(struct dumps *dumps, const struct record *sample, size_t at, struct unwind_outcome *ret)
 {
     uint64_t words[64], mask = sample->attr->perf.sample_regs_user;
     size_t count = (size_t)__builtin_popcountll(mask);

@@ -26,7 +26,7 @@ struct pinject_ring {
     uint64_t head;     /* as of pinject_ring_begin() */
     uint64_t tail;     /* ours alone: the copy in the page is never read back */
     bool broken;       /* given up: nothing more is read */
-    bool sealed;       /* set after pinject_ring_init() where the kernel alone writes: no record changes once it is there */
+    bool sealed;       /* the kernel alone writes: no record changes once it is there. Set after pinject_ring_init() */
 };
 
 /* SIZE of DATA that is no power of two gives a broken ring. */

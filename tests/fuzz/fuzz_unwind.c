@@ -61,9 +61,12 @@ static void walk_functions(struct unwind_file *file, const struct cfi *cfi, cons
 {
     size_t step = cfi->count / WALKS + 1;
     for (size_t i = 0; i < cfi->count; i += step) {
-        walk(file, cfi->fdes[i].start, data, size);
-        walk(file, cfi->fdes[i].start + cfi->fdes[i].size / 2, data, size);
-        walk(file, cfi->fdes[i].start + cfi->fdes[i].size - 1, data, size);
+        const uint64_t start = cfi->fdes[i].start;
+        uint64_t found, length = 1; /* what came by a header knows its length when it is asked */
+        cfi_find_function(cfi, start, &found, &length);
+        walk(file, start, data, size);
+        walk(file, start + length / 2, data, size);
+        walk(file, start + length - 1, data, size);
     }
 }
 
