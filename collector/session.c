@@ -215,6 +215,8 @@ static uint32_t segment_flags(const struct settings *settings, const struct plan
     uint32_t flags = settings->follow & PINJECT_SESSION_ALL;
     if (plan->source == PINJECT_SOURCE_TIMER)
         flags |= PINJECT_SESSION_TIMER;
+    if (plan->dump)
+        flags |= PINJECT_SESSION_DUMPS;
     if (settings->split || !(flags & PINJECT_SESSION_EXEC))
         flags |= PINJECT_SESSION_SNAPSHOT;
     if (flags & (PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK))

@@ -307,7 +307,8 @@ void pinject_object_arm(const char *path)
     struct pinject_claim mine = claim(PINJECT_ARM, 0, 0);
     if (!mine.slot)
         return;
-    write_name(mine.slot, path);
+    if (pinject_object.flags & PINJECT_SESSION_DUMPS)
+        write_name(mine.slot, path);
     send(mine);
 }
 

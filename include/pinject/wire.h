@@ -126,7 +126,7 @@ struct pinject_slot {
     uint32_t exec_size;     /* text: name of the executable as it was given to exec (AT_EXECFN), with its NUL */
     uint32_t cmdline_size;  /* text: behind it the arguments, each with its NUL */
     char comm[16];          /* name of the task (PR_GET_NAME) */
-    char program[16];       /* ARM: the name that it will have by its program's path; "": not known */
+    char program[16];       /* ARM, with DUMPS: the name that it will have by its program's path; "": not known */
     uint64_t reserved[2];
     char text[PINJECT_TEXT];
 };
@@ -164,6 +164,7 @@ enum pinject_session_flags {
     PINJECT_SESSION_LOCKED = 64,
     PINJECT_SESSION_TIMER = 128, /* no events: the object samples with timers. Each image says PROCESS, never IMAGE;
                                     ARM (with NET) and NET say that no timer will be in the next one */
+    PINJECT_SESSION_DUMPS = 256, /* samples come with a piece of stack: ARM says by its name what will run */
     PINJECT_SESSION_ALL = 15,
 };
 
