@@ -9,6 +9,7 @@
 #include "analyze/sym/symbols.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/order.h"
 
 /* Why nothing of the module of FRAME can be disassembled, or NULL. */
 static const char *why_no_code(const struct profile_frame *frame, struct symbols_object *object)
@@ -78,9 +79,12 @@ static void add_entry(struct annotate *annotate, struct map *keys, struct view *
 static int compare_weight(const void *left, const void *right)
 {
     const struct annotate_function *a = left, *b = right;
-    if (a->weight != b->weight)
-        return a->weight < b->weight ? 1 : -1;
-    return a->start < b->start ? -1 : a->start > b->start;
+    int order = order_larger(a->weight, b->weight);
+    if (!order)
+        order = strcmp(a->symbol, b->symbol);
+    if (!order)
+        order = strcmp(a->dso, b->dso);
+    return order ? order : order_smaller(a->start, b->start);
 }
 
 void annotate_init(struct annotate *annotate, struct view *view)
@@ -120,14 +124,13 @@ static void add_hits(struct annotate_code *code, const struct annotate_function 
     }
 }
 
-static int compare_lines(const void *left, const void *right)
+static int compare_lines(const void *left, const void *right, void *files)
 {
     const struct annotate_line *a = left, *b = right;
-    if (a->weight != b->weight)
-        return a->weight < b->weight ? 1 : -1;
-    if (a->file != b->file)
-        return a->file < b->file ? -1 : 1;
-    return a->line < b->line ? -1 : a->line > b->line;
+    int order = order_larger(a->weight, b->weight);
+    if (!order)
+        order = strcmp(((char **)files)[a->file], ((char **)files)[b->file]);
+    return order ? order : order_smaller(a->line, b->line);
 }
 
 static void add_lines(struct annotate_code *code)
@@ -148,7 +151,7 @@ static void add_lines(struct annotate_code *code)
     }
     map_release(&keys);
     if (code->heavy_count)
-        qsort(code->heavy, code->heavy_count, sizeof(*code->heavy), compare_lines);
+        qsort_r(code->heavy, code->heavy_count, sizeof(*code->heavy), compare_lines, code->lines.files);
 }
 
 int annotate_code_init(struct annotate_code *code, const struct annotate_function *function,

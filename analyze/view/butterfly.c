@@ -9,6 +9,7 @@
 #include "analyze/view/grid.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/order.h"
 #include "analyze/view/text.h"
 
 #define MOST_LINES 25
@@ -55,12 +56,16 @@ static void add_stack(struct wings *wings, struct hits *hits, uint64_t key, cons
     }
 }
 
-static int compare(const void *left, const void *right)
+static int compare(const void *left, const void *right, void *context)
 {
     const struct wing *a = left, *b = right;
-    if (a->weight != b->weight)
-        return a->weight < b->weight ? 1 : -1;
-    return a->frame < b->frame ? -1 : a->frame > b->frame;
+    struct hits *hits = context;
+    int order = order_larger(a->weight, b->weight);
+    if (!order && (a->frame == NO_FRAME || b->frame == NO_FRAME))
+        return order_larger(a->frame, b->frame);
+    return order ? order
+                 : order_keys(hits->names, hits->profile, hits->by, hits_frame_key(hits, a->frame),
+                              hits_frame_key(hits, b->frame));
 }
 
 static void find(struct wings *wings, struct hits *hits, uint64_t key, const uint32_t *entries, uint32_t count,
@@ -70,7 +75,7 @@ static void find(struct wings *wings, struct hits *hits, uint64_t key, const uin
     for (uint32_t i = 0; i < count; i++)
         add_stack(wings, hits, key, &hits->profile->entries[entries[i]], direction);
     if (wings->count)
-        qsort(wings->list, wings->count, sizeof(*wings->list), compare);
+        qsort_r(wings->list, wings->count, sizeof(*wings->list), compare, hits);
 }
 
 static void release(struct wings *wings)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/view/memory.h"
+#include "analyze/view/order.h"
 #include "analyze/view/text.h"
 
 void calls_init(struct calls *calls, const struct profile *profile, struct names *names, int by, bool reverse)
@@ -77,10 +78,9 @@ void calls_add(struct calls *calls, const struct profile_entry *entry)
 static int compare(const void *left, const void *right, void *context)
 {
     const struct calls *calls = context;
-    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    if (calls->nodes[a].weight != calls->nodes[b].weight)
-        return calls->nodes[a].weight < calls->nodes[b].weight ? 1 : -1;
-    return a < b ? -1 : a > b;
+    const struct calls_node *a = &calls->nodes[*(const uint32_t *)left], *b = &calls->nodes[*(const uint32_t *)right];
+    int order = order_larger(a->weight, b->weight), by = a->frame == CALLS_GROUP ? calls->group : calls->keys.by;
+    return order ? order : order_keys(calls->keys.names, calls->keys.profile, by, a->key, b->key);
 }
 
 void calls_sort(struct calls *calls)

@@ -7,6 +7,7 @@
 
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/order.h"
 #include "analyze/view/text.h"
 
 #define CUT_PERCENT 0.5
@@ -15,6 +16,7 @@
 struct node {
     uint32_t first, next; /* child, sibling: numbers; 0: none, as the root is nobody's child */
     uint32_t function;
+    uint64_t key; /* as in hits.h */
     uint64_t weight, self;
 };
 
@@ -23,6 +25,7 @@ struct tree {
     size_t count, capacity;
     struct map children; /* (parent, key) to the number of the child - 1 */
     struct names *names;
+    const struct profile *profile;
     struct grid *grid;
     bool utf8;
     uint64_t whole;
@@ -34,7 +37,7 @@ static uint32_t child_of(struct tree *tree, uint32_t parent, uint64_t key, uint3
     uint32_t index = map_add(&tree->children, parent, key) + 1;
     if (index == tree->count) {
         tree->nodes = memory_grow(tree->nodes, &tree->capacity, tree->count + 1, sizeof(*tree->nodes));
-        tree->nodes[tree->count++] = (struct node){.function = function, .next = tree->nodes[parent].first};
+        tree->nodes[tree->count++] = (struct node){.function = function, .key = key, .next = tree->nodes[parent].first};
         tree->nodes[parent].first = index;
     }
     return index;
@@ -68,10 +71,9 @@ static void add_stack(struct tree *tree, struct hits *hits, uint64_t key, const 
 static int compare(const void *left, const void *right, void *context)
 {
     const struct tree *tree = context;
-    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    if (tree->nodes[a].weight != tree->nodes[b].weight)
-        return tree->nodes[a].weight < tree->nodes[b].weight ? 1 : -1;
-    return a < b ? -1 : a > b;
+    const struct node *a = &tree->nodes[*(const uint32_t *)left], *b = &tree->nodes[*(const uint32_t *)right];
+    int order = order_larger(a->weight, b->weight);
+    return order ? order : order_keys(tree->names, tree->profile, tree->by, a->key, b->key);
 }
 
 static void line(struct tree *tree, const char *prefix, const char *branch, const char *share, const char *name)
@@ -160,7 +162,9 @@ static void show_children(struct tree *tree, uint32_t parent, const char *prefix
 void chains_show(struct hits *hits, uint64_t key, const struct chains_part *part, enum chains_direction direction,
                  uint64_t whole, struct grid *grid, bool utf8)
 {
-    struct tree tree = {.names = hits->names, .grid = grid, .utf8 = utf8, .whole = whole, .by = hits->by};
+    struct tree tree = {.names = hits->names, .profile = hits->profile, .grid = grid, .utf8 = utf8};
+    tree.whole = whole;
+    tree.by = hits->by;
     tree.nodes = memory_grow(NULL, &tree.capacity, 1, sizeof(*tree.nodes));
     tree.nodes[tree.count++] = (struct node){0};
     for (uint32_t i = 0; i < part->count; i++) {

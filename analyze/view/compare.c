@@ -7,6 +7,7 @@
 
 #include "analyze/view/identity.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/order.h"
 #include "analyze/view/text.h"
 
 void compare_init(struct compare *compare, bool total)
@@ -159,6 +160,7 @@ struct order {
     const struct compare *compare;
     const struct compare_row *rows;
     bool by_share;
+    enum compare_by by;
 };
 
 static double size_of_change(const struct order *order, const struct compare_row *row)
@@ -166,6 +168,45 @@ static double size_of_change(const struct order *order, const struct compare_row
     if (order->by_share)
         return fabs(compare_share_change(order->compare, row));
     return fabs((double)row->sums[1].weight - (double)row->sums[0].weight);
+}
+
+static int order_texts(const struct compare *compare, enum compare_by by, uint32_t a, uint32_t b)
+{
+    const struct compare_row *x = &compare->tables[by].rows[a], *y = &compare->tables[by].rows[b];
+    int order = strcmp(compare_text(compare, x->first), compare_text(compare, y->first));
+    return order ? order : strcmp(compare_text(compare, x->second), compare_text(compare, y->second));
+}
+
+static uint32_t level_of(const struct compare *compare, uint32_t stack)
+{
+    uint32_t level = 0;
+    for (const struct compare_row *rows = compare->tables[COMPARE_STACK].rows; rows[stack].first; level++)
+        stack = rows[stack].first - 1;
+    return level;
+}
+
+/* From the command inwards: where two stacks part, names decide. One that is a part of the other comes first. */
+static int order_stacks(const struct compare *compare, uint32_t a, uint32_t b)
+{
+    const struct compare_row *rows = compare->tables[COMPARE_STACK].rows;
+    uint32_t x = level_of(compare, a), y = level_of(compare, b);
+    int shorter = order_smaller(x, y);
+    for (; x > y; x--)
+        a = rows[a].first - 1;
+    for (; y > x; y--)
+        b = rows[b].first - 1;
+    if (a == b)
+        return shorter;
+    while (rows[a].first != rows[b].first) {
+        a = rows[a].first - 1;
+        b = rows[b].first - 1;
+    }
+    return order_texts(compare, rows[a].first ? COMPARE_FUNCTION : COMPARE_COMM, rows[a].second, rows[b].second);
+}
+
+static int order_rows(const struct compare *compare, enum compare_by by, uint32_t a, uint32_t b)
+{
+    return by == COMPARE_STACK ? order_stacks(compare, a, b) : order_texts(compare, by, a, b);
 }
 
 static int by_change(const void *left, const void *right, void *context)
@@ -176,10 +217,8 @@ static int by_change(const void *left, const void *right, void *context)
     double one = size_of_change(order, x), other = size_of_change(order, y);
     if (one != other)
         return one < other ? 1 : -1;
-    uint64_t more = x->sums[0].weight + x->sums[1].weight, less = y->sums[0].weight + y->sums[1].weight;
-    if (more != less)
-        return more < less ? 1 : -1;
-    return a < b ? -1 : a > b;
+    int more = order_larger(x->sums[0].weight + x->sums[1].weight, y->sums[0].weight + y->sums[1].weight);
+    return more ? more : order_rows(order->compare, order->by, a, b);
 }
 
 uint32_t *compare_order(const struct compare *compare, enum compare_by by, bool by_share, size_t *ret_count)
@@ -190,7 +229,7 @@ uint32_t *compare_order(const struct compare *compare, enum compare_by by, bool 
     for (uint32_t i = 0; i < table->count; i++)
         if (table->rows[i].wanted && (table->rows[i].sums[0].samples || table->rows[i].sums[1].samples))
             list[count++] = i;
-    struct order order = {compare, table->rows, by_share};
+    struct order order = {compare, table->rows, by_share, by};
     if (count)
         qsort_r(list, count, sizeof(*list), by_change, &order);
     *ret_count = count;

@@ -5,33 +5,38 @@
 #include <string.h>
 
 #include "analyze/view/memory.h"
+#include "analyze/view/order.h"
 #include "analyze/view/text.h"
 
 #define MOST_BOXES 10000 /* without --min: so many a browser moves at once */
 #define DEEPEST 300      /* levels that are drawn */
 
+struct place {
+    uint32_t node, at; /* at: in the tree from above and from the left */
+};
+
 /* Heavier ones first, of equal ones the outer: so every box comes after the one that it stands on. */
 static int by_rank(const void *left, const void *right, void *context)
 {
+    const struct place *a = left, *b = right;
     const struct calls_node *nodes = context;
-    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    if (nodes[a].weight != nodes[b].weight)
-        return nodes[a].weight < nodes[b].weight ? 1 : -1;
-    if (nodes[a].level != nodes[b].level)
-        return nodes[a].level < nodes[b].level ? -1 : 1;
-    return a < b ? -1 : a > b;
+    int order = order_larger(nodes[a->node].weight, nodes[b->node].weight);
+    if (!order)
+        order = order_smaller(nodes[a->node].level, nodes[b->node].level);
+    return order ? order : order_smaller(a->at, b->at);
 }
 
 static void choose_heaviest(struct flame *flame)
 {
     size_t count = flame->calls.count;
-    uint32_t *order = memory_new(count, sizeof(*order));
-    for (uint32_t i = 0; i < count; i++)
-        order[i] = i;
+    struct place *order = memory_new(count, sizeof(*order));
+    uint32_t at = 0;
+    for (uint32_t i = 1; (at = calls_after(&flame->calls, at, true)); i++)
+        order[i] = (struct place){at, i};
     qsort_r(order, count, sizeof(*order), by_rank, flame->calls.nodes);
     for (size_t i = 0; i < count && i < MOST_BOXES; i++)
-        flame->drawn[order[i]] = true;
-    flame->least = count > MOST_BOXES ? flame->calls.nodes[order[MOST_BOXES]].weight : 0;
+        flame->drawn[order[i].node] = true;
+    flame->least = count > MOST_BOXES ? flame->calls.nodes[order[MOST_BOXES].node].weight : 0;
     free(order);
 }
 

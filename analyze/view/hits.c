@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/view/memory.h"
+#include "analyze/view/order.h"
 
 void hits_init(struct hits *hits, const struct profile *profile, struct names *names, int by)
 {
@@ -156,25 +157,25 @@ void hits_add(struct hits *hits, const struct profile_entry *entry)
     count_total(hits, row, entry);
 }
 
-static int compare(const void *left, const void *right, void *context)
+static int by_self(const void *left, const void *right, void *context)
 {
     const struct hits_row *a = left, *b = right;
-    const int *sort = context;
-    uint64_t x = *sort == SORT_TOTAL ? a->total_weight : a->self_weight;
-    uint64_t y = *sort == SORT_TOTAL ? b->total_weight : b->self_weight;
-    if (x != y)
-        return x < y ? 1 : -1;
-    x = *sort == SORT_TOTAL ? a->self_weight : a->total_weight;
-    y = *sort == SORT_TOTAL ? b->self_weight : b->total_weight;
-    if (x != y)
-        return x < y ? 1 : -1;
-    if (a->frame != b->frame)
-        return a->frame < b->frame ? -1 : 1;
-    return a->task < b->task ? -1 : a->task > b->task;
+    const struct hits *hits = context;
+    int order = order_larger(a->self_weight, b->self_weight);
+    if (!order)
+        order = order_larger(a->total_weight, b->total_weight);
+    return order ? order : order_keys(hits->names, hits->profile, hits->by, a->key, b->key);
+}
+
+static int by_total(const void *left, const void *right, void *context)
+{
+    const struct hits_row *a = left, *b = right;
+    int order = order_larger(a->total_weight, b->total_weight);
+    return order ? order : by_self(left, right, context);
 }
 
 void hits_sort(struct hits *hits, int sort)
 {
     if (hits->count)
-        qsort_r(hits->rows, hits->count, sizeof(*hits->rows), compare, &sort);
+        qsort_r(hits->rows, hits->count, sizeof(*hits->rows), sort == SORT_TOTAL ? by_total : by_self, hits);
 }

@@ -8,6 +8,7 @@
 #include "analyze/view/grid.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/order.h"
 #include "analyze/view/rows.h"
 #include "analyze/view/text.h"
 
@@ -66,18 +67,23 @@ static void add(struct sum *sum, const struct profile *profile, const struct pro
     }
 }
 
-static int compare(const void *left, const void *right, void *context)
+static int by_self(const void *left, const void *right, void *context)
 {
     const struct row *a = left, *b = right;
-    bool total = *(const int *)context == SORT_TOTAL;
-    uint64_t x = total ? a->total_weight : a->self_weight, y = total ? b->total_weight : b->self_weight;
-    if (x != y)
-        return x < y ? 1 : -1;
-    x = total ? a->self_weight : a->total_weight;
-    y = total ? b->self_weight : b->total_weight;
-    if (x != y)
-        return x < y ? 1 : -1;
-    return a->key < b->key ? -1 : a->key > b->key;
+    const struct sum *sum = context;
+    int order = order_larger(a->self_weight, b->self_weight);
+    if (!order)
+        order = order_larger(a->total_weight, b->total_weight);
+    if (order)
+        return order;
+    return sum->by_line ? lines_order(sum->lines, a->key, b->key) : lines_order_functions(sum->lines, a->key, b->key);
+}
+
+static int by_total(const void *left, const void *right, void *context)
+{
+    const struct row *a = left, *b = right;
+    int order = order_larger(a->total_weight, b->total_weight);
+    return order ? order : by_self(left, right, context);
 }
 
 static bool has_filters(const struct settings *settings)
@@ -123,7 +129,7 @@ static struct sum sum_up(struct view *view, const uint32_t *entries, uint32_t co
                          struct left *ret_left)
 {
     struct sum sum = {.lines = view->lines, .by_line = view->settings->by == BY_LINE};
-    int sort = view->settings->sort;
+    bool total = view->settings->sort == SORT_TOTAL;
     double cum = view->settings->cum;
     uint64_t cumulated = 0;
     size_t shown = 0;
@@ -131,7 +137,7 @@ static struct sum sum_up(struct view *view, const uint32_t *entries, uint32_t co
     for (uint32_t i = 0; i < count; i++)
         add(&sum, view->profile, &view->profile->entries[entries[i]]);
     if (sum.count)
-        qsort_r(sum.rows, sum.count, sizeof(*sum.rows), compare, &sort);
+        qsort_r(sum.rows, sum.count, sizeof(*sum.rows), total ? by_total : by_self, &sum);
     for (size_t i = 0; i < sum.count; i++) {
         if (!is_wanted(view, sum.rows[i].key))
             continue;
@@ -245,9 +251,8 @@ static struct lack *lack_of(struct lacks *lacks, const char *object)
 static int by_weight(const void *left, const void *right)
 {
     const struct lack *a = left, *b = right;
-    if (a->weight != b->weight)
-        return a->weight < b->weight ? 1 : -1;
-    return strcmp(a->object, b->object);
+    int order = order_larger(a->weight, b->weight);
+    return order ? order : strcmp(a->object, b->object);
 }
 
 /* Where samples hit; callers are not counted. */

@@ -2,11 +2,13 @@
 #include "analyze/view/lines.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/sym/symbols.h"
 #include "analyze/view/ahead.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/order.h"
 
 struct function {
     uint32_t symbol, object; /* numbers of strings */
@@ -164,6 +166,25 @@ struct lines_line lines_line(const struct lines *lines, uint32_t index)
         .symbol = function.symbol,
         .object = function.object,
     };
+}
+
+int lines_order_functions(const struct lines *lines, uint32_t a, uint32_t b)
+{
+    struct lines_function x = lines_function(lines, a), y = lines_function(lines, b);
+    int order = strcmp(x.symbol, y.symbol);
+    if (!order)
+        order = strcmp(x.object, y.object);
+    return order ? order : order_smaller(x.inlined, y.inlined);
+}
+
+int lines_order(const struct lines *lines, uint32_t a, uint32_t b)
+{
+    struct lines_line x = lines_line(lines, a), y = lines_line(lines, b);
+    if (!x.file || !y.file)
+        return x.file ? -1 : y.file ? 1 : lines_order_functions(lines, lines->line_list[a].function,
+                                                                lines->line_list[b].function);
+    int order = strcmp(x.file, y.file);
+    return order ? order : order_smaller(x.number, y.number);
 }
 
 const char *lines_why(struct lines *lines, uint32_t frame)

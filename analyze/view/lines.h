@@ -41,6 +41,9 @@ const struct lines_part *lines_frame(struct lines *lines, uint32_t frame, uint32
 /* Valid until the next lines_frame(). */
 struct lines_function lines_function(const struct lines *lines, uint32_t function);
 struct lines_line lines_line(const struct lines *lines, uint32_t line);
+/* As in order.h: by file and number, lines that are not known last; functions by symbol and object. */
+int lines_order(const struct lines *lines, uint32_t a, uint32_t b);
+int lines_order_functions(const struct lines *lines, uint32_t a, uint32_t b);
 /* Why the code of FRAME, whose innermost part has no line, has none. */
 const char *lines_why(struct lines *lines, uint32_t frame);
 

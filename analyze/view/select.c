@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/view/memory.h"
+#include "analyze/view/order.h"
 #include "analyze/view/text.h"
 #include "common/report.h"
 
@@ -157,21 +158,12 @@ static void choose_entries(struct selection *selection, const struct profile *pr
     free(mine);
 }
 
-struct by_weight {
-    const struct profile *profile;
-    const struct selection *selection;
-};
-
 static int compare_weight(const void *left, const void *right, void *context)
 {
-    const struct by_weight *by = context;
+    const struct selection *selection = context;
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    if (by->selection->weights[a] != by->selection->weights[b])
-        return by->selection->weights[a] < by->selection->weights[b] ? 1 : -1;
-    const struct profile_task *x = &by->profile->tasks[a], *y = &by->profile->tasks[b];
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? -1 : 1;
-    return a < b ? -1 : a > b;
+    int order = order_larger(selection->weights[a], selection->weights[b]);
+    return order ? order : order_smaller(a, b); /* tasks are numbered in the order of their start */
 }
 
 struct selection *select_new(const struct profile *profile, const struct settings *settings, struct names *names,
@@ -203,8 +195,7 @@ struct selection *select_new(const struct profile *profile, const struct setting
     selection->filtered = settings->pids.count || settings->tids.count || settings->comms.count;
     if (!selection->filtered && profile->lost > selection->lost)
         selection->lost = profile->lost;
-    struct by_weight by = {profile, selection};
-    qsort_r(selection->order, selection->task_count, sizeof(*selection->order), compare_weight, &by);
+    qsort_r(selection->order, selection->task_count, sizeof(*selection->order), compare_weight, selection);
     return selection;
 }
 

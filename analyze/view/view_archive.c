@@ -8,6 +8,7 @@
 #include "analyze/sym/elf_cut.h"
 #include "analyze/sym/symbols.h"
 #include "analyze/view/archive.h"
+#include "analyze/view/map.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 #include "analyze/view/view.h"
@@ -103,34 +104,24 @@ static void put_object(struct keeper *keeper, struct symbols_object *object)
     keeper->objects++;
 }
 
-static int compare(const void *left, const void *right)
-{
-    const void *a = *(void *const *)left, *b = *(void *const *)right;
-    return a < b ? -1 : a > b;
-}
-
-/* Every object that some address of a stack lies in, after all these addresses were looked up. */
+/* Every object that some address of a stack lies in, after all these addresses were looked up; in the order of these,
+ * so that the same files give the same archive. */
 static void put_objects(struct keeper *keeper)
 {
     struct view *view = keeper->view;
     struct symbol_line found[SYMBOLS_LINES_MAX];
     uint32_t frames = view->profile->frame_count;
-    struct symbols_object **objects = memory_new(frames, sizeof(struct symbols_object *)), *last = NULL;
-    uint32_t count = 0;
+    struct map objects = {0};
     for (uint32_t i = 0; i < frames; i++) {
         struct symbols_object *object = names_symbols(view->names, i);
         if (!object || view->profile->frames[i].kernel)
             continue;
         symbols_lines(object, names_offset(view->names, i), found);
-        objects[count++] = object;
+        map_add(&objects, (uintptr_t)object, 0);
     }
-    qsort(objects, count, sizeof(struct symbols_object *), compare);
-    for (uint32_t i = 0; i < count && !keeper->error; i++) {
-        if (objects[i] != last)
-            put_object(keeper, objects[i]);
-        last = objects[i];
-    }
-    free(objects);
+    for (size_t i = 0; i < objects.count && !keeper->error; i++)
+        put_object(keeper, (struct symbols_object *)(uintptr_t)objects.pairs[i].a);
+    map_release(&objects);
 }
 
 static void print_result(const struct keeper *keeper, const char *to)

@@ -7,6 +7,7 @@
 #include "analyze/view/grid.h"
 #include "analyze/view/heading.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/order.h"
 #include "analyze/view/text.h"
 #include "analyze/view/view.h"
 
@@ -77,9 +78,8 @@ struct order {
 static int compare(const void *left, const void *right)
 {
     const struct order *a = left, *b = right;
-    if (a->value != b->value)
-        return a->value < b->value ? 1 : -1;
-    return a->task < b->task ? -1 : a->task > b->task;
+    int order = order_larger(a->value, b->value);
+    return order ? order : order_smaller(a->task, b->task);
 }
 
 static void task_row(struct view *view, struct grid *grid, uint32_t index, const struct counter *counters,

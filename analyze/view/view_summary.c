@@ -10,6 +10,7 @@
 #include "analyze/view/heading.h"
 #include "analyze/view/hits.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/order.h"
 #include "analyze/view/rows.h"
 #include "analyze/view/text.h"
 #include "analyze/view/view.h"
@@ -50,9 +51,8 @@ static void add_task(struct commands *commands, const struct view *view, const s
 static int compare(const void *left, const void *right)
 {
     const struct command *a = left, *b = right;
-    if (a->cpu != b->cpu)
-        return a->cpu < b->cpu ? 1 : -1;
-    return strcmp(a->text, b->text);
+    int order = order_larger(a->cpu, b->cpu);
+    return order ? order : strcmp(a->text, b->text);
 }
 
 /* TEXT inside a cell of a Markdown table, as code: no bars, backticks or line ends of its own. */

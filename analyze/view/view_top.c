@@ -10,6 +10,7 @@
 #include "analyze/view/heading.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/order.h"
 #include "analyze/view/text.h"
 #include "analyze/view/view.h"
 #include "common/buffer.h"
@@ -141,17 +142,15 @@ static int compare_tasks(const void *left, const void *right)
     long x = (long)(a->rate * 100 + 0.5), y = (long)(b->rate * 100 + 0.5);
     if (x != y)
         return x < y ? 1 : -1;
-    if (a->value != b->value)
-        return a->value < b->value ? 1 : -1;
-    return a->index < b->index ? -1 : a->index > b->index;
+    int order = order_larger(a->value, b->value);
+    return order ? order : order_smaller(a->index, b->index);
 }
 
-static int compare_functions(const void *left, const void *right)
+static int compare_functions(const void *left, const void *right, void *names)
 {
     const struct row *a = left, *b = right;
-    if (a->value != b->value)
-        return a->value < b->value ? 1 : -1;
-    return a->index < b->index ? -1 : a->index > b->index;
+    int order = order_larger(a->value, b->value);
+    return order ? order : order_functions(names, a->index, b->index);
 }
 
 static int compare_keys(const void *left, const void *right)
@@ -290,7 +289,7 @@ int view_top(struct view *view)
     if (top.tasks.count)
         qsort(top.tasks.list, top.tasks.count, sizeof(*top.tasks.list), compare_tasks);
     if (top.functions.count)
-        qsort(top.functions.list, top.functions.count, sizeof(*top.functions.list), compare_functions);
+        qsort_r(top.functions.list, top.functions.count, sizeof(*top.functions.list), compare_functions, view->names);
     limits(&top, &tasks, &functions);
     print_facts(&top);
     print_tasks(&top, tasks);
