@@ -61,6 +61,9 @@ void tasks_flush(struct tasks *tasks, struct task *task)
     else if (task->events)
         attach_read(task->events, values);
     task_view_init(tasks, task, task->image_count, values, &view);
+    /* The counters were read now, not when the round began: up to here they count. */
+    if (!(view.task.flags & PINJECT_TASK_ENDED))
+        view.task.end_ns = tasks_now_ns();
     struct result_coverage running = {.tasks = tasks->seen, .files = results_written(tasks->results)};
     result_flush(task->result, &view.task, view.task.flags & PINJECT_TASK_ROOT ? &running : NULL);
     task_view_release(&view);

@@ -16,6 +16,7 @@ struct top_past {
     uint64_t key;
     uint64_t value; /* CPU time of a task; weight of a function */
     uint64_t when;  /* of a task: time of its last news; 0 of a function */
+    uint64_t at;    /* CPU time of a task at the head's UNTIL; 0 of a function */
     double rate;    /* as shown: CPUs, or share in percent */
 };
 
@@ -23,6 +24,8 @@ struct top_head {
     uint32_t count;    /* records that follow */
     uint32_t complete; /* 1: the session has ended, nothing will change */
     uint64_t weight;   /* of all samples */
+    uint64_t until;    /* up to when the CPU time of all tasks is known; 0: of none */
+    double busy;       /* CPUs, as shown */
 };
 
 struct top_look {

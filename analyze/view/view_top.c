@@ -24,7 +24,7 @@ enum {
 };
 
 struct row {
-    uint64_t key, value, when;
+    uint64_t key, value, when, at; /* at: CPU time at top.until */
     double rate;
     uint32_t index; /* task, or function number of names */
 };
@@ -39,6 +39,7 @@ struct top {
     const struct top_look *look;
     struct rows_of tasks, functions;
     uint64_t cpu_ns, news_ns;
+    uint64_t from, until; /* the time that BUSY is of */
     double busy;
     uint32_t alive;
 };
@@ -70,19 +71,84 @@ static struct row *add_row(struct rows_of *rows, const struct row *row)
     return &rows->list[rows->count++];
 }
 
+/* A task that runs has news each second. */
+static bool is_still(const struct top *top, uint64_t when)
+{
+    return top->news_ns > when && top->news_ns - when > STILL_MS * UINT64_C(1000000);
+}
+
 /* How many CPUs the task of ROW used lately: since the last look, or since it began. */
 static double task_rate(const struct top *top, const struct profile_task *task, const struct row *row)
 {
     const struct top_past *past = past_of(top->look, row->key);
-    uint64_t since = past ? past->when : task->start_ns, before = past ? past->value : 0;
+    /* What it used before it was announced belongs to a time before its start. */
+    uint64_t since = past ? past->when : task->start_ns, before = past ? past->value : task->startup_ns;
     if (task->ended)
         return 0;
     /* A file is refreshed once a second: in between nothing is known, and what was known goes on. */
     if (past && row->when <= past->when)
-        return top->news_ns - row->when > STILL_MS * UINT64_C(1000000) ? 0 : past->rate;
+        return is_still(top, row->when) ? 0 : past->rate;
     if (!since || row->when <= since || row->value < before)
         return 0;
-    return (double)(row->value - before) / (double)(row->when - since);
+    /* Counter and clock are not read at the same moment. */
+    double rate = (double)(row->value - before) / (double)(row->when - since);
+    return rate < 1 ? rate : 1;
+}
+
+/* Rates of single tasks are of different times, and their sum is no rate: all are taken over the same time. It ends
+ * where the CPU time of all tasks that run is known, and begins where the last look's ended. */
+static void choose_time(struct top *top)
+{
+    const struct profile *profile = top->view->profile;
+    const struct selection *selection = top->view->selection;
+    top->until = top->news_ns;
+    top->from = top->look->past ? top->look->head.until : profile->session.start_ns;
+    for (uint32_t i = 0; i < selection->task_count; i++) {
+        const struct profile_task *task = &profile->tasks[selection->order[i]];
+        if (!task->ended && task->end_ns < top->until && !is_still(top, task->end_ns))
+            top->until = task->end_ns;
+        if (!top->look->past && task->start_ns && (!top->from || task->start_ns < top->from))
+            top->from = task->start_ns;
+    }
+    if (top->until < top->from)
+        top->until = top->from;
+}
+
+/* CPU time of ROW at TIME: it grows evenly from VALUE at SINCE. */
+static uint64_t cpu_at(const struct row *row, uint64_t time, uint64_t since, uint64_t value)
+{
+    if (time >= row->when || row->value <= value)
+        return row->value;
+    if (time <= since || row->when <= since)
+        return value;
+    return value + (uint64_t)((double)(row->value - value) * (double)(time - since) / (double)(row->when - since));
+}
+
+/* What the task of ROW used in the time that was chosen. */
+static uint64_t task_share(const struct top *top, const struct profile_task *task, struct row *row)
+{
+    const struct top_past *past = past_of(top->look, row->key);
+    if (past) {
+        row->at = cpu_at(row, top->until, top->from, past->at);
+        return row->at > past->at ? row->at - past->at : 0;
+    }
+    row->at = cpu_at(row, top->until, task->start_ns, task->startup_ns);
+    uint64_t before = cpu_at(row, top->from, task->start_ns, task->startup_ns);
+    return row->at > before ? row->at - before : 0;
+}
+
+static void find_busy(struct top *top, uint64_t used_ns)
+{
+    uint32_t cpus = top->view->profile->session.cpus;
+    if (top->until > top->from)
+        top->busy = (double)used_ns / (double)(top->until - top->from);
+    else
+        top->busy = top->look->past ? top->look->head.busy : 0;
+    /* Between two news of a task its CPU time need not have grown evenly. */
+    if (cpus && top->busy > cpus)
+        top->busy = cpus;
+    if (!top->alive)
+        top->busy = 0;
 }
 
 static void add_tasks(struct top *top)
@@ -92,6 +158,8 @@ static void add_tasks(struct top *top)
     for (uint32_t i = 0; i < selection->task_count; i++)
         if (view->profile->tasks[selection->order[i]].end_ns > top->news_ns)
             top->news_ns = view->profile->tasks[selection->order[i]].end_ns;
+    choose_time(top);
+    uint64_t used_ns = 0;
     for (uint32_t i = 0; i < selection->task_count; i++) {
         const struct profile_task *task = &view->profile->tasks[selection->order[i]];
         bool estimate;
@@ -101,10 +169,11 @@ static void add_tasks(struct top *top)
         row.value = cpu == COUNTERS_UNKNOWN ? 0 : cpu;
         row.rate = task_rate(top, task, &row);
         top->cpu_ns += row.value;
-        top->busy += row.rate;
+        used_ns += task_share(top, task, &row);
         top->alive += !task->ended;
         add_row(&top->tasks, &row);
     }
+    find_busy(top, used_ns);
 }
 
 static void add_functions(struct top *top)
@@ -120,7 +189,7 @@ static void add_functions(struct top *top)
         top->functions.list[index].value += entry->weight;
     }
     map_release(&numbers);
-    uint64_t weight = view->selection->total_weight, more = weight - top->look->head.weight;
+    uint64_t increase = 0, weight = view->selection->total_weight, more = weight - top->look->head.weight;
     if (!top->look->past || weight < top->look->head.weight)
         more = weight;
     for (size_t i = 0; i < top->functions.count; i++) {
@@ -130,8 +199,13 @@ static void add_functions(struct top *top)
             hash(hash(2, function.object, strlen(function.object) + 1), function.symbol, strlen(function.symbol));
         const struct top_past *past = past_of(top->look, row->key);
         uint64_t before = past && past->value <= row->value ? past->value : 0;
-        row->rate = !more && past ? past->rate : text_share(row->value - before, more);
+        row->at = row->value - before;
+        row->rate = past ? past->rate : 0;
+        increase += row->at;
     }
+    /* More than came: a function got another name, and all of it looks new. */
+    for (size_t i = 0; (more || !top->look->past) && i < top->functions.count; i++)
+        top->functions.list[i].rate = text_share(top->functions.list[i].at, increase);
 }
 
 /* The busiest now first, then who used most; functions by what they used. */
@@ -244,12 +318,16 @@ static int tell_future(const struct top *top)
 {
     size_t count = top->tasks.count + top->functions.count, at = 0;
     struct top_past *list = memory_new(count, sizeof(*list));
-    struct top_head head = {(uint32_t)count, is_complete(top->view->profile), top->view->selection->total_weight};
+    struct top_head head = {.count = (uint32_t)count,
+                            .complete = is_complete(top->view->profile),
+                            .weight = top->view->selection->total_weight,
+                            .until = top->until,
+                            .busy = top->busy};
     for (int kind = 0; kind < 2; kind++) {
         const struct rows_of *rows = kind ? &top->functions : &top->tasks;
         for (size_t i = 0; i < rows->count; i++)
-            list[at++] =
-                (struct top_past){rows->list[i].key, rows->list[i].value, rows->list[i].when, rows->list[i].rate};
+            list[at++] = (struct top_past){rows->list[i].key, rows->list[i].value, rows->list[i].when,
+                                           kind ? 0 : rows->list[i].at, rows->list[i].rate};
     }
     qsort(list, count, sizeof(*list), compare_keys);
     int status = top->look->future < 0 ? 0 : buffer_write(top->look->future, &head, sizeof(head));
