@@ -303,6 +303,20 @@ static void waited_for_unknown(struct tasks *tasks, struct process *parent, cons
     }
 }
 
+/*
+ * Nobody could ask the kernel who waited: through the channel of another user children are told only of his own
+ * processes, by who is their parent.
+ */
+static bool may_tell(const struct tasks *tasks, const struct arrival *arrival)
+{
+    if (!arrival->limited)
+        return true;
+    const struct process *process = tasks_find_process(tasks, arrival->pid);
+    const struct task *waiter = tasks_find(tasks, arrival->tid);
+    return process && waiter && process->limited && process->user == arrival->user &&
+           waiter->process->pid == process->ppid;
+}
+
 /* pid is the child, tid the thread that waited for it. */
 static void waited(struct tasks *tasks, const struct arrival *arrival)
 {
@@ -354,6 +368,18 @@ static bool is_ready(const struct tasks *tasks, const struct arrival *arrival)
     }
 }
 
+/* The kernel was asked whether the process is that user's (origin.h). */
+static void note_user(struct tasks *tasks, const struct arrival *arrival)
+{
+    struct process *process = arrival->limited && arrival->kind != PINJECT_REAPED
+                                  ? tasks_find_process(tasks, arrival->pid)
+                                  : NULL;
+    if (process) {
+        process->limited = true;
+        process->user = arrival->user;
+    }
+}
+
 static void act(struct tasks *tasks, struct arrival *arrival)
 {
     struct task *task;
@@ -383,11 +409,15 @@ static void act(struct tasks *tasks, struct arrival *arrival)
         tasks_silent_timed(tasks, arrival);
         break;
     case PINJECT_REAPED:
-        waited(tasks, arrival);
+        if (may_tell(tasks, arrival))
+            waited(tasks, arrival);
+        else
+            __atomic_fetch_add(&tasks->session->denied, 1, __ATOMIC_RELAXED);
         break;
     default:
         break;
     }
+    note_user(tasks, arrival);
     attach_free(arrival->events); /* NULL unless nobody wanted them */
     arrival->events = NULL;
     arrival_free(arrival);

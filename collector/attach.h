@@ -100,6 +100,8 @@ size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted);
  * *RET_RING, unless NULL: whether they have a ring too.
  */
 bool attach_knows(struct session *session, pid_t pid, pid_t tid, bool *ret_ring);
+/* Whether one of PID's tasks is there and lives. */
+bool attach_has_process(struct session *session, pid_t pid);
 /* Does a timer stand in for the events of the live task TID? */
 bool attach_is_timed(struct session *session, pid_t tid);
 /*

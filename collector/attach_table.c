@@ -160,6 +160,23 @@ bool attach_knows(struct session *session, pid_t pid, pid_t tid, bool *ret_ring)
     return attached;
 }
 
+static bool has_thread(struct session *session, pid_t pid)
+{
+    for (const struct attached *at = *thread_bucket(session, pid); at; at = at->next_thread)
+        if (at->pid == pid && !has_ended(at))
+            return true;
+    return false;
+}
+
+bool attach_has_process(struct session *session, pid_t pid)
+{
+    pthread_mutex_lock(&session->table.lock);
+    const struct attached *first = find(session, pid);
+    bool has = (first && first->pid == pid) || has_thread(session, pid);
+    pthread_mutex_unlock(&session->table.lock);
+    return has;
+}
+
 int attach_table_enter(struct session *session, struct attached *attached)
 {
     pthread_mutex_lock(&session->table.lock);

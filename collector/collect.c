@@ -321,15 +321,6 @@ static bool is_deserted(struct collect *collect)
     return collect->alone_ns && tasks->now_ns - collect->alone_ns > LINGER_NS;
 }
 
-static bool is_bell_rung(const struct pinject_segment *segment)
-{
-    for (unsigned bell = 0; bell < segment->bells_used && bell < PINJECT_BELLS; bell++)
-        for (unsigned i = 0; i < PINJECT_SLOTS / 64; i++)
-            if (__atomic_load_n(&segment->bells[bell].pending[i], __ATOMIC_RELAXED))
-                return true;
-    return false;
-}
-
 /* Is a task there whose process has ended? Its HUP is on its way. */
 static bool is_somebody_ending(const struct tasks *tasks)
 {
@@ -348,7 +339,7 @@ static void grace(struct collect *collect)
     /* A second one: the first was for the command. */
     while (tasks_now_ns() < end && (collect->interrupts == interrupts || collect->interrupts < 2)) {
         int news = run_round(collect, 1);
-        if (!news && !tasks->waiting && !is_bell_rung(collect->args->session->segment) && !is_somebody_ending(tasks))
+        if (!news && !tasks->waiting && !channels_are_rung(collect->args->session) && !is_somebody_ending(tasks))
             break;
     }
     tasks->root_ended = true;

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/channel.h"
 #include "collector/pressure.h"
 #include "collector/session.h"
 #include "collector/slots.h"
@@ -20,9 +21,10 @@
 
 enum { STACK = 256 << 10, SWEEP_NS = 900 * 1000 * 1000, SLICE_NS = 100000, NICER = 15, AWAKE_MS = 500 };
 
-/* What the doors of a session share: nothing in the segment can be trusted to be theirs. */
+/* What the doors of a channel share: nothing in its memory can be trusted to be theirs. */
 struct hall {
     struct session *session;
+    struct channel *channel;
     bool stop;                               /* atomic */
     uint32_t awake;                          /* doors that have run, as a futex */
     pthread_mutex_t change;                  /* held while a door hands over, and while stop is set */
@@ -80,11 +82,11 @@ static void take_news(struct hall *hall, struct pinject_bell *bell, unsigned wor
     }
 }
 
-void door_take_news(struct session *session)
+void door_take_news(struct channel *channel)
 {
-    for (unsigned i = 0; session->doors && i < session->door_count; i++)
+    for (unsigned i = 0; channel->doors && i < channel->session->bells; i++)
         for (unsigned word = 0; word < PINJECT_SLOTS / 64; word++)
-            take_news(session->doors[i].hall, session->doors[i].bell, word);
+            take_news(channel->doors[i].hall, channel->doors[i].bell, word);
 }
 
 /*
@@ -226,7 +228,7 @@ void door_assign_bells(struct session *session)
         if (CPU_ISSET_S(cpu, sizeof(cpus), cpus.sets))
             segment->bell_of_cpu[cpu] = (uint8_t)(used++ % PINJECT_BELLS);
     segment->bells_used = used < PINJECT_BELLS ? used : PINJECT_BELLS;
-    session->door_count = segment->bells_used;
+    session->bells = segment->bells_used;
 }
 
 /* The CPUs of a bell: those that door_assign_bells() gave it. */
@@ -256,14 +258,15 @@ static int start(struct door *door, const struct cpus *allowed)
     return -error;
 }
 
-static struct hall *new_hall(struct session *session)
+static struct hall *new_hall(struct channel *channel)
 {
     struct hall *hall = calloc(1, sizeof(*hall));
     if (!hall)
         return NULL;
-    hall->session = session;
+    hall->session = channel->session;
+    hall->channel = channel;
     pthread_mutex_init(&hall->change, NULL);
-    slots_init(&hall->slots, session);
+    slots_init(&hall->slots, channel);
     return hall;
 }
 
@@ -274,30 +277,30 @@ static void wake(struct door *door)
     futex_wake(&door->bell->count);
 }
 
-void door_renew_all(struct session *session)
+void door_renew_all(struct channel *channel)
 {
-    for (unsigned i = 0; session->doors && i < session->door_count; i++) {
-        __atomic_store_n(&session->doors[i].renew, true, __ATOMIC_SEQ_CST);
-        wake(&session->doors[i]);
+    for (unsigned i = 0; channel->doors && i < channel->session->bells; i++) {
+        __atomic_store_n(&channel->doors[i].renew, true, __ATOMIC_SEQ_CST);
+        wake(&channel->doors[i]);
     }
 }
 
 /* Joins the first COUNT doors. */
-static void stop(struct session *session, unsigned count)
+static void stop(struct channel *channel, unsigned count)
 {
-    struct hall *hall = session->doors[0].hall;
+    struct hall *hall = channel->doors[0].hall;
     pthread_mutex_lock(&hall->change);
     __atomic_store_n(&hall->stop, true, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&hall->change);
     for (unsigned i = 0; i < count; i++)
-        wake(&session->doors[i]);
+        wake(&channel->doors[i]);
     for (unsigned i = 0; i < count; i++)
-        pthread_join(session->doors[i].thread, NULL);
+        pthread_join(channel->doors[i].thread, NULL);
     slots_destroy(&hall->slots);
     pthread_mutex_destroy(&hall->change);
     free(hall);
-    free(session->doors);
-    session->doors = NULL;
+    free(channel->doors);
+    channel->doors = NULL;
 }
 
 /*
@@ -314,13 +317,13 @@ static void await_doors(struct hall *hall, unsigned count)
     }
 }
 
-int door_start_all(struct session *session)
+int door_start_all(struct channel *channel)
 {
     struct cpus allowed;
     allowed_cpus(&allowed);
-    struct hall *hall = new_hall(session);
-    session->doors = hall ? calloc(session->door_count, sizeof(*session->doors)) : NULL;
-    if (!session->doors) {
+    struct hall *hall = new_hall(channel);
+    channel->doors = hall ? calloc(channel->session->bells, sizeof(*channel->doors)) : NULL;
+    if (!channel->doors) {
         free(hall);
         report_error("out of memory");
         return -ENOMEM;
@@ -334,26 +337,25 @@ int door_start_all(struct session *session)
     pthread_sigmask(SIG_BLOCK, &all, &old);
     int status = 0;
     unsigned started = 0;
-    for (; started < session->door_count && status == 0; started++) {
-        struct door *door = &session->doors[started];
-        *door = (struct door){.hall = hall, .bell = &session->segment->bells[started], .number = started};
+    for (; started < channel->session->bells && status == 0; started++) {
+        struct door *door = &channel->doors[started];
+        *door = (struct door){.hall = hall, .bell = &channel->requests->bells[started], .number = started};
         status = start(door, &allowed);
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (status < 0) {
         report_error("cannot start a thread: %s; raise 'ulimit -u'", strerror(-status));
-        stop(session, started - 1);
+        stop(channel, started - 1);
     } else {
         await_doors(hall, started);
     }
     return status;
 }
 
-void door_stop_all(struct session *session)
+void door_stop_all(struct channel *channel)
 {
-    if (!session->doors)
+    if (!channel->doors)
         return;
-    __atomic_store_n(&session->segment->closed, 1, __ATOMIC_SEQ_CST);
-    stop(session, session->door_count);
-    slots_refuse(session);
+    stop(channel, channel->session->bells);
+    slots_refuse(channel);
 }

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The door threads: one per bell, pinned to the bell's CPU, so that the task that waits and the thread that answers it
- * do not meet over two caches. They take requests out of the segment's slots, open events, answer, queue an arrival.
+ * The door threads of a channel: one per bell, pinned to the bell's CPU, so that the task that waits and the thread
+ * that answers it do not meet over two caches. They take requests out of the slots, open events, answer, queue an
+ * arrival.
  */
 #ifndef COLLECTOR_DOOR_H
 #define COLLECTOR_DOOR_H
 
+struct channel;
 struct session;
 
-/* Fills bells_used and bell_of_cpu of the segment. Before anybody else sees it. */
+/* Fills bells_used and bell_of_cpu of the segment, and session->bells. Before anybody else sees it. */
 void door_assign_bells(struct session *session);
 /* 0, or -errno after report_error(); then no thread runs. */
-int door_start_all(struct session *session);
+int door_start_all(struct channel *channel);
 /*
  * Serves the news that lie in the bells without a ring (ended children): their arrivals are queued when it
  * returns. Context: the event loop, beside the doors; waits for none of them.
  */
-void door_take_news(struct session *session);
+void door_take_news(struct channel *channel);
 /*
  * Asks each door to hand over to a fresh thread, so that libc gives up what it caches for the old one. They do it when
  * they have served what is posted; nobody waits for it.
  */
-void door_renew_all(struct session *session);
-/* Serves what was rung for before the call, answers -ECANCELED to the rest, sets closed, joins. */
-void door_stop_all(struct session *session);
+void door_renew_all(struct channel *channel);
+/* Serves what was rung for before the call, answers -ECANCELED to the rest, joins. The segment says closed by then. */
+void door_stop_all(struct channel *channel);
 
 #endif

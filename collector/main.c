@@ -86,6 +86,7 @@ static int prepare(struct run *run)
         plan_release(&run->plan);
         return error;
     }
+    run->session.self = getpid();
     strcpy(run->session.segment->outfile, run->outfile);
     error = results_new(&run->session, &run->results);
     if (error) {

@@ -10,16 +10,19 @@
 static void add_ledger(struct tasks *tasks)
 {
     const struct session *session = tasks->session;
-    const struct pinject_segment *segment = session->segment;
     struct unseen *unseen = &tasks->unseen;
     unseen_add(unseen, "began before the collector answered: its first moments are missing", "",
-               __atomic_load_n(&segment->unanswered, __ATOMIC_RELAXED), 0);
+               channels_counted(session, CHANNEL_UNANSWERED), 0);
     unseen_add(unseen, "found no free slot to ask for events or to tell of an ended child", "",
-               __atomic_load_n(&segment->dropped, __ATOMIC_RELAXED), 0);
+               channels_counted(session, CHANNEL_DROPPED), 0);
     unseen_add(unseen, "start under a seccomp filter of the program's own that forbids to announce it", "",
-               __atomic_load_n(&segment->sealed, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "in another pid namespace", "", __atomic_load_n(&segment->foreign, __ATOMIC_RELAXED), 0);
+               channels_counted(session, CHANNEL_SEALED), 0);
+    unseen_add(unseen, "in another pid namespace", "", channels_counted(session, CHANNEL_FOREIGN), 0);
     unseen_add(unseen, "request that made no sense", "", __atomic_load_n(&session->malformed, __ATOMIC_RELAXED), 0);
+    unseen_add(unseen, "request about a task that is not the session's, or not the asking user's: refused", "",
+               __atomic_load_n(&session->denied, __ATOMIC_RELAXED), 0);
+    unseen_add(unseen, "process of a user for whom there was no channel", "",
+               __atomic_load_n(&session->channels.refused, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "record of what a program that cannot be injected started: lost for want of room", "",
                tasks->net_lost, 0);
     unseen_add(unseen, "request dropped: the collector is out of memory", "",

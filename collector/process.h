@@ -30,6 +30,8 @@ struct process {
     struct process *next;        /* hash chain */
     struct process *held_next;   /* ended, but not yet written */
     pid_t pid, ppid;
+    bool limited;                /* USER is known, and has a channel of his own */
+    uid_t user;
     struct task *tasks;          /* live ones */
     unsigned live;
     struct task *leader;         /* the first thread, until its file is written; may have ended */

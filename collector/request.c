@@ -11,8 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/channel.h"
 #include "collector/found.h"
 #include "collector/net.h"
+#include "collector/origin.h"
 #include "collector/procfs.h"
 #include "collector/session.h"
 
@@ -64,7 +66,7 @@ static void check_times(const struct session *session, struct pinject_slot *slot
     if (slot->startup_ns > most)
         slot->startup_ns = 0;
     /* Of a process with its children: all CPUs at once. */
-    if (slot->utime_ns > most * PINJECT_CPUS || slot->stime_ns > most * PINJECT_CPUS)
+    if (slot->utime_ns > most * session->cpus || slot->stime_ns > most * session->cpus)
         slot->utime_ns = slot->stime_ns = 0;
 }
 
@@ -204,9 +206,6 @@ static int begin_task(struct session *session, struct arrival *arrival)
         open_tree_clock(session, arrival->tid);
     if (status < 0)
         __atomic_fetch_add(&session->refused, 1, __ATOMIC_RELAXED);
-    /* Before the answer: afterwards the task may end, and its number be another's. */
-    if (arrival->kind != PINJECT_THREAD && status != -ESRCH)
-        arrival->pidfd = (int)syscall(SYS_pidfd_open, arrival->pid, 0);
     if (arrival->kind == PINJECT_PROCESS && status == 0) {
         /* What the kernel tells only while it happens has happened: the program, and its mappings. */
         arrival->exec = procfs_exec(arrival->pid);
@@ -278,13 +277,44 @@ static int begin(struct session *session, struct arrival *arrival)
     return status;
 }
 
-int request_begin(struct session *session, const struct request *request, struct arrival **ret_arrival)
+/*
+ * Most requests are of processes that are known, and in the own channel that is enough. Those that begin get their
+ * pidfd here: after the answer the task may end, and its number be another's.
+ */
+static int check_origin(const struct channel *channel, struct arrival *arrival)
 {
+    bool begins = arrival->kind == PINJECT_PROCESS || arrival->kind == PINJECT_FORK || arrival->kind == PINJECT_ARM;
+    struct origin origin;
+    if (arrival->kind == PINJECT_REAPED) /* the child is gone, and its waiter is looked at when it is used */
+        return 0;
+    if (!begins && channel->own && attach_has_process(channel->session, arrival->pid))
+        return 0;
+    int pidfd = (int)syscall(SYS_pidfd_open, arrival->pid, 0);
+    int status = origin_check(channel, arrival->pid, pidfd, &origin);
+    if (status == 0 && origin.ppid > 1)
+        arrival->ppid = origin.ppid;
+    if (begins)
+        arrival->pidfd = pidfd;
+    else if (pidfd >= 0)
+        close(pidfd);
+    return status;
+}
+
+int request_begin(struct channel *channel, const struct request *request, struct arrival **ret_arrival)
+{
+    struct session *session = channel->session;
     *ret_arrival = NULL;
     struct arrival *arrival = new_arrival(&request->slot);
     if (!arrival) {
         __atomic_fetch_add(&session->no_memory, 1, __ATOMIC_RELAXED);
         return -ENOMEM;
+    }
+    arrival->limited = !channel->own;
+    arrival->user = channel->user;
+    if (check_origin(channel, arrival) == -EPERM) {
+        __atomic_fetch_add(&session->denied, 1, __ATOMIC_RELAXED);
+        arrival_free(arrival);
+        return -EPERM;
     }
     int status = begin(session, arrival);
     if (status == -EEXIST) {

@@ -8,6 +8,7 @@
 
 #include "collector/arrivals.h"
 
+struct channel;
 struct session;
 
 /* Copied out of a slot before anything in it is looked at: its owner may write on. What is in it was checked. */
@@ -18,8 +19,11 @@ struct request {
 
 /* 0, or -EINVAL: it makes no sense. */
 int request_copy(const struct session *session, const struct pinject_slot *from, struct request *ret);
-/* What the task waits for. Returns the answer, 0 or -errno, and *ret_arrival: to be finished; NULL: no news. */
-int request_begin(struct session *session, const struct request *request, struct arrival **ret_arrival);
+/*
+ * What the task waits for. Returns the answer, 0 or -errno, and *ret_arrival: to be finished; NULL: no news. -EPERM: it
+ * is about a task that CHANNEL may not name (origin.h); that is counted.
+ */
+int request_begin(struct channel *channel, const struct request *request, struct arrival **ret_arrival);
 /* What can be done while the task runs on already; queues ARRIVAL. */
 void request_finish(struct session *session, const struct request *request, struct arrival *arrival);
 

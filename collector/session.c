@@ -16,13 +16,13 @@
 #include <unistd.h>
 
 #include "collector/door.h"
+#include "collector/guard.h"
 #include "collector/net.h"
 #include "collector/probe.h"
+#include "collector/shared_file.h"
 #include "common/buffer.h"
 #include "common/report.h"
 
-/* How long an object waits at most: long against what an answer takes (50 us), short where the collector stopped. */
-enum { WAIT_US = 50000 };
 /* The table of descriptors grows to this at once: with threads each growth waits milliseconds for RCU. */
 enum { TABLE_OF_FDS = 16384 };
 /* Addresses, not memory; few have them all the time. */
@@ -48,16 +48,27 @@ static void raise_limit(int which, struct rlimit *old, uint64_t *ret_now)
     *ret_now = setrlimit(which, &raised) == 0 ? raised.rlim_cur : old->rlim_cur;
 }
 
-static bool has_cap_ipc_lock(void)
+/* What /proc/self/status says of KEY, "\nName:"; OTHERWISE: nothing. */
+static uint64_t read_status(const char *key, int base, uint64_t otherwise)
 {
     struct buffer text = BUFFER_INIT;
-    bool has = false;
+    uint64_t value = otherwise;
     if (buffer_read_file(&text, "/proc/self/status", 65536) == 0) {
-        const char *line = strstr((const char *)text.data, "\nCapEff:");
-        has = line && strtoull(line + 8, NULL, 16) >> 14 & 1;
+        const char *line = strstr((const char *)text.data, key);
+        value = line ? strtoull(line + strlen(key), NULL, base) : otherwise;
     }
     buffer_release(&text);
-    return has;
+    return value;
+}
+
+static bool has_cap_ipc_lock(void)
+{
+    return read_status("\nCapEff:", 16, 0) >> 14 & 1;
+}
+
+static uint32_t count_filters(void)
+{
+    return (uint32_t)read_status("\nSeccomp_filters:", 10, UINT32_MAX);
 }
 
 /* What the kernel reckons in perf_mmap(). Other profilers of this user share it: a refusal can still come before. */
@@ -99,15 +110,13 @@ void session_restore_limits(const struct session *session)
 
 /* ---- The segment ---- */
 
-/* Allocated, not only extended: on a full file system the first touch of a page kills whoever touches it. */
-static int reserve(int fd, size_t size)
+/*
+ * A process that becomes another user goes on reading the segment, so everybody may read root's: no secret is in it.
+ * Nobody but its owner can write to it.
+ */
+static mode_t segment_mode(void)
 {
-    if (ftruncate(fd, (off_t)size) < 0)
-        return -errno;
-    if (fallocate(fd, 0, 0, (off_t)size) < 0 && errno != EOPNOTSUPP && errno != ENOSYS)
-        return -errno;
-    /* The umask may have taken even our own rights. */
-    return fchmod(fd, 0600) < 0 ? -errno : 0;
+    return geteuid() == 0 ? 0644 : 0600;
 }
 
 static int create_in(const char *folder, const uint64_t id[2], char *ret_path, size_t size)
@@ -115,16 +124,7 @@ static int create_in(const char *folder, const uint64_t id[2], char *ret_path, s
     int length = snprintf(ret_path, size, "%s/pinject-%016" PRIx64 "%016" PRIx64, folder, id[0], id[1]);
     if (length < 0 || (size_t)length >= size)
         return -ENAMETOOLONG;
-    int fd = open(ret_path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
-    if (fd < 0)
-        return -errno;
-    int status = reserve(fd, sizeof(struct pinject_segment));
-    if (status < 0) {
-        unlink(ret_path);
-        close(fd);
-        return status;
-    }
-    return fd;
+    return shared_file_create(ret_path, sizeof(struct pinject_segment), geteuid(), segment_mode());
 }
 
 static int create_segment_file(const uint64_t id[2], char *ret_path, size_t size)
@@ -152,51 +152,6 @@ static int create_segment_file(const uint64_t id[2], char *ret_path, size_t size
     return fd;
 }
 
-/*
- * Anybody who may write to the files may also cut it short, and then a touch of the segment is a SIGBUS. Zeros take its
- * place: no further requests come, the tasks that are known stay profiled. Static, since a signal handler has no other
- * way to it.
- */
-static void *mapped;
-static void *mapped_rings;
-static size_t mapped_rings_size;
-static struct sigaction others_action;
-
-static bool replace(char *start, size_t size, const char *at)
-{
-    return start && at >= start && at < start + size &&
-           mmap(start, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) !=
-               MAP_FAILED;
-}
-
-static void replace_segment(int signal, siginfo_t *info, void *context)
-{
-    (void)context;
-    int saved = errno;
-    const char *at = info->si_addr;
-    if (!replace(__atomic_load_n(&mapped, __ATOMIC_RELAXED), sizeof(struct pinject_segment), at) &&
-        !replace(__atomic_load_n(&mapped_rings, __ATOMIC_ACQUIRE), mapped_rings_size, at))
-        sigaction(signal, &others_action, NULL); /* it strikes again, on who it belongs to */
-    errno = saved;
-}
-
-static void guard_segment(struct session *session)
-{
-    struct sigaction action = {.sa_sigaction = replace_segment, .sa_flags = SA_SIGINFO};
-    sigfillset(&action.sa_mask);
-    __atomic_store_n(&mapped, session->segment, __ATOMIC_RELAXED);
-    session->guarded = sigaction(SIGBUS, &action, &others_action) == 0;
-}
-
-static void unguard_segment(struct session *session)
-{
-    if (session->guarded)
-        sigaction(SIGBUS, &others_action, NULL);
-    session->guarded = false;
-    __atomic_store_n(&mapped, NULL, __ATOMIC_RELAXED);
-    __atomic_store_n(&mapped_rings, NULL, __ATOMIC_RELAXED);
-}
-
 static int map_segment(struct session *session, const char *path)
 {
     void *map = mmap(NULL, sizeof(struct pinject_segment), PROT_READ | PROT_WRITE, MAP_SHARED, session->segment_fd, 0);
@@ -206,7 +161,7 @@ static int map_segment(struct session *session, const char *path)
         return -error;
     }
     session->segment = map;
-    guard_segment(session);
+    guard_add(map, sizeof(*session->segment));
     return 0;
 }
 
@@ -242,7 +197,9 @@ static int fill_header(struct session *session, const char *path, const char *pr
     memcpy(segment->id, session->id, sizeof(segment->id));
     segment->pid_namespace = namespace.st_ino;
     segment->flags = segment_flags(session->settings, session->plan);
-    segment->wait_us = WAIT_US;
+    segment->wait_us = PINJECT_WAIT_MAX_US;
+    segment->user = geteuid();
+    segment->filters = count_filters();
     segment->collector = getpid();
     snprintf(segment->path, sizeof(segment->path), "%s", path);
     snprintf(segment->preload, sizeof(segment->preload), "%s", preload);
@@ -263,18 +220,11 @@ static void lock_segment(struct session *session)
         session->segment->flags |= PINJECT_SESSION_LOCKED;
 }
 
-/* As the segment is. Its size before it: pairs with the acquire in replace_segment(). */
-static void guard_rings(const struct session *session)
-{
-    mapped_rings_size = rings_size(&session->rings);
-    __atomic_store_n(&mapped_rings, session->rings.map, __ATOMIC_RELEASE);
-}
-
 static int open_rings(struct session *session)
 {
     int status = rings_init(&session->rings, session->path);
     if (status == 0)
-        guard_rings(session);
+        guard_add(session->rings.map, rings_size(&session->rings));
     return status;
 }
 
@@ -286,7 +236,7 @@ int session_need_rings(struct session *session)
     if (!session_has_rings(session)) {
         session->rings_error = rings_open(&session->rings, session->path, LATE_RINGS);
         if (session->rings_error == 0)
-            guard_rings(session);
+            guard_add(session->rings.map, rings_size(&session->rings));
         __atomic_store_n(&session->rings_asked, 1, __ATOMIC_RELEASE);
     }
     int error = session->rings_error;
@@ -309,6 +259,16 @@ static int make_id(uint64_t ret_id[2])
     return -error;
 }
 
+static int open_own_channel(struct session *session)
+{
+    int error;
+    session->own = channels_get(session, geteuid(), &error);
+    if (!session->own)
+        report_error("cannot create the shared memory of the session '%s.%u': %s; set TMPDIR to a directory with 2 MiB "
+                     "free", session->path, geteuid(), strerror(-error));
+    return error;
+}
+
 static int init_segment(struct session *session, const char *preload)
 {
     char path[PINJECT_PATH];
@@ -320,7 +280,10 @@ static int init_segment(struct session *session, const char *preload)
         return fd;
     session->segment_fd = fd;
     memcpy(session->path, path, sizeof(path));
+    session->guarded = guard_begin();
     status = map_segment(session, path);
+    if (status == 0)
+        status = open_own_channel(session);
     if (status == 0 && session->plan->source == PINJECT_SOURCE_TIMER)
         status = open_rings(session);
     return status < 0 ? status : fill_header(session, path, preload);
@@ -335,10 +298,13 @@ int session_init(struct session *session, const struct settings *settings, const
     session->plan = plan;
     rings_init_none(&session->rings);
     session->segment_fd = session->arrivals.eventfd = session->tree_fd = -1;
+    listener_init(&session->listener);
+    channels_init(&session->channels);
     attach_table_init(&session->table);
     spent_init(&session->spent);
     pthread_mutex_init(&session->rings_lock, NULL);
     raise_limits(session);
+    session->cpus = sysconf(_SC_NPROCESSORS_CONF) > 0 ? (unsigned)sysconf(_SC_NPROCESSORS_CONF) : PINJECT_CPUS;
     session->start_ns = now_ns(CLOCK_MONOTONIC);
     session->start_realtime_ns = now_ns(CLOCK_REALTIME);
     int status = arrivals_init(&session->arrivals);
@@ -353,28 +319,35 @@ int session_init(struct session *session, const struct settings *settings, const
         return status;
     }
     grow_table_of_fds(session);
+    listener_open(&session->listener, session);
     lock_segment(session);
     return 0;
 }
 
 int session_open_doors(struct session *session)
 {
-    return door_start_all(session);
+    int status = channels_open_doors(session);
+    if (status == 0)
+        listener_start(&session->listener);
+    return status;
 }
 
 void session_close_doors(struct session *session)
 {
-    door_stop_all(session);
+    if (session->segment)
+        __atomic_store_n(&session->segment->closed, 1, __ATOMIC_SEQ_CST);
+    listener_stop(&session->listener);
+    channels_close_doors(session);
 }
 
 void session_renew_doors(struct session *session)
 {
-    door_renew_all(session);
+    channels_renew_doors(session);
 }
 
 void session_take_news(struct session *session)
 {
-    door_take_news(session);
+    channels_take_news(session);
 }
 
 void session_release(struct session *session)
@@ -383,6 +356,7 @@ void session_release(struct session *session)
         return;
     session->open = false;
     session_close_doors(session);
+    listener_release(&session->listener);
     arrivals_release(&session->arrivals);
     spent_unmap(session);
     nets_free(session->nets);
@@ -393,8 +367,11 @@ void session_release(struct session *session)
     if (session->path[0])
         unlink(session->path);
     session->path[0] = '\0';
-    unguard_segment(session);
+    if (session->guarded)
+        guard_end();
+    session->guarded = false;
     rings_release(&session->rings);
+    channels_release(&session->channels);
     if (session->segment)
         munmap(session->segment, sizeof(*session->segment));
     session->segment = NULL;

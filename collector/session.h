@@ -11,6 +11,8 @@
 
 #include "collector/arrivals.h"
 #include "collector/attach_table.h"
+#include "collector/channel.h"
+#include "collector/listener.h"
 #include "collector/needs.h"
 #include "collector/plan.h"
 #include "collector/pressure.h"
@@ -21,16 +23,20 @@
 struct session {
     const struct settings *settings;
     const struct plan *plan;
-    struct pinject_segment *segment; /* other processes write to it: what is needed later is kept here */
+    struct pinject_segment *segment; /* what objects believe; nobody but we writes to it */
     char path[PINJECT_PATH];     /* of the segment file: the value of PINJECT_SESSION */
     int segment_fd;
+    pid_t self;                  /* this process, which no request may name; 0: a unit test names itself */
     uint64_t id[2];
     uint64_t start_ns;           /* CLOCK_MONOTONIC */
     uint64_t start_realtime_ns;
     struct arrivals arrivals;
     struct nets *nets;
-    struct door *doors;          /* private to door.c */
-    unsigned door_count;
+    struct channels channels;
+    struct channel *own;         /* of this process' user */
+    unsigned bells;              /* of each channel */
+    unsigned cpus;               /* of the machine */
+    struct listener listener;
     struct attach_table table;   /* live tasks, for doors and snapshots */
     struct spent spent;          /* rings of ended ones */
     struct rings rings;          /* of tasks with timers; where there are events, none until one is refused them */
@@ -45,19 +51,20 @@ struct session {
     struct pressure pressure;
     struct rlimit old_nofile, old_memlock;
     bool open;                   /* not released yet */
-    bool guarded;                /* SIGBUS of the segment is caught */
+    bool guarded;                /* guard_begin() was called */
     int tree_fd;                 /* bare: task-clock of the first process and all that come from it; -1: none. Atomic */
     /* Counted by door.c, atomic: */
     uint64_t refused;            /* tasks without any event */
     uint64_t malformed;          /* requests that made no sense */
+    uint64_t denied;             /* requests about tasks that are not the session's, or not of the channel's user */
     uint64_t no_memory;          /* requests that there was no memory for */
 };
 
 /*
- * Creates the segment (a file with an unguessable name in /dev/shm, else in TMPDIR, /tmp; mode 0600) and its header,
- * the queue, and raises RLIMIT_NOFILE and RLIMIT_MEMLOCK of the collector to the hard limits (session_restore_limits()
- * in the child gives the command the old ones). Catches SIGBUS of the segment until session_release(): one session at a
- * time has that.
+ * Creates the segment (a file with an unguessable name in /dev/shm, else in TMPDIR, /tmp; mode 0600, root's 0644), the
+ * channel of this user and the queue, and raises RLIMIT_NOFILE and RLIMIT_MEMLOCK of the collector to the hard limits
+ * (session_restore_limits() in the child gives the command the old ones). Catches SIGBUS of that memory until
+ * session_release(): one session at a time has that.
  * PRELOAD: absolute path of the object. 0 or -errno after report_error().
  */
 int session_init(struct session *session, const struct settings *settings, const struct plan *plan,

@@ -10,8 +10,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collector/channel.h"
 #include "collector/request.h"
 #include "collector/session.h"
+
+/* Sweeps, 0.9 s apart, after which a slot that did not move belongs to nobody: claim and post are close. */
+enum { STILL = 3 };
 
 static bool move(uint32_t *state, uint32_t from, uint32_t to, int order)
 {
@@ -45,11 +49,11 @@ static bool take(struct pinject_slot *slot, uint32_t *ret_taken, bool *ret_alone
 }
 
 /* TAKEN -> ANSWERED or FREE. */
-static void answer(struct session *session, struct pinject_slot *slot, uint32_t taken, bool reply, int result)
+static void answer(struct channel *channel, struct pinject_slot *slot, uint32_t taken, bool reply, int result)
 {
     /* A door that answers is not stalled, whoever asked. */
-    if (__atomic_load_n(&session->segment->stalled, __ATOMIC_RELAXED))
-        __atomic_store_n(&session->segment->stalled, 0, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&channel->requests->stalled, __ATOMIC_RELAXED))
+        __atomic_store_n(&channel->requests->stalled, 0, __ATOMIC_RELAXED);
     if (reply) {
         __atomic_store_n(&slot->result, result, __ATOMIC_RELAXED);
         /* Pairs with the object's acquire when it reads the answer. */
@@ -71,7 +75,7 @@ static void answer(struct session *session, struct pinject_slot *slot, uint32_t 
 static void serve_locked(struct slots *slots, unsigned number, bool news)
 {
     struct session *session = slots->session;
-    struct pinject_slot *slot = &session->segment->slots[number];
+    struct pinject_slot *slot = &slots->channel->requests->slots[number];
     struct arrival *arrival = NULL;
     struct request request;
     uint32_t taken;
@@ -86,9 +90,9 @@ static void serve_locked(struct slots *slots, unsigned number, bool news)
     if (result < 0)
         __atomic_fetch_add(&session->malformed, 1, __ATOMIC_RELAXED);
     else
-        result = request_begin(session, &request, &arrival);
+        result = request_begin(slots->channel, &request, &arrival);
     alone |= request.slot.flags & (PINJECT_REQUEST_NO_REPLY | PINJECT_REQUEST_NO_WAIT);
-    answer(session, slot, taken, !alone, result);
+    answer(slots->channel, slot, taken, !alone, result);
     pthread_mutex_unlock(&slots->locks[number]);
     if (arrival)
         request_finish(session, &request, arrival);
@@ -109,7 +113,7 @@ static bool is_news(const struct pinject_slot *slot)
 
 void slots_serve_news(struct slots *slots, unsigned number, uint64_t *pending, uint64_t bit)
 {
-    const struct pinject_slot *slot = &slots->session->segment->slots[number];
+    const struct pinject_slot *slot = &slots->channel->requests->slots[number];
     if (!is_news(slot) || pthread_mutex_trylock(&slots->locks[number]) != 0)
         return;
     /* Pairs with the object's release when it set the bit. */
@@ -122,9 +126,9 @@ void slots_serve_news(struct slots *slots, unsigned number, uint64_t *pending, u
 /* ---- Sweeping: what no bell tells ---- */
 
 /* A look at one that was never claimed would give it a page. */
-static unsigned slots_used(const struct pinject_segment *segment)
+static unsigned slots_used(const struct pinject_requests *requests)
 {
-    uint32_t reach = __atomic_load_n(&segment->reach, __ATOMIC_RELAXED);
+    uint32_t reach = __atomic_load_n(&requests->reach, __ATOMIC_RELAXED);
     return reach < PINJECT_SLOTS ? reach : PINJECT_SLOTS;
 }
 
@@ -139,8 +143,7 @@ static bool is_gone(int32_t owner)
  */
 static bool is_idle(struct slots *slots)
 {
-    struct pinject_segment *segment = slots->session->segment;
-    uint32_t hint = __atomic_load_n(&segment->hint, __ATOMIC_RELAXED);
+    uint32_t hint = __atomic_load_n(&slots->channel->requests->hint, __ATOMIC_RELAXED);
     bool before = slots->idle && hint == slots->hint;
     slots->hint = hint;
     return before;
@@ -151,11 +154,12 @@ void slots_sweep(struct slots *slots)
     if (is_idle(slots))
         return;
     bool idle = true;
-    for (unsigned i = 0, used = slots_used(slots->session->segment); i < used; i++) {
-        struct pinject_slot *slot = &slots->session->segment->slots[i];
+    for (unsigned i = 0, used = slots_used(slots->channel->requests); i < used; i++) {
+        struct pinject_slot *slot = &slots->channel->requests->slots[i];
         uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_RELAXED);
         bool moved = state != slots->seen[i];
         slots->seen[i] = state;
+        slots->still[i] = moved ? 0 : slots->still[i] < STILL ? slots->still[i] + 1 : STILL;
         uint32_t phase = PINJECT_STATE_PHASE(state);
         idle &= !moved && phase == PINJECT_FREE;
         if (moved || phase == PINJECT_FREE)
@@ -169,34 +173,36 @@ void slots_sweep(struct slots *slots)
             continue;
         /* Under the lock no door has it: TAKEN, or a phase that does not exist, was written by somebody else. */
         bool nonsense = phase == PINJECT_TAKEN || phase > PINJECT_ABANDONED;
-        if (nonsense || is_gone(__atomic_load_n(&slot->owner, __ATOMIC_RELAXED)))
+        /* The owner is what the slot says: one that lives, and has never heard of it, would keep the slot for ever. */
+        if (nonsense || slots->still[i] == STILL || is_gone(__atomic_load_n(&slot->owner, __ATOMIC_RELAXED)))
             move(&slot->state, state, with_phase(state, PINJECT_FREE), __ATOMIC_RELEASE);
         pthread_mutex_unlock(&slots->locks[i]);
     }
     /* All slots may have been of the dead: then there was nothing to answer. */
     uint32_t full = PINJECT_STALLED_FULL;
-    __atomic_compare_exchange_n(&slots->session->segment->stalled, &full, PINJECT_STALLED_YES, false, __ATOMIC_RELAXED,
+    __atomic_compare_exchange_n(&slots->channel->requests->stalled, &full, PINJECT_STALLED_YES, false, __ATOMIC_RELAXED,
                                 __ATOMIC_RELAXED);
     slots->idle = idle;
     /* Nobody looks at them until one is claimed: so long their pages need not be ours. What stands in them stays. */
     if (idle)
-        madvise(slots->session->segment->slots, sizeof(slots->session->segment->slots), MADV_DONTNEED);
+        madvise(slots->channel->requests->slots, sizeof(slots->channel->requests->slots), MADV_DONTNEED);
 }
 
-void slots_refuse(struct session *session)
+void slots_refuse(struct channel *channel)
 {
-    for (unsigned i = 0, used = slots_used(session->segment); i < used; i++) {
-        struct pinject_slot *slot = &session->segment->slots[i];
+    for (unsigned i = 0, used = slots_used(channel->requests); i < used; i++) {
+        struct pinject_slot *slot = &channel->requests->slots[i];
         uint32_t taken;
         bool alone;
         if (take(slot, &taken, &alone))
-            answer(session, slot, taken, !alone, -ECANCELED);
+            answer(channel, slot, taken, !alone, -ECANCELED);
     }
 }
 
-void slots_init(struct slots *slots, struct session *session)
+void slots_init(struct slots *slots, struct channel *channel)
 {
-    slots->session = session;
+    slots->session = channel->session;
+    slots->channel = channel;
     for (unsigned i = 0; i < PINJECT_SLOTS; i++)
         pthread_mutex_init(&slots->locks[i], NULL);
 }

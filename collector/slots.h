@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The slots of the segment, from the collector's side: requests are taken out of them, answered, and what a dead owner
- * left is freed. Every word in them may be written by any program of the session at any time.
+ * The slots of a channel, from the collector's side: requests are taken out of them, answered, and what a dead owner
+ * left is freed. Every word in them may be written by any program of the
+ * channel's user at any time.
  */
 #ifndef COLLECTOR_SLOTS_H
 #define COLLECTOR_SLOTS_H
@@ -12,19 +13,22 @@
 
 #include "pinject/wire.h"
 
+struct channel;
 struct session;
 
-/* Nothing in the segment can be trusted to be ours: locks and what was seen are kept here. */
+/* Nothing in that memory can be trusted to be ours: locks and what was seen are kept here. */
 struct slots {
     struct session *session;
+    struct channel *channel;
     pthread_mutex_t locks[PINJECT_SLOTS]; /* held while a slot is served: only one thread frees it */
     /* At the last sweep, by the thread that sweeps. */
     uint32_t seen[PINJECT_SLOTS];         /* states */
-    uint32_t hint;                        /* of the segment */
+    uint8_t still[PINJECT_SLOTS];         /* sweeps that found the same one */
+    uint32_t hint;                        /* of the channel */
     bool idle;                            /* all were free */
 };
 
-void slots_init(struct slots *slots, struct session *session);
+void slots_init(struct slots *slots, struct channel *channel);
 void slots_destroy(struct slots *slots);
 /* Serves what is posted in slot NUMBER, if anything is; waits for who serves it already. */
 void slots_serve(struct slots *slots, unsigned number);
@@ -36,6 +40,6 @@ void slots_serve_news(struct slots *slots, unsigned number, uint64_t *pending, u
  */
 void slots_sweep(struct slots *slots);
 /* The session is over: whoever has posted does not have to wait until its patience ends. */
-void slots_refuse(struct session *session);
+void slots_refuse(struct channel *channel);
 
 #endif

@@ -31,7 +31,7 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
     int error = unseen_init(&tasks->unseen);
     if (error == 0)
         error = stacks_new(session->plan, &tasks->stacks);
-    tasks->unseen.dropped = session->segment ? &session->segment->dropped : NULL;
+    tasks->unseen.dropped = session->own ? &session->own->requests->dropped : NULL;
     return error;
 }
 

@@ -37,7 +37,7 @@ struct unseen {
     uint64_t uncounted;          /* what there was no memory for */
     struct unseen_child *table[UNSEEN_TABLE];
     size_t children;
-    const uint32_t *dropped;     /* atomic, of the segment: who found no slot to ask; NULL: no segment */
+    const uint32_t *dropped;     /* atomic, of the own channel: who found no slot to ask; NULL: no channel */
     uint64_t *arrived;           /* a bit per tid: asked before its announcement was read */
 };
 

@@ -29,7 +29,7 @@ struct found {
     int32_t collector;
 };
 
-/* Reads what a segment file says of its session; everybody can write such a file, so nothing of it is trusted. */
+/* Reads what a segment file says of its session; anybody can make a file of such a name. */
 static bool read_segment(int dir, const char *name, struct found *ret)
 {
     struct stat status;
@@ -110,6 +110,25 @@ int wait_for(const char *base)
     return 0;
 }
 
+/* The channels of a session that is gone: its segment's name, a dot, and a user. */
+static void remove_channels(int dir, const char *segment)
+{
+    size_t size = strlen(segment);
+    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *files = copy >= 0 ? fdopendir(copy) : NULL;
+    struct dirent *entry;
+    if (!files && copy >= 0)
+        close(copy);
+    while (files && (entry = readdir(files))) {
+        const char *user = entry->d_name + size + 1;
+        if (!strncmp(entry->d_name, segment, size) && entry->d_name[size] == '.' && *user &&
+            strspn(user, "0123456789") == strlen(user))
+            unlinkat(dir, entry->d_name, 0);
+    }
+    if (files)
+        closedir(files);
+}
+
 static void sweep_one(void *context, int dir, const char *name, const struct found *found)
 {
     (void)context;
@@ -119,6 +138,7 @@ static void sweep_one(void *context, int dir, const char *name, const struct fou
     /* First: without its segment nobody would find it. */
     snprintf(rings, sizeof rings, "%s%s", name, PINJECT_RINGS_SUFFIX);
     unlinkat(dir, rings, 0);
+    remove_channels(dir, name);
     unlinkat(dir, name, 0);
 }
 

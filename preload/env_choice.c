@@ -16,6 +16,6 @@ bool pinject_env_choose(struct pinject_env_plan *plan, char *const *envp, bool f
     if (error == 0 && plan->changes && plan->bytes > SURELY_THERE && !pinject_reach_stack(plan->bytes))
         error = -E2BIG;
     if (error == -E2BIG && follow)
-        __atomic_fetch_add(&object->channel.segment->dropped, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&object->channel.requests->dropped, 1, __ATOMIC_RELAXED);
     return error == 0 && plan->changes;
 }

@@ -167,6 +167,7 @@ static const struct own_call calls[] = {
     {SYS_brk, {0}, false},
     {SYS_openat, {FOLDER, 0x1000, O_RDONLY | O_CLOEXEC}, false},
     {SYS_openat, {FOLDER, 0x1000, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY}, false},
+    {SYS_openat, {FOLDER, 0x1000, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY}, false},
     {SYS_openat, {FOLDER, 0x1000, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY}, false},
     {SYS_statx, {FOLDER, 0x1000, 0, STATX_TYPE | STATX_MODE}, false},
     {SYS_faccessat, {FOLDER, 0x1000, 0}, false},
@@ -177,6 +178,7 @@ static const struct own_call calls[] = {
     {SYS_fcntl, {3, F_GETLK, 0x1000}, false},
     {SYS_close, {3}, false},
     {SYS_kill, {1, 0}, false},
+    {SYS_mmap, {0, 4096, PROT_READ, MAP_SHARED}, false},
     {SYS_mmap, {0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED}, false},
     {SYS_mmap, {0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS}, false},
     {SYS_munmap, {0x1000, 4096}, false},
@@ -199,6 +201,23 @@ static const struct own_call timer_calls[] = {
     {SYS_timer_delete, {0}, false},
     {SYS_munmap, {0x1000, 4096}, false},
 };
+
+/* What a change of the user takes; the socket is asked under no filter that is younger than the collector (peer.c). */
+static const struct own_call user_calls[] = {
+    {SYS_getresuid, {0x1000, 0x1000, 0x1000}, false},
+    {SYS_mremap, {0x1000, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED}, false},
+    {SYS_mmap, {0x1000, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED}, false},
+    {SYS_mmap, {0x1000, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED}, false},
+    {SYS_prctl, {PR_GET_SECCOMP}, false},
+};
+
+bool pinject_filter_harms_user(const struct sock_filter *code, size_t length)
+{
+    for (size_t i = 0; i < sizeof(user_calls) / sizeof(user_calls[0]); i++)
+        if (is_harmed(code, length, &user_calls[i]))
+            return true;
+    return false;
+}
 
 bool pinject_filter_harms_timers(const struct sock_filter *code, size_t length)
 {

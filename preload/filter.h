@@ -24,6 +24,9 @@ bool pinject_filter_harms(const struct sock_filter *code, size_t length);
 /* Whether one of those that the sampler makes (timer.h) would be. */
 bool pinject_filter_harms_timers(const struct sock_filter *code, size_t length);
 
+/* Whether one of those that a change of the user takes (session.c) would be. */
+bool pinject_filter_harms_user(const struct sock_filter *code, size_t length);
+
 /* Whether pinject_reach() would be. */
 bool pinject_filter_harms_reach(const struct sock_filter *code, size_t length);
 

@@ -16,7 +16,7 @@
 #include <linux/prctl.h>
 #include <stdarg.h>
 
-enum seal { UNHARMED = 0, SEALED = 1, BLIND = 2, UNTIMED = 4 };
+enum seal { UNHARMED = 0, SEALED = 1, BLIND = 2, UNTIMED = 4, USER_FIXED = 8 };
 
 /* `program` is a struct sock_fprog, and may be wild: the kernel shall say so. */
 static unsigned judge(bool strict, const void *program)
@@ -33,7 +33,8 @@ static unsigned judge(bool strict, const void *program)
         return UNHARMED;
     return (pinject_filter_harms(copy.filter, copy.len) ? SEALED : 0) |
            (pinject_filter_harms_reach(copy.filter, copy.len) ? BLIND : 0) |
-           (pinject_filter_harms_timers(copy.filter, copy.len) ? UNTIMED : 0);
+           (pinject_filter_harms_timers(copy.filter, copy.len) ? UNTIMED : 0) |
+           (pinject_filter_harms_user(copy.filter, copy.len) ? USER_FIXED : 0);
 }
 
 /* Both are counted, as several threads may be at it and not all succeed. */
@@ -43,6 +44,8 @@ static void seal(unsigned kind, int change)
         __atomic_fetch_add(&pinject_object.sealed, change, __ATOMIC_SEQ_CST);
     if (kind & BLIND)
         __atomic_fetch_add(&pinject_reach_blind, change, __ATOMIC_SEQ_CST);
+    if (kind & USER_FIXED)
+        __atomic_fetch_add(&pinject_object.user_fixed, change, __ATOMIC_SEQ_CST);
 }
 
 /* Before the filter is there, as it may be one for all threads. */
@@ -51,7 +54,7 @@ static unsigned seal_for(bool strict, const void *program)
     int saved = errno;
     pinject_object_ready();
     unsigned kind = pinject_object.standing == PINJECT_NOTHING ? UNHARMED : judge(strict, program);
-    if (kind)
+    if (kind & ~(unsigned)USER_FIXED)
         pinject_timer_end_all();
     seal(kind, 1);
     errno = saved;

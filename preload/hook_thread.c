@@ -72,10 +72,10 @@ static struct pinject_thread_record *prepare(union pinject_thread_start start, v
             pinject_object_count_sealed(~0u);
         return NULL;
     }
-    pinject_thread_pool_wait(&pinject_object.channel.segment->stalled);
+    pinject_thread_pool_wait(&pinject_object.channel.requests->stalled);
     struct pinject_thread_record *record = pinject_thread_pool_take();
     if (!record) {
-        __atomic_fetch_add(&pinject_object.channel.segment->dropped, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&pinject_object.channel.requests->dropped, 1, __ATOMIC_RELAXED);
         return NULL;
     }
     record->creator = sys_gettid();

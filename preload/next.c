@@ -104,6 +104,24 @@ static int no_iteration(int (*callback)(struct dl_phdr_info *, size_t, void *), 
     return 0;
 }
 
+static int no_setuid(uid_t user)
+{
+    (void)user;
+    return failed(-ENOSYS);
+}
+
+static int no_setreuid(uid_t real, uid_t effective)
+{
+    (void)real, (void)effective;
+    return failed(-ENOSYS);
+}
+
+static int no_setresuid(uid_t real, uid_t effective, uid_t saved)
+{
+    (void)real, (void)effective, (void)saved;
+    return failed(-ENOSYS);
+}
+
 static int no_sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
     (void)number, (void)action, (void)old;
@@ -155,6 +173,10 @@ static void resolve(void)
     RESOLVE(fork_only, "_Fork", no_fork_only);
     RESOLVE(wait4, "wait4", no_wait4);
     RESOLVE(waitid, "waitid", no_waitid);
+    RESOLVE(setuid, "setuid", no_setuid);
+    RESOLVE(seteuid, "seteuid", no_setuid);
+    RESOLVE(setreuid, "setreuid", no_setreuid);
+    RESOLVE(setresuid, "setresuid", no_setresuid);
     RESOLVE(prctl, "prctl", plain_prctl);
     RESOLVE(sigaction, "sigaction", no_sigaction);
     RESOLVE(signal, "signal", no_signal);

@@ -26,83 +26,6 @@ static uint64_t forking[FORKING];
 
 _Static_assert(PINJECT_TASKS == 1 << TID_BITS, "a tid has its room beside the thread's key");
 
-static bool copy_path(char *out, const char *shared)
-{
-    size_t length = strnlen(shared, PINJECT_PATH);
-    if (length == 0 || length >= PINJECT_PATH || shared[0] != '/')
-        return false;
-    memcpy(out, shared, length);
-    out[length] = 0;
-    return true;
-}
-
-static int check_header(struct pinject_segment *segment)
-{
-    struct pinject_object *object = &pinject_object;
-    static const char name[] = PINJECT_ENV_SESSION "=";
-    if (segment->magic != PINJECT_WIRE_MAGIC || segment->version != PINJECT_WIRE_VERSION ||
-        segment->size != sizeof(*segment) || segment->bells_used < 1 || segment->bells_used > PINJECT_BELLS)
-        return -EPROTO;
-    if (__atomic_load_n(&segment->closed, __ATOMIC_RELAXED))
-        return -ESTALE;
-    memcpy(object->session, name, sizeof(name));
-    if (!copy_path(object->session + sizeof(name) - 1, segment->path) || !copy_path(object->preload, segment->preload))
-        return -EPROTO;
-    object->ours = (struct pinject_ours){object->session, object->preload};
-    object->channel = (struct pinject_channel){segment, segment->bells_used, segment->wait_us};
-    object->flags = segment->flags;
-    /* A path with a blank or a colon cannot stand in LD_PRELOAD: new images would complain, so none is followed. */
-    if (strchr(object->preload, ':') || strchr(object->preload, ' '))
-        object->flags &= ~(uint32_t)(PINJECT_SESSION_VFORK | PINJECT_SESSION_EXEC);
-    return 0;
-}
-
-/* 0, or why not: -EXDEV, or -ESTALE when the collector has ended without a word. */
-static int check_namespace(int fd, const struct pinject_segment *segment)
-{
-    struct statx status;
-    int32_t holder = segment->flags & PINJECT_SESSION_LOCKED ? sys_lock_holder(fd) : -ENOLCK;
-    if (holder == segment->collector)
-        return 0;
-    /* A collector that lives may have lost its lock. */
-    if (holder == 0 && sys_kill(segment->collector, 0) == -ESRCH)
-        return -ESTALE;
-    /* Another number may be one that this kernel does not translate. */
-    if (sys_statx(AT_FDCWD, "/proc/self/ns/pid", 0, STATX_INO, &status) < 0)
-        return 0; /* no /proc here; the segment's path was reachable, so take it for the same container */
-    return status.stx_ino == segment->pid_namespace ? 0 : -EXDEV;
-}
-
-/* Unmaps it unless it is ours. */
-static int check_segment(int fd, struct pinject_segment *segment)
-{
-    int error = check_header(segment);
-    if (error == 0)
-        error = check_namespace(fd, segment);
-    if (error == -EXDEV)
-        __atomic_fetch_add(&segment->foreign, 1, __ATOMIC_RELAXED);
-    if (error < 0)
-        sys_unmap(segment, sizeof(*segment));
-    return error;
-}
-
-int pinject_object_open(const char *path)
-{
-    struct pinject_segment *segment;
-    struct statx status;
-    int fd = sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
-        return fd;
-    int error = sys_statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_SIZE, &status);
-    if (error == 0 && (!S_ISREG(status.stx_mode) || status.stx_size != sizeof(*segment)))
-        error = -EPROTO;
-    segment = error < 0 ? NULL : sys_map(sizeof(*segment), PROT_READ | PROT_WRITE, MAP_SHARED, fd);
-    if (error == 0)
-        error = sys_failed(segment) ? (int)(intptr_t)segment : check_segment(fd, segment);
-    sys_close(fd);
-    return error;
-}
-
 enum pinject_image pinject_object_admits(enum pinject_image image)
 {
     bool loads = image == PINJECT_IMAGE_TAKES || image == PINJECT_IMAGE_STATIC;
@@ -238,6 +161,7 @@ static void init(int argc, char **argv, char **envp)
         return;
     object->argc = argc;
     object->argv = argv;
+    object->user = (uint32_t)getauxval(AT_EUID);
     int error = find_session(envp);
     if (error == -EXDEV)
         return; /* the variables stay: what is in there is counted, each time */
@@ -383,15 +307,14 @@ void pinject_object_forked(void)
     /* A parent outside our namespace has no pid here: the first child after unshare(CLONE_NEWPID). */
     bool foreign = sys_getppid() == 0;
     if (foreign)
-        __atomic_fetch_add(&object->channel.segment->foreign, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&object->channel.requests->foreign, 1, __ATOMIC_RELAXED);
     if (!foreign && object->flags & PINJECT_SESSION_FORK && pinject_object_follows()) {
         ask(PINJECT_FORK, 0, parent_tid);
         return;
     }
     object->standing = PINJECT_LEFT;
     pinject_timer_leave();
-    sys_unmap(object->channel.segment, sizeof(struct pinject_segment));
-    object->channel.segment = NULL;
+    pinject_object_close();
     if (object->flags & PINJECT_SESSION_VFORK)
         pinject_own_environ_forget(object->ours);
 }

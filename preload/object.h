@@ -25,6 +25,8 @@ struct pinject_object {
     uint32_t standing;  /* enum pinject_standing */
     uint32_t flags;     /* enum pinject_session_flags, of the segment */
     int32_t pid;
+    uint32_t user;      /* whose channel it is: the effective user when it was opened */
+    uint32_t user_fixed; /* atomic: filters that forbid to change the channel (hook_filter.c) */
     uint32_t sealed;    /* filters under which no request may be made any more (hook_filter.c) */
     struct pinject_channel channel;
     struct pinject_ours ours;
@@ -68,7 +70,7 @@ static inline void pinject_object_count_sealed(uint32_t wanted)
 {
     const struct pinject_object *object = &pinject_object;
     if (pinject_object_sealed() && object->standing == PINJECT_FOLLOWED && object->flags & wanted)
-        __atomic_fetch_add(&object->channel.segment->sealed, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&object->channel.requests->sealed, 1, __ATOMIC_RELAXED);
 }
 
 /* Requests; each waits, for a bounded time, where wire.h says that there is a reply. */
@@ -89,7 +91,18 @@ void pinject_object_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t 
 void pinject_object_before_fork(void);
 void pinject_object_forked(void);
 
-/* The session's file, mapped and checked: 0, -ENOENT ... when it is none of ours, -EXDEV in another pid namespace. */
+/*
+ * session.c. The session's segment and this user's channel, mapped and checked: 0, -ENOENT ... when it is none of ours,
+ * -EXDEV in another pid namespace.
+ */
 int pinject_object_open(const char *path);
+/* Unmaps both. */
+void pinject_object_close(void);
+/*
+ * The process may have given up its user's rights for good. Then what it holds of that user's channel is replaced, and
+ * the channel of its new user takes its place. Does nothing in a vfork child. Other threads may be in the middle of a
+ * request: they go on without an answer.
+ */
+void pinject_object_changed_user(void);
 
 #endif

@@ -21,17 +21,17 @@ bool pinject_request_covered(const struct pinject_channel *channel, int32_t tid)
     return word >> (tid % 64) & 1;
 }
 
-static void tell_reach(struct pinject_segment *segment, uint32_t reach)
+static void tell_reach(struct pinject_requests *requests, uint32_t reach)
 {
-    uint32_t before = __atomic_load_n(&segment->reach, __ATOMIC_RELAXED);
-    while (before < reach && !__atomic_compare_exchange_n(&segment->reach, &before, reach, true, __ATOMIC_RELAXED,
+    uint32_t before = __atomic_load_n(&requests->reach, __ATOMIC_RELAXED);
+    while (before < reach && !__atomic_compare_exchange_n(&requests->reach, &before, reach, true, __ATOMIC_RELAXED,
                                                           __ATOMIC_RELAXED))
         ;
 }
 
-static bool claim_slot(struct pinject_segment *segment, uint32_t index, struct pinject_claim *ret_claim)
+static bool claim_slot(struct pinject_requests *requests, uint32_t index, struct pinject_claim *ret_claim)
 {
-    struct pinject_slot *slot = &segment->slots[index];
+    struct pinject_slot *slot = &requests->slots[index];
     uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_RELAXED);
     if (PINJECT_STATE_PHASE(state) != PINJECT_FREE)
         return false;
@@ -41,7 +41,7 @@ static bool claim_slot(struct pinject_segment *segment, uint32_t index, struct p
                                      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return false;
     *ret_claim = (struct pinject_claim){slot, index, generation};
-    tell_reach(segment, index + 1);
+    tell_reach(requests, index + 1);
     return true;
 }
 
@@ -58,16 +58,16 @@ static uint32_t slot_to_try(uint32_t first, uint32_t i, bool stalled)
 
 struct pinject_claim pinject_request_claim(const struct pinject_channel *channel, int32_t tid)
 {
-    struct pinject_segment *segment = channel->segment;
+    struct pinject_requests *requests = channel->requests;
     struct pinject_claim claim = {NULL, 0, 0};
     for (int round = 0; round < CLAIM_ROUNDS; round++) {
         /* While the collector is stopped, or killed, all are taken: a look at each would cost 20 us each time. */
-        uint32_t stalled = __atomic_load_n(&segment->stalled, __ATOMIC_RELAXED);
+        uint32_t stalled = __atomic_load_n(&requests->stalled, __ATOMIC_RELAXED);
         if (stalled == PINJECT_STALLED_FULL)
             break;
-        uint32_t first = __atomic_fetch_add(&segment->hint, 1, __ATOMIC_RELAXED);
+        uint32_t first = __atomic_fetch_add(&requests->hint, 1, __ATOMIC_RELAXED);
         for (uint32_t i = 0; i < (stalled ? STALLED_LOOKS : PINJECT_SLOTS); i++) {
-            if (!claim_slot(segment, slot_to_try(first, i, stalled), &claim))
+            if (!claim_slot(requests, slot_to_try(first, i, stalled), &claim))
                 continue;
             __atomic_store_n(&claim.slot->owner, tid, __ATOMIC_RELAXED);
             memset(&claim.slot->kind, 0, offsetof(struct pinject_slot, text) - offsetof(struct pinject_slot, kind));
@@ -75,7 +75,7 @@ struct pinject_claim pinject_request_claim(const struct pinject_channel *channel
         }
         if (stalled) {
             /* A look at some costs a new process as many page faults: the next one does not. */
-            __atomic_compare_exchange_n(&segment->stalled, &stalled, PINJECT_STALLED_FULL, false, __ATOMIC_RELAXED,
+            __atomic_compare_exchange_n(&requests->stalled, &stalled, PINJECT_STALLED_FULL, false, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED);
             break;
         }
@@ -83,7 +83,7 @@ struct pinject_claim pinject_request_claim(const struct pinject_channel *channel
         if (round < CLAIM_ROUNDS - 1)
             sys_sleep_ns(CLAIM_PAUSE_NS << round);
     }
-    __atomic_fetch_add(&segment->dropped, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&requests->dropped, 1, __ATOMIC_RELAXED);
     return claim;
 }
 
@@ -99,10 +99,11 @@ static bool may_lie(const struct pinject_claim *claim)
 
 static void ring_bell(const struct pinject_channel *channel, uint32_t index, bool wake)
 {
-    struct pinject_segment *segment = channel->segment;
+    const struct pinject_segment *segment = channel->segment;
+    struct pinject_requests *requests = channel->requests;
     int cpu = sys_cpu();
     uint32_t number = cpu >= 0 && cpu < PINJECT_CPUS ? segment->bell_of_cpu[cpu] : 0;
-    struct pinject_bell *bell = &segment->bells[number < channel->bells_used ? number : 0];
+    struct pinject_bell *bell = &requests->bells[number < channel->bells_used ? number : 0];
     /* Pairs with the door's exchange, acquire. */
     __atomic_fetch_or(&bell->pending[index / 64], 1ull << (index % 64), __ATOMIC_RELEASE);
     if (!wake)
@@ -137,7 +138,7 @@ static bool abandon(struct pinject_claim claim)
 
 static int wait_for_answer(const struct pinject_channel *channel, struct pinject_claim claim)
 {
-    struct pinject_segment *segment = channel->segment;
+    struct pinject_requests *requests = channel->requests;
     const uint32_t answered = PINJECT_STATE(claim.generation, PINJECT_ANSWERED);
     uint64_t limit = sys_clock_ns(CLOCK_MONOTONIC) + (uint64_t)channel->wait_us * 1000;
     struct timespec deadline = {(time_t)(limit / 1000000000u), (long)(limit % 1000000000u)};
@@ -154,11 +155,15 @@ static int wait_for_answer(const struct pinject_channel *channel, struct pinject
         if (PINJECT_STATE_GENERATION(state) != (claim.generation & 0xffffffu) ||
             (phase != PINJECT_POSTED && phase != PINJECT_TAKEN))
             return -EPROTO; /* somebody writes into our slot: never wait on that */
-        /* EINTR: a handler of the program ran; EAGAIN: the state changed. The deadline is absolute. */
+        /* EINTR: a handler of the program ran; EAGAIN, 0: the state changed, or somebody plays with the word. The
+           deadline is absolute, and the clock alone says that it has come. */
         long error = sys_futex_wait_until(&claim.slot->state, state, &deadline);
-        if (error != 0 && error != -EINTR && error != -EAGAIN && abandon(claim)) {
-            __atomic_store_n(&segment->stalled, PINJECT_STALLED_YES, __ATOMIC_RELAXED);
-            __atomic_fetch_add(&segment->unanswered, 1, __ATOMIC_RELAXED);
+        bool late = error != 0 && error != -EINTR && error != -EAGAIN;
+        if (late || sys_clock_ns(CLOCK_MONOTONIC) >= limit) {
+            if (!abandon(claim) && __atomic_load_n(&claim.slot->state, __ATOMIC_ACQUIRE) == answered)
+                continue;
+            __atomic_store_n(&requests->stalled, PINJECT_STALLED_YES, __ATOMIC_RELAXED);
+            __atomic_fetch_add(&requests->unanswered, 1, __ATOMIC_RELAXED);
             return -ETIMEDOUT;
         }
     }
@@ -166,19 +171,24 @@ static int wait_for_answer(const struct pinject_channel *channel, struct pinject
 
 int pinject_request_send(const struct pinject_channel *channel, struct pinject_claim claim)
 {
-    struct pinject_segment *segment = channel->segment;
+    struct pinject_requests *requests = channel->requests;
     bool reply = !(claim.slot->flags & PINJECT_REQUEST_NO_REPLY);
-    bool stalled = reply && __atomic_load_n(&segment->stalled, __ATOMIC_RELAXED);
+    bool stalled = reply && __atomic_load_n(&requests->stalled, __ATOMIC_RELAXED);
     if (stalled) {
         /* Nobody will look at the answer, so that the collector is to free the slot. */
         claim.slot->flags |= PINJECT_REQUEST_NO_REPLY | PINJECT_REQUEST_NO_WAIT;
-        __atomic_fetch_add(&segment->unanswered, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&requests->unanswered, 1, __ATOMIC_RELAXED);
         reply = false;
     }
     bool wake = !may_lie(&claim);
+    uint32_t claimed = PINJECT_STATE(claim.generation, PINJECT_CLAIMED);
     claim.slot->time_ns = sys_clock_ns(CLOCK_MONOTONIC);
-    /* Pairs with the collector's acquire. */
-    __atomic_store_n(&claim.slot->state, PINJECT_STATE(claim.generation, PINJECT_POSTED), __ATOMIC_RELEASE);
+    /* Pairs with the collector's acquire. It fails where we were stopped for so long that the slot was freed. */
+    uint32_t posted = PINJECT_STATE(claim.generation, PINJECT_POSTED);
+    if (!__atomic_compare_exchange_n(&claim.slot->state, &claimed, posted, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+        __atomic_fetch_add(&requests->unanswered, 1, __ATOMIC_RELAXED);
+        return -EPROTO;
+    }
     ring_bell(channel, claim.index, wake);
     if (reply)
         return wait_for_answer(channel, claim);

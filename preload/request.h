@@ -10,11 +10,12 @@
 
 #include <stdbool.h>
 
-/* What the object needs of a segment, checked and copied, because any follower can write to the segment. */
+/* Where requests go; what the segment says of it was checked. */
 struct pinject_channel {
-    struct pinject_segment *segment;
+    const struct pinject_segment *segment; /* read-only memory */
+    struct pinject_requests *requests;     /* of this process' user: see hook_user.c */
     uint32_t bells_used;
-    uint32_t wait_us;
+    uint32_t wait_us;                      /* at most PINJECT_WAIT_MAX_US */
 };
 
 struct pinject_claim {

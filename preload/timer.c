@@ -256,6 +256,19 @@ void pinject_timer_end_all(void)
     pinject_samplers_each(end_timer);
 }
 
+static void give_up_ring(struct pinject_sampler *sampler)
+{
+    void *page = __atomic_load_n(&sampler->page, __ATOMIC_RELAXED);
+    if (page) /* a handler may be at it: it finds memory at each moment */
+        SYS_6(SYS_mmap, page, PINJECT_RING_STRIDE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+              0);
+}
+
+void pinject_timer_give_up_rings(void)
+{
+    pinject_samplers_each(give_up_ring);
+}
+
 /* The last counts of whoever ends the process by exit(). */
 __attribute__((destructor)) static void end(void)
 {

@@ -1,28 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shared segment between the preload object in the targets and the collector.
+ * What the preload object in the targets and the collector share, as a protocol of two directions.
  *
  * The target owns nothing of the kernel's: it has no event and no descriptor. When a task begins, the object writes a
  * request into a slot, rings a bell and waits, for a bounded time, for the answer; the collector opens the task's
- * events from outside in the meantime. The segment is one file, mapped shared by everybody; struct pinject_segment lies
- * at its start.
+ * events from outside in the meantime.
  *
- * Trust: the collector treats every byte that a target can write as hostile (it copies a slot before it looks at it,
- * checks what it copied, and asks /proc and the kernel for what matters). The object treats the header likewise: a
- * segment of another size, magic or version is not used at all.
+ *   collector -> object   struct pinject_segment, the file PATH (the value of PINJECT_SESSION). Only the collector
+ *                         writes to it. Objects open it read-only, so that no mapping of theirs can ever become
+ *                         writable, and believe it only if root or their own user owns the file.
+ *   object -> collector   struct pinject_requests, the files PATH.UID, mode 0600: one for each user of the session
+ *                         ("channel"). All processes of that user write to it, and the collector takes every byte for
+ *                         hostile. Nobody else can open it.
+ *
+ * Where the files cannot be reached (another /dev/shm, chroot, the first process of a user), a connection to the
+ * abstract Unix socket PINJECT_SOCKET_PREFIX and the name of the segment's file gives both: the collector learns the
+ * peer's process and user from the kernel, and sends one byte with two descriptors, PATH for reading and PATH.UID.
+ * Nothing is read from the peer. A process that gives up its user by the setuid() family changes to its new user's
+ * channel: memory of its own replaces what it held of the old one.
+ *
+ * Trust: the collector copies a slot before it looks at it, checks what it copied, and asks the kernel for what
+ * matters: a request may name only tasks of the session's tree, and in a channel of another user than the collector's
+ * only tasks of that user. What an object reads in its channel is hostile too (other processes of the user write
+ * there): the generation of its own slot, a result that is a small number, and counters that shorten waits.
+ * docs/SECURITY.md says what remains possible.
  *
  * Life of a slot: state = generation << 8 | phase, a futex word. Each claim increments the generation, so that a slow
  * party never answers, or gives back, the next owner's request.
  *
  *   FREE -> CLAIMED    object, by compare-and-swap; fills the slot
- *   CLAIMED -> POSTED  object, release; pairs with the collector's acquire. Sets its bit in a bell and wakes that bell
+ *   CLAIMED -> POSTED  object, by compare-and-swap, release; pairs with the collector's acquire. Sets its bit in a bell
+ *                      and wakes that bell
  *   POSTED -> TAKEN    collector, compare-and-swap, acquire; copies the slot and acts
  *   TAKEN -> ANSWERED  collector, compare-and-swap, release, then FUTEX_WAKE; pairs with the object's acquire
  *   ANSWERED -> FREE   object, after it read the result
  *   TAKEN -> FREE      collector, for requests with PINJECT_REQUEST_NO_REPLY
  *   POSTED, TAKEN -> ABANDONED -> FREE   the object's patience ran out (compare-and-swap); the collector frees the slot
  *                      when it meets it (its own compare-and-swap to ANSWERED fails), and still attaches the task.
- *   CLAIMED, ANSWERED of a dead owner -> FREE  collector, when the task in `owner` is gone.
+ *   CLAIMED, ANSWERED -> FREE  collector, when the task in `owner` is gone, or the slot did not move for some seconds:
+ *                      an object that was stopped meanwhile finds another generation, and goes on without an answer.
  *
  * Where perf_event_open is refused (PINJECT_SESSION_TIMER), or the kernel hides a task from the collector (it is not
  * dumpable), the object samples its own threads with timers. Then there is a second file beside the segment, its path
@@ -39,11 +55,13 @@
 #include <stdint.h>
 
 #define PINJECT_WIRE_MAGIC 0x31656c69776a6e70ull /* "pnjwile1", little endian */
-#define PINJECT_WIRE_VERSION 4u
+#define PINJECT_WIRE_VERSION 5u
 
 /* Environment. All others of PINJECT_* are options of a collector that the object starts: docs/ENVIRONMENT.md. */
 #define PINJECT_ENV_SESSION "PINJECT_SESSION"     /* path of the segment file */
 #define PINJECT_ENV_COLLECTOR "PINJECT_COLLECTOR" /* path of pinject-run, for the bare LD_PRELOAD */
+
+#define PINJECT_SOCKET_PREFIX "pinject:" /* abstract: after a NUL */
 
 enum {
     PINJECT_SLOTS = 256,
@@ -52,6 +70,7 @@ enum {
     PINJECT_CPUS = 4096,        /* CPU numbers beyond use bell 0 */
     PINJECT_TASKS = 1 << 22,    /* PID_MAX_LIMIT: bits of the covered map */
     PINJECT_PATH = 4096,
+    PINJECT_WAIT_MAX_US = 50000, /* no object waits longer, whatever the segment says */
     PINJECT_SLOT_SIZE = 4096,
     PINJECT_TEXT = PINJECT_SLOT_SIZE - 128,
 };
@@ -168,8 +187,8 @@ enum pinject_session_flags {
     PINJECT_SESSION_ALL = 15,
 };
 
+/* Collector to objects. Everything before `closed` is complete before anybody else sees the file. */
 struct pinject_segment {
-    /* Written by the collector before anybody else sees the segment. */
     uint64_t magic;
     uint32_t version;
     uint32_t size;            /* sizeof(struct pinject_segment) */
@@ -180,14 +199,21 @@ struct pinject_segment {
     uint32_t wait_us;         /* how long an object waits for an answer, at most */
     int32_t collector;        /* pid */
     int32_t root;             /* pid of the first process; 0 until it is known */
-    uint32_t reserved;
+    uint32_t user;            /* of the collector, as it sees itself: PATH.USER is the channel of who owns PATH */
     char path[PINJECT_PATH];     /* of the segment file: the value of PINJECT_SESSION */
     char preload[PINJECT_PATH];  /* of the object, as it stands in LD_PRELOAD */
     char outfile[PINJECT_PATH];  /* absolute BASE of the result files: for pinject-run --wait */
     uint8_t bell_of_cpu[PINJECT_CPUS];
+    uint32_t filters;         /* seccomp filters that the collector is under; UINT32_MAX: unknown */
 
-    /* Written by both sides while the session runs; all accesses atomic. */
-    uint32_t closed __attribute__((aligned(64))); /* collector: the session is over, ask nothing any more */
+    uint32_t closed __attribute__((aligned(64))); /* atomic: the session is over, ask nothing any more */
+    /* One bit per tid that has events, atomic: set before the answer, cleared when the task has ended. A hint: the
+       collector decides by what it knows when it gets the request. */
+    uint64_t covered[PINJECT_TASKS / 64] __attribute__((aligned(64)));
+};
+
+/* Objects of one user to the collector, and its answers. Written by both sides; all accesses atomic. */
+struct pinject_requests {
     uint32_t stalled;     /* enum pinject_stalled, by objects. Collector: NO with its next answer; a sweep ends FULL */
     uint32_t unanswered;  /* objects count: went on without an answer (time out, stalled) */
     uint32_t dropped;     /* objects count: requests that found no free slot */
@@ -197,9 +223,6 @@ struct pinject_segment {
     uint32_t reach;       /* objects: slots from here on were never claimed, and need no page */
 
     struct pinject_bell bells[PINJECT_BELLS] __attribute__((aligned(64)));
-    /* One bit per tid that has events: set by the collector before it answers, cleared when the task has ended. A hint:
-       the collector decides by what it knows when it gets the request. */
-    uint64_t covered[PINJECT_TASKS / 64];
     struct pinject_slot slots[PINJECT_SLOTS] __attribute__((aligned(4096)));
 };
 
@@ -240,5 +263,6 @@ _Static_assert(offsetof(struct pinject_slot, text) == 128, "wire: text of a slot
 _Static_assert(sizeof(struct pinject_slot) == PINJECT_SLOT_SIZE, "wire: slots are pages");
 _Static_assert(offsetof(struct pinject_segment, path) == 64, "wire: header");
 _Static_assert(offsetof(struct pinject_segment, covered) % 64 == 0, "wire: covered map");
+_Static_assert(offsetof(struct pinject_requests, slots) % 4096 == 0, "wire: slots are pages");
 
 #endif

@@ -109,7 +109,7 @@ def test_only_the_hooks_are_exported():
     names = {line.split()[-1] for line in run(["nm", "-D", "--defined-only", PRELOAD]).ok().lines}
     check_equal(names, set("""pinject_active execl execle execlp execv execve execveat execvp execvpe fexecve
         posix_spawn posix_spawnp pthread_create thrd_create _Fork prctl syscall wait wait3 wait4 waitid waitpid
-        sigaction signal sigprocmask pthread_sigmask __libc_start_main dl_iterate_phdr""".split()))
+        setuid seteuid setreuid setresuid sigaction signal sigprocmask pthread_sigmask __libc_start_main dl_iterate_phdr""".split()))
 
 
 def test_needs_libc_alone():

@@ -30,6 +30,8 @@ struct fake {
 
 #define UNUSED __attribute__((unused))
 
+UNUSED static unsigned fake_bells = 1; /* of the session that was opened last */
+
 UNUSED static pid_t fake_tid(void)
 {
     return (pid_t)syscall(SYS_gettid);
@@ -41,6 +43,7 @@ UNUSED static void fake_open(struct fake *fake)
     fake->settings = (struct settings){.frequency = 999, .follow = PINJECT_SESSION_ALL};
     assert_int_equal(plan_init(&fake->plan, &fake->settings), 0);
     assert_int_equal(session_init(&fake->session, &fake->settings, &fake->plan, "/nowhere/libpinject.so"), 0);
+    fake_bells = fake->session.bells;
 }
 
 UNUSED static void fake_close(struct fake *fake)
@@ -80,11 +83,11 @@ UNUSED static void fake_unprivileged(void (*check)(void))
 
 /* ---- The object's side ---- */
 
-UNUSED static struct pinject_slot *fake_claim(struct pinject_segment *segment, unsigned number, uint32_t kind)
+UNUSED static struct pinject_slot *fake_claim(struct pinject_requests *requests, unsigned number, uint32_t kind)
 {
-    struct pinject_slot *slot = &segment->slots[number];
-    __atomic_store_n(&segment->reach, PINJECT_SLOTS, __ATOMIC_RELAXED); /* of any object */
-    __atomic_fetch_add(&segment->hint, 1, __ATOMIC_RELAXED);
+    struct pinject_slot *slot = &requests->slots[number];
+    __atomic_store_n(&requests->reach, PINJECT_SLOTS, __ATOMIC_RELAXED); /* of any object */
+    __atomic_fetch_add(&requests->hint, 1, __ATOMIC_RELAXED);
     uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
     assert_int_equal(PINJECT_STATE_PHASE(state), PINJECT_FREE);
     uint32_t claimed = PINJECT_STATE(PINJECT_STATE_GENERATION(state) + 1, PINJECT_CLAIMED);
@@ -109,19 +112,19 @@ UNUSED static void fake_set_phase(struct pinject_slot *slot, uint32_t phase)
     __atomic_store_n(&slot->state, PINJECT_STATE(PINJECT_STATE_GENERATION(state), phase), __ATOMIC_RELEASE);
 }
 
-UNUSED static void fake_ring(struct pinject_segment *segment, unsigned bell, unsigned number)
+UNUSED static void fake_ring(struct pinject_requests *requests, unsigned bell, unsigned number)
 {
-    struct pinject_bell *at = &segment->bells[bell % segment->bells_used];
+    struct pinject_bell *at = &requests->bells[bell % fake_bells];
     __atomic_fetch_or(&at->pending[number / 64], UINT64_C(1) << (number % 64), __ATOMIC_RELEASE);
     __atomic_fetch_add(&at->count, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&at->sleeping, __ATOMIC_SEQ_CST))
         syscall(SYS_futex, &at->count, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-UNUSED static void fake_post(struct pinject_segment *segment, unsigned number)
+UNUSED static void fake_post(struct pinject_requests *requests, unsigned number)
 {
-    fake_set_phase(&segment->slots[number], PINJECT_POSTED);
-    fake_ring(segment, number, number);
+    fake_set_phase(&requests->slots[number], PINJECT_POSTED);
+    fake_ring(requests, number, number);
 }
 
 /* Waits until the slot has PHASE. Only an answer wakes: the rest is looked at from time to time. */
@@ -146,10 +149,10 @@ UNUSED static int fake_answer(struct pinject_slot *slot)
     return result;
 }
 
-UNUSED static int fake_ask(struct pinject_segment *segment, unsigned number, uint32_t kind)
+UNUSED static int fake_ask(struct pinject_requests *requests, unsigned number, uint32_t kind)
 {
-    struct pinject_slot *slot = fake_claim(segment, number, kind);
-    fake_post(segment, number);
+    struct pinject_slot *slot = fake_claim(requests, number, kind);
+    fake_post(requests, number);
     return fake_answer(slot);
 }
 

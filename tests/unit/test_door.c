@@ -34,7 +34,7 @@ static struct pinject_slot *set_text(struct pinject_slot *slot, const char *exec
 static void *be_a_thread(void *argument)
 {
     (void)argument;
-    int result = fake_ask(fake.session.segment, 7, PINJECT_THREAD);
+    int result = fake_ask(fake.session.own->requests, 7, PINJECT_THREAD);
     fake_work();
     return (void *)(intptr_t)result;
 }
@@ -64,7 +64,7 @@ static void doors_are_awake(void **state)
     (void)state;
     for (int i = 0; i < 10; i++) {
         open_all();
-        assert_int_equal(count_doors_that_ran(), fake.session.door_count);
+        assert_int_equal(count_doors_that_ran(), fake.session.bells);
         close_all();
     }
 }
@@ -101,9 +101,9 @@ static void a_process_tells_its_text_and_maps(void **state)
 {
     (void)state;
     open_all();
-    struct pinject_slot *slot = fake_claim(fake.session.segment, 200, PINJECT_PROCESS);
+    struct pinject_slot *slot = fake_claim(fake.session.own->requests, 200, PINJECT_PROCESS);
     set_text(slot, "/bin/x y", "x\0-v\0", 5)->startup_ns = 1234;
-    fake_post(fake.session.segment, 200);
+    fake_post(fake.session.own->requests, 200);
     assert_int_equal(fake_answer(slot), 0);
     struct arrival *arrival = fake_arrival(&fake.session);
     assert_int_equal(arrival->kind, PINJECT_PROCESS);
@@ -117,9 +117,9 @@ static void a_process_tells_its_text_and_maps(void **state)
     assert_string_equal(arrival->comm, "test_door_proce");
 
     /* Asked again, it is a new image of what is known. */
-    slot = fake_claim(fake.session.segment, 3, PINJECT_PROCESS);
+    slot = fake_claim(fake.session.own->requests, 3, PINJECT_PROCESS);
     set_text(slot, "/bin/y", "y", 1); /* no NUL: given one */
-    fake_post(fake.session.segment, 3);
+    fake_post(fake.session.own->requests, 3);
     assert_int_equal(fake_answer(slot), 0);
     struct arrival *image = fake_arrival(&fake.session);
     assert_int_equal(image->kind, PINJECT_IMAGE);
@@ -132,9 +132,9 @@ static void a_process_tells_its_text_and_maps(void **state)
     /* Without a ring no record tells what it led to. */
     void *ring = arrival->events->ring;
     arrival->events->ring = NULL;
-    slot = fake_claim(fake.session.segment, 4, PINJECT_IMAGE);
+    slot = fake_claim(fake.session.own->requests, 4, PINJECT_IMAGE);
     set_text(slot, "./y", "y", 1)->flags = PINJECT_REQUEST_NO_REPLY;
-    fake_post(fake.session.segment, 4);
+    fake_post(fake.session.own->requests, 4);
     fake_await(slot, PINJECT_FREE);
     image = fake_arrival(&fake.session);
     assert_non_null(strstr(image->exec, "/test_door"));
@@ -148,9 +148,9 @@ static void a_cut_command_line_is_read_whole(void **state)
 {
     (void)state;
     open_all();
-    struct pinject_slot *slot = fake_claim(fake.session.segment, 0, PINJECT_PROCESS);
+    struct pinject_slot *slot = fake_claim(fake.session.own->requests, 0, PINJECT_PROCESS);
     set_text(slot, "/bin/x", "cut", 3)->flags = PINJECT_REQUEST_TEXT_CUT;
-    fake_post(fake.session.segment, 0);
+    fake_post(fake.session.own->requests, 0);
     assert_int_equal(fake_answer(slot), 0);
     struct arrival *arrival = fake_arrival(&fake.session);
     assert_non_null(strstr(arrival->cmdline, "test_door"));
@@ -163,14 +163,14 @@ static void without_reply_the_slot_is_freed(void **state)
 {
     (void)state;
     open_all();
-    struct pinject_slot *slot = fake_claim(fake.session.segment, 255, PINJECT_REAPED);
+    struct pinject_slot *slot = fake_claim(fake.session.own->requests, 255, PINJECT_REAPED);
     slot->flags = PINJECT_REQUEST_NO_REPLY;
     slot->pid = 4000000;
     slot->tid = 0;
     slot->status = 0x0900;
     slot->utime_ns = 111;
     slot->stime_ns = UINT64_MAX; /* cannot be */
-    fake_post(fake.session.segment, 255);
+    fake_post(fake.session.own->requests, 255);
     fake_await(slot, PINJECT_FREE);
     struct arrival *arrival = fake_arrival(&fake.session);
     assert_int_equal(arrival->kind, PINJECT_REAPED);
@@ -184,9 +184,9 @@ static void an_image_without_events_gets_them(void **state)
 {
     (void)state;
     open_all();
-    struct pinject_slot *slot = fake_claim(fake.session.segment, 1, PINJECT_IMAGE);
+    struct pinject_slot *slot = fake_claim(fake.session.own->requests, 1, PINJECT_IMAGE);
     set_text(slot, "/bin/x", "x", 2)->flags = PINJECT_REQUEST_NO_REPLY;
-    fake_post(fake.session.segment, 1);
+    fake_post(fake.session.own->requests, 1);
     struct arrival *arrival = fake_arrival(&fake.session);
     assert_int_equal(arrival->kind, PINJECT_PROCESS);
     assert_non_null(arrival->events);
@@ -199,15 +199,15 @@ static void a_snapshot_is_of_a_known_task(void **state)
 {
     (void)state;
     open_all();
-    assert_int_equal(fake_ask(fake.session.segment, 1, PINJECT_SNAPSHOT), -ESRCH);
+    assert_int_equal(fake_ask(fake.session.own->requests, 1, PINJECT_SNAPSHOT), -ESRCH);
     struct arrival *arrival = fake_arrival(&fake.session);
     assert_int_equal(arrival->result, -ESRCH);
     fake_drop(arrival);
-    assert_int_equal(fake_ask(fake.session.segment, 2, PINJECT_FORK), 0);
+    assert_int_equal(fake_ask(fake.session.own->requests, 2, PINJECT_FORK), 0);
     struct arrival *fork = fake_arrival(&fake.session);
     assert_true(fork->pidfd >= 0);
     fake_work();
-    assert_int_equal(fake_ask(fake.session.segment, 3, PINJECT_SNAPSHOT), 0);
+    assert_int_equal(fake_ask(fake.session.own->requests, 3, PINJECT_SNAPSHOT), 0);
     arrival = fake_arrival(&fake.session);
     assert_non_null(arrival->values);
     assert_true(arrival->values[0].enabled_ns > 0);
@@ -220,22 +220,41 @@ static void asked_twice_is_answered_twice(void **state)
 {
     (void)state;
     open_all();
-    assert_int_equal(fake_ask(fake.session.segment, 1, PINJECT_ARM), 0);
+    assert_int_equal(fake_ask(fake.session.own->requests, 1, PINJECT_ARM), 0);
     struct arrival *arrival = fake_arrival(&fake.session);
-    assert_int_equal(fake_ask(fake.session.segment, 1, PINJECT_ARM), 0);
+    assert_int_equal(fake_ask(fake.session.own->requests, 1, PINJECT_ARM), 0);
     session_close_doors(&fake.session);
     assert_null(arrivals_take(&fake.session.arrivals));
     fake_drop(arrival);
     fake_close(&fake);
 }
 
+/* Any process of the machine, as far as the sender goes. */
+static void a_process_of_nobody_is_refused(void **state)
+{
+    static const uint32_t kinds[] = {PINJECT_PROCESS, PINJECT_FORK, PINJECT_THREAD, PINJECT_ARM,
+                                     PINJECT_IMAGE,   PINJECT_NET,  PINJECT_SPAWN,  PINJECT_SNAPSHOT};
+    (void)state;
+    open_all();
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        struct pinject_slot *slot = fake_claim(fake.session.own->requests, i, kinds[i]);
+        slot->pid = slot->tid = getppid();
+        fake_post(fake.session.own->requests, i);
+        assert_int_equal(fake_answer(slot), -EPERM);
+        assert_int_equal(fake.session.denied, i + 1);
+        assert_false(fake_covered(&fake.session, getppid()));
+    }
+    assert_null(arrivals_take(&fake.session.arrivals));
+    close_all();
+}
+
 static void a_task_of_another_process_is_refused(void **state)
 {
     (void)state;
     open_all();
-    struct pinject_slot *slot = fake_claim(fake.session.segment, 1, PINJECT_THREAD);
-    slot->pid = getppid();
-    fake_post(fake.session.segment, 1);
+    struct pinject_slot *slot = fake_claim(fake.session.own->requests, 1, PINJECT_THREAD);
+    slot->tid = getppid();
+    fake_post(fake.session.own->requests, 1);
     assert_int_equal(fake_answer(slot), -ESRCH);
     struct arrival *arrival = fake_arrival(&fake.session);
     assert_int_equal(arrival->result, -ESRCH);
@@ -268,14 +287,14 @@ static void nonsense_is_answered_and_counted(void **state)
     enum { CASES = sizeof(cases) / sizeof(cases[0]) };
     open_all();
     for (unsigned i = 0; i < CASES; i++) {
-        struct pinject_slot *slot = fake_claim(fake.session.segment, i, cases[i].kind);
+        struct pinject_slot *slot = fake_claim(fake.session.own->requests, i, cases[i].kind);
         slot->pid = cases[i].pid;
         slot->tid = cases[i].tid;
         slot->ppid = cases[i].ppid;
         slot->exec_size = cases[i].exec_size;
         slot->cmdline_size = cases[i].cmdline_size;
         memset(slot->text, 'x', sizeof(slot->text));
-        fake_post(fake.session.segment, i);
+        fake_post(fake.session.own->requests, i);
         assert_int_equal(fake_answer(slot), -EINVAL);
     }
     assert_true(__atomic_load_n(&fake.session.malformed, __ATOMIC_RELAXED) == CASES);
@@ -286,15 +305,15 @@ static void an_abandoned_request_still_gets_events(void **state)
 {
     (void)state;
     fake_open(&fake);
-    struct pinject_slot *slot = fake_claim(fake.session.segment, 9, PINJECT_FORK);
-    fake_post(fake.session.segment, 9);
+    struct pinject_slot *slot = fake_claim(fake.session.own->requests, 9, PINJECT_FORK);
+    fake_post(fake.session.own->requests, 9);
     fake_set_phase(slot, PINJECT_ABANDONED); /* nobody was there in time */
-    __atomic_store_n(&fake.session.segment->stalled, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&fake.session.own->requests->stalled, 1, __ATOMIC_RELAXED);
     assert_int_equal(session_open_doors(&fake.session), 0);
     struct arrival *arrival = fake_arrival(&fake.session);
     assert_non_null(arrival->events);
     fake_await(slot, PINJECT_FREE);
-    assert_int_equal(__atomic_load_n(&fake.session.segment->stalled, __ATOMIC_RELAXED), 0);
+    assert_int_equal(__atomic_load_n(&fake.session.own->requests->stalled, __ATOMIC_RELAXED), 0);
     fake_drop(arrival);
     close_all();
 }
@@ -303,7 +322,7 @@ static void a_bell_that_nobody_rang(void **state)
 {
     (void)state;
     open_all();
-    struct pinject_slot *slot = fake_claim(fake.session.segment, 100, PINJECT_FORK);
+    struct pinject_slot *slot = fake_claim(fake.session.own->requests, 100, PINJECT_FORK);
     fake_set_phase(slot, PINJECT_POSTED);
     assert_int_equal(fake_answer(slot), 0);
     fake_drop(fake_arrival(&fake.session));
@@ -315,21 +334,21 @@ static void news_lie_until_the_loop_looks(void **state)
 {
     (void)state;
     fake_open(&fake);
-    struct pinject_segment *segment = fake.session.segment;
-    door_take_news(&fake.session); /* no doors yet: nothing to look through */
+    struct pinject_requests *requests = fake.session.own->requests;
+    door_take_news(fake.session.own); /* no doors yet: nothing to look through */
     assert_int_equal(session_open_doors(&fake.session), 0);
-    while (!__atomic_load_n(&segment->bells[0].sleeping, __ATOMIC_SEQ_CST))
+    while (!__atomic_load_n(&requests->bells[0].sleeping, __ATOMIC_SEQ_CST))
         sched_yield();
-    struct pinject_slot *reaped = fake_claim(segment, 65, PINJECT_REAPED);
+    struct pinject_slot *reaped = fake_claim(requests, 65, PINJECT_REAPED);
     reaped->flags = PINJECT_REQUEST_NO_REPLY;
     reaped->pid = 4000000;
     fake_set_phase(reaped, PINJECT_POSTED);
     /* With the bit alone, nobody wakes: a door sleeps for a second at most, and would serve it then. */
-    __atomic_fetch_or(&segment->bells[0].pending[1], UINT64_C(1) << 1, __ATOMIC_RELEASE);
-    struct pinject_slot *forked = fake_claim(segment, 66, PINJECT_FORK);
+    __atomic_fetch_or(&requests->bells[0].pending[1], UINT64_C(1) << 1, __ATOMIC_RELEASE);
+    struct pinject_slot *forked = fake_claim(requests, 66, PINJECT_FORK);
     fake_set_phase(forked, PINJECT_POSTED);
-    __atomic_fetch_or(&segment->bells[0].pending[1], UINT64_C(1) << 2, __ATOMIC_RELEASE);
-    door_take_news(&fake.session);
+    __atomic_fetch_or(&requests->bells[0].pending[1], UINT64_C(1) << 2, __ATOMIC_RELEASE);
+    door_take_news(fake.session.own);
     assert_int_equal(PINJECT_STATE_PHASE(__atomic_load_n(&reaped->state, __ATOMIC_ACQUIRE)), PINJECT_FREE);
     struct arrival *arrival = fake_arrival(&fake.session);
     assert_int_equal(arrival->kind, PINJECT_REAPED);
@@ -349,27 +368,27 @@ static void slots_of_the_dead_are_freed(void **state)
         _exit(0);
     assert_int_equal(waitpid(dead, NULL, 0), dead);
     open_all();
-    struct pinject_slot *alive = fake_claim(fake.session.segment, 10, PINJECT_FORK);
+    struct pinject_slot *alive = fake_claim(fake.session.own->requests, 10, PINJECT_FORK);
     for (unsigned i = 0; i < 4; i++) {
-        __atomic_store_n(&fake_claim(fake.session.segment, i, PINJECT_FORK)->owner, dead, __ATOMIC_RELAXED);
-        fake_set_phase(&fake.session.segment->slots[i], phases[i]);
+        __atomic_store_n(&fake_claim(fake.session.own->requests, i, PINJECT_FORK)->owner, dead, __ATOMIC_RELAXED);
+        fake_set_phase(&fake.session.own->requests->slots[i], phases[i]);
     }
     for (unsigned i = 0; i < 4; i++)
-        fake_await(&fake.session.segment->slots[i], PINJECT_FREE);
+        fake_await(&fake.session.own->requests->slots[i], PINJECT_FREE);
     assert_int_equal(PINJECT_STATE_PHASE(__atomic_load_n(&alive->state, __ATOMIC_RELAXED)), PINJECT_CLAIMED);
     close_all();
 }
 
-static bool has_pages(const struct pinject_segment *segment)
+static bool has_pages(const struct pinject_requests *requests)
 {
     /* Of the process, not of the file behind it: those of /proc/self/pagemap that are present. */
-    uint64_t entries[sizeof(segment->slots) / 4096];
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), count = sizeof(segment->slots) / page, present = 0;
+    uint64_t entries[sizeof(requests->slots) / 4096];
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), count = sizeof(requests->slots) / page, present = 0;
     int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     if (fd < 0) /* a kernel without CONFIG_PROC_PAGE_MONITOR */
         skip();
     ssize_t size = (ssize_t)(count * sizeof(entries[0]));
-    assert_int_equal(pread(fd, entries, (size_t)size, (off_t)((uintptr_t)segment->slots / page * sizeof(entries[0]))),
+    assert_int_equal(pread(fd, entries, (size_t)size, (off_t)((uintptr_t)requests->slots / page * sizeof(entries[0]))),
                      size);
     close(fd);
     for (size_t i = 0; i < count; i++)
@@ -388,21 +407,21 @@ static void a_sweep_is_idle_until_a_slot_is_claimed(void **state)
         _exit(0);
     assert_int_equal(waitpid(dead, NULL, 0), dead);
     fake_open(&fake);
-    struct pinject_segment *segment = fake.session.segment;
-    slots_init(&slots, &fake.session);
+    struct pinject_requests *requests = fake.session.own->requests;
+    slots_init(&slots, fake.session.own);
     for (int times = 0; times < 2; times++) {
-        struct pinject_slot *slot = fake_claim(segment, 70, PINJECT_FORK);
+        struct pinject_slot *slot = fake_claim(requests, 70, PINJECT_FORK);
         __atomic_store_n(&slot->owner, dead, __ATOMIC_RELAXED);
         slots_sweep(&slots);
         assert_int_equal(PINJECT_STATE_PHASE(__atomic_load_n(&slot->state, __ATOMIC_RELAXED)), PINJECT_CLAIMED);
         slots_sweep(&slots); /* it has not moved: the dead will not post it */
         assert_int_equal(PINJECT_STATE_PHASE(__atomic_load_n(&slot->state, __ATOMIC_RELAXED)), PINJECT_FREE);
-        assert_true(has_pages(segment));
+        assert_true(has_pages(requests));
         slots_sweep(&slots); /* sees that it has moved */
         slots_sweep(&slots);
-        assert_false(has_pages(segment));
+        assert_false(has_pages(requests));
         slots_sweep(&slots);
-        assert_false(has_pages(segment));
+        assert_false(has_pages(requests));
     }
     slots_destroy(&slots);
     fake_close(&fake);
@@ -413,7 +432,7 @@ static void who_comes_late_is_told(void **state)
     (void)state;
     fake_open(&fake);
     assert_int_equal(session_open_doors(&fake.session), 0);
-    struct pinject_slot *slot = fake_claim(fake.session.segment, 5, PINJECT_FORK);
+    struct pinject_slot *slot = fake_claim(fake.session.own->requests, 5, PINJECT_FORK);
     fake_set_phase(slot, PINJECT_POSTED); /* and died before it rang, or rings just now */
     session_close_doors(&fake.session);
     assert_int_equal(fake_answer(slot), -ECANCELED);
@@ -428,9 +447,9 @@ static void *ask_often(void *argument)
 {
     unsigned number = (unsigned)(uintptr_t)argument;
     for (unsigned i = 0; i < ROUNDS; i++) {
-        struct pinject_slot *slot = fake_claim(fake.session.segment, number + 8 * (i % 4), PINJECT_THREAD);
+        struct pinject_slot *slot = fake_claim(fake.session.own->requests, number + 8 * (i % 4), PINJECT_THREAD);
         fake_set_phase(slot, PINJECT_POSTED);
-        fake_ring(fake.session.segment, number + i, number + 8 * (i % 4));
+        fake_ring(fake.session.own->requests, number + i, number + 8 * (i % 4));
         assert_int_equal(fake_answer(slot), 0);
     }
     return NULL;
@@ -487,6 +506,7 @@ int main(void)
         cmocka_unit_test(an_image_without_events_gets_them),
         cmocka_unit_test(a_snapshot_is_of_a_known_task),
         cmocka_unit_test(asked_twice_is_answered_twice),
+        cmocka_unit_test(a_process_of_nobody_is_refused),
         cmocka_unit_test(a_task_of_another_process_is_refused),
         cmocka_unit_test(nonsense_is_answered_and_counted),
         cmocka_unit_test(an_abandoned_request_still_gets_events),

@@ -3,6 +3,9 @@
 #include "collector/net.h"
 #include "door_fake.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 enum { WRITERS = 2, STROKES = 60000, VICTIM = 250 };
 
 static struct fake fake;
@@ -33,9 +36,9 @@ static uint32_t next_word(struct writer *writer)
 
 static void strike(struct writer *writer)
 {
-    struct pinject_segment *segment = fake.session.segment;
+    struct pinject_requests *requests = fake.session.own->requests;
     unsigned number = (unsigned)(next_random(writer) % VICTIM);
-    struct pinject_slot *slot = &segment->slots[number];
+    struct pinject_slot *slot = &requests->slots[number];
     uint32_t *words = (uint32_t *)slot;
     for (unsigned i = 1; i < 32; i++)
         __atomic_store_n(&words[i], next_word(writer), __ATOMIC_RELAXED);
@@ -43,10 +46,10 @@ static void strike(struct writer *writer)
     uint64_t random = next_random(writer);
     uint32_t state = random & 0xf000 ? PINJECT_STATE(random >> 40, PINJECT_POSTED) : (uint32_t)(random >> 32);
     __atomic_store_n(&words[0], state, __ATOMIC_RELEASE);
-    struct pinject_bell *bell = &segment->bells[random % segment->bells_used];
+    struct pinject_bell *bell = &requests->bells[random % fake_bells];
     __atomic_store_n(&bell->pending[(random >> 8) % 4], random * 31, __ATOMIC_RELAXED);
     __atomic_store_n(&bell->sleeping, (uint32_t)random & 1, __ATOMIC_RELAXED);
-    fake_ring(segment, (unsigned)random, number);
+    fake_ring(requests, (unsigned)random, number);
 }
 
 static void *strike_often(void *argument)
@@ -60,7 +63,7 @@ static void *strike_often(void *argument)
 static void *be_honest(void *argument)
 {
     (void)argument;
-    return (void *)(intptr_t)fake_ask(fake.session.segment, VICTIM, PINJECT_THREAD);
+    return (void *)(intptr_t)fake_ask(fake.session.own->requests, VICTIM, PINJECT_THREAD);
 }
 
 static bool drop_all(pid_t honest)
@@ -107,21 +110,25 @@ static void doors_survive(void **state)
     fake_close(&fake);
 }
 
-static void a_header_overwritten_is_not_believed(void **state)
+/* What an object can open of it: no mapping of that can be made writable, nor reach another part of a writable one. */
+static void the_segment_is_read_only_for_objects(void **state)
 {
     (void)state;
     fake_open(&fake);
-    char path[PINJECT_PATH];
-    memcpy(path, fake.session.segment->path, sizeof(path));
-    assert_int_equal(session_open_doors(&fake.session), 0);
-    struct pinject_segment *segment = fake.session.segment;
-    memset(segment, 0xff, offsetof(struct pinject_segment, closed));
-    segment->bells_used = 1;
-    assert_int_equal(fake_ask(segment, 0, PINJECT_FORK), 0);
-    session_close_doors(&fake.session);
-    drop_all(0);
+    int fd = open(fake.session.path, O_RDONLY);
+    assert_true(fd >= 0);
+    void *map = mmap(NULL, sizeof(struct pinject_segment), PROT_READ, MAP_SHARED, fd, 0);
+    assert_true(map != MAP_FAILED);
+    assert_int_equal(mprotect(map, 4096, PROT_READ | PROT_WRITE), -1);
+    assert_int_equal(errno, EACCES);
+    assert_true(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED);
+    munmap(map, sizeof(struct pinject_segment));
+    close(fd);
+    struct stat segment, requests;
+    assert_int_equal(stat(fake.session.path, &segment), 0);
+    assert_int_equal(stat(fake.session.own->path, &requests), 0);
+    assert_true(segment.st_ino != requests.st_ino);
     fake_close(&fake);
-    assert_int_equal(access(path, F_OK), -1);
 }
 
 static void a_segment_cut_short_ends_the_requests_alone(void **state)
@@ -129,10 +136,12 @@ static void a_segment_cut_short_ends_the_requests_alone(void **state)
     (void)state;
     fake_open(&fake);
     assert_int_equal(session_open_doors(&fake.session), 0);
-    assert_int_equal(fake_ask(fake.session.segment, 0, PINJECT_FORK), 0);
+    assert_int_equal(fake_ask(fake.session.own->requests, 0, PINJECT_FORK), 0);
     struct arrival *arrival = fake_arrival(&fake.session);
     assert_int_equal(truncate(fake.session.path, 0), 0);
     assert_false(fake_covered(&fake.session, getpid()));
+    assert_int_equal(truncate(fake.session.own->path, 0), 0);
+    assert_int_equal(fake.session.own->requests->slots[0].owner, 0);
     session_close_doors(&fake.session);
     fake_drop(arrival);
     fake_close(&fake);
@@ -142,7 +151,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(doors_survive),
-        cmocka_unit_test(a_header_overwritten_is_not_believed),
+        cmocka_unit_test(the_segment_is_read_only_for_objects),
         cmocka_unit_test(a_segment_cut_short_ends_the_requests_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

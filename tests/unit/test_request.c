@@ -22,30 +22,32 @@
 enum { LONG_US = 20000000, SHORT_US = 20000, SENDERS = 8, ROUNDS = 2000 };
 
 static struct pinject_segment *segment;
+static struct pinject_requests *requests;
 static uint32_t stop;
 
 static int set_up(void **state)
 {
     (void)state;
     segment = mmap(NULL, sizeof(*segment), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    requests = mmap(NULL, sizeof(*requests), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     stop = 0;
-    return segment == MAP_FAILED;
+    return segment == MAP_FAILED || requests == MAP_FAILED;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    return munmap(segment, sizeof(*segment));
+    return munmap(segment, sizeof(*segment)) || munmap(requests, sizeof(*requests));
 }
 
 static struct pinject_channel channel(uint32_t wait_us)
 {
-    return (struct pinject_channel){segment, 1, wait_us};
+    return (struct pinject_channel){segment, requests, 1, wait_us};
 }
 
 static uint32_t phase(uint32_t index)
 {
-    return PINJECT_STATE_PHASE(__atomic_load_n(&segment->slots[index].state, __ATOMIC_ACQUIRE));
+    return PINJECT_STATE_PHASE(__atomic_load_n(&requests->slots[index].state, __ATOMIC_ACQUIRE));
 }
 
 static unsigned slots_in(uint32_t wanted)
@@ -68,7 +70,7 @@ static bool move(struct pinject_slot *slot, uint32_t from, uint32_t to)
 /* As wire.h has it: take, act (the result is the negative pid), answer or free; what was abandoned is freed. */
 static void serve(uint32_t index)
 {
-    struct pinject_slot *slot = &segment->slots[index];
+    struct pinject_slot *slot = &requests->slots[index];
     if (move(slot, PINJECT_ABANDONED, PINJECT_FREE) || !move(slot, PINJECT_POSTED, PINJECT_TAKEN))
         return;
     bool reply = !(slot->flags & PINJECT_REQUEST_NO_REPLY);
@@ -81,7 +83,7 @@ static void serve(uint32_t index)
 
 static void *door(void *data)
 {
-    struct pinject_bell *bell = &segment->bells[0];
+    struct pinject_bell *bell = &requests->bells[0];
     (void)data;
     while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
         uint32_t count = __atomic_load_n(&bell->count, __ATOMIC_SEQ_CST);
@@ -110,8 +112,8 @@ static pthread_t open_door(void)
 static void close_door(pthread_t thread)
 {
     __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
-    __atomic_fetch_add(&segment->bells[0].count, 1, __ATOMIC_SEQ_CST);
-    sys_futex_wake(&segment->bells[0].count, 1);
+    __atomic_fetch_add(&requests->bells[0].count, 1, __ATOMIC_SEQ_CST);
+    sys_futex_wake(&requests->bells[0].count, 1);
     pthread_join(thread, NULL);
 }
 
@@ -137,22 +139,22 @@ static void test_answer(void **state)
     assert_int_equal(ask(&to, 7, 0), -7);
     close_door(thread);
     assert_int_equal(slots_in(PINJECT_FREE), PINJECT_SLOTS);
-    assert_int_equal(segment->unanswered + segment->dropped + segment->stalled, 0);
+    assert_int_equal(requests->unanswered + requests->dropped + requests->stalled, 0);
 }
 
 /* Whether SEND rang the bell. Nobody is there to be woken. */
 static bool rings(const struct pinject_channel *to, uint32_t kind, uint32_t index)
 {
-    segment->hint = index;
+    requests->hint = index;
     struct pinject_claim claim = pinject_request_claim(to, 77);
     assert_int_equal(claim.index, index);
     claim.slot->kind = kind;
     claim.slot->flags = PINJECT_REQUEST_NO_REPLY;
-    uint32_t count = segment->bells[0].count;
+    uint32_t count = requests->bells[0].count;
     assert_int_equal(pinject_request_send(to, claim), 0);
-    assert_true(segment->bells[0].pending[index / 64] >> (index % 64) & 1);
+    assert_true(requests->bells[0].pending[index / 64] >> (index % 64) & 1);
     assert_int_equal(phase(index), PINJECT_POSTED);
-    return segment->bells[0].count != count;
+    return requests->bells[0].count != count;
 }
 
 static void test_news_wake_nobody(void **state)
@@ -204,8 +206,8 @@ static void test_no_collector(void **state)
     struct pinject_channel to = channel(SHORT_US);
     (void)state;
     assert_int_equal(ask(&to, 5, 0), -ETIMEDOUT);
-    assert_int_equal(segment->stalled, 1);
-    assert_int_equal(segment->unanswered, 1);
+    assert_int_equal(requests->stalled, 1);
+    assert_int_equal(requests->unanswered, 1);
     assert_int_equal(slots_in(PINJECT_ABANDONED), 1);
     /* The next one does not wait: with this limit it would take longer than the test may. */
     to.wait_us = UINT32_MAX;
@@ -213,12 +215,12 @@ static void test_no_collector(void **state)
     claim.slot->pid = 6;
     assert_int_equal(pinject_request_send(&to, claim), -EAGAIN);
     assert_int_equal(claim.slot->flags, PINJECT_REQUEST_NO_REPLY | PINJECT_REQUEST_NO_WAIT);
-    assert_int_equal(segment->unanswered, 2);
+    assert_int_equal(requests->unanswered, 2);
     /* A collector that comes back frees both. */
     pthread_t thread = open_door();
     while (slots_in(PINJECT_FREE) < PINJECT_SLOTS)
         sched_yield();
-    segment->stalled = 0;
+    requests->stalled = 0;
     assert_int_equal(ask(&to, 8, 0), -8);
     close_door(thread);
 }
@@ -228,13 +230,13 @@ static void test_first_slots_first(void **state)
 {
     struct pinject_channel to = channel(SHORT_US);
     (void)state;
-    segment->hint = PINJECT_SLOTS_FIRST - 1;
+    requests->hint = PINJECT_SLOTS_FIRST - 1;
     assert_int_equal(pinject_request_claim(&to, 77).index, PINJECT_SLOTS_FIRST - 1);
     for (uint32_t i = 0; i < PINJECT_SLOTS_FIRST - 1; i++) {
-        segment->hint = PINJECT_SLOTS_FIRST - 1;
+        requests->hint = PINJECT_SLOTS_FIRST - 1;
         assert_int_equal(pinject_request_claim(&to, 77).index, i);
     }
-    assert_int_equal(segment->reach, PINJECT_SLOTS_FIRST);
+    assert_int_equal(requests->reach, PINJECT_SLOTS_FIRST);
     for (uint32_t i = PINJECT_SLOTS_FIRST; i < PINJECT_SLOTS; i++)
         assert_int_equal(pinject_request_claim(&to, 77).index, i);
     assert_null(pinject_request_claim(&to, 77).slot);
@@ -247,9 +249,9 @@ static void test_all_slots_taken(void **state)
     for (int i = 0; i < PINJECT_SLOTS; i++)
         assert_non_null(pinject_request_claim(&to, 77).slot);
     assert_null(pinject_request_claim(&to, 77).slot);
-    assert_int_equal(segment->dropped, 1);
+    assert_int_equal(requests->dropped, 1);
     /* Given back by somebody, one is found wherever it is. */
-    assert_true(move(&segment->slots[123], PINJECT_CLAIMED, PINJECT_FREE));
+    assert_true(move(&requests->slots[123], PINJECT_CLAIMED, PINJECT_FREE));
     struct pinject_claim claim = pinject_request_claim(&to, 77);
     assert_int_equal(claim.index, 123);
     assert_int_equal(claim.generation, 2);
@@ -262,17 +264,17 @@ static void test_all_slots_taken_and_stalled(void **state)
     (void)state;
     for (int i = 0; i < PINJECT_SLOTS; i++)
         assert_non_null(pinject_request_claim(&to, 77).slot);
-    segment->stalled = PINJECT_STALLED_YES;
+    requests->stalled = PINJECT_STALLED_YES;
     assert_null(pinject_request_claim(&to, 77).slot);
-    assert_int_equal(segment->stalled, PINJECT_STALLED_FULL);
-    assert_int_equal(segment->reach, PINJECT_SLOTS);
-    uint32_t hint = segment->hint;
+    assert_int_equal(requests->stalled, PINJECT_STALLED_FULL);
+    assert_int_equal(requests->reach, PINJECT_SLOTS);
+    uint32_t hint = requests->hint;
     for (uint32_t i = 0; i < PINJECT_SLOTS; i++)
-        assert_true(move(&segment->slots[i], PINJECT_CLAIMED, PINJECT_FREE));
+        assert_true(move(&requests->slots[i], PINJECT_CLAIMED, PINJECT_FREE));
     assert_null(pinject_request_claim(&to, 77).slot);
-    assert_int_equal(segment->hint, hint);
-    assert_int_equal(segment->dropped, 2);
-    segment->stalled = PINJECT_STALLED_YES;
+    assert_int_equal(requests->hint, hint);
+    assert_int_equal(requests->dropped, 2);
+    requests->stalled = PINJECT_STALLED_YES;
     assert_non_null(pinject_request_claim(&to, 77).slot);
 }
 
@@ -281,7 +283,7 @@ static void test_generation_wraps(void **state)
     struct pinject_channel to = channel(LONG_US);
     (void)state;
     for (uint32_t i = 0; i < PINJECT_SLOTS; i++)
-        segment->slots[i].state = PINJECT_STATE(0xffffff, PINJECT_FREE);
+        requests->slots[i].state = PINJECT_STATE(0xffffff, PINJECT_FREE);
     pthread_t thread = open_door();
     assert_int_equal(ask(&to, 5, 0), -5);
     close_door(thread);
@@ -340,7 +342,7 @@ static void test_slot_stolen_while_waiting(void **state)
     while (!slot)
         for (uint32_t i = 0; i < PINJECT_SLOTS; i++)
             if (phase(i) == PINJECT_POSTED)
-                slot = &segment->slots[i];
+                slot = &requests->slots[i];
     __atomic_store_n(&slot->state, PINJECT_STATE(99, PINJECT_POSTED), __ATOMIC_RELEASE);
     sys_futex_wake(&slot->state, 1);
     pthread_join(sender.thread, NULL);
@@ -371,7 +373,7 @@ static void test_many_at_once(void **state)
     }
     close_door(thread);
     assert_int_equal(slots_in(PINJECT_FREE), PINJECT_SLOTS);
-    assert_int_equal(segment->unanswered + segment->dropped, 0);
+    assert_int_equal(requests->unanswered + requests->dropped, 0);
 }
 
 static void test_hostile_header(void **state)
@@ -381,7 +383,7 @@ static void test_hostile_header(void **state)
     (void)state;
     memset(segment->bell_of_cpu, 0xff, sizeof(segment->bell_of_cpu));
     segment->bells_used = 0xffffffff;
-    segment->hint = 0xfffffffe;
+    requests->hint = 0xfffffffe;
     pthread_t thread = open_door();
     assert_int_equal(ask(&to, 5, 0), -5);
     close_door(thread);

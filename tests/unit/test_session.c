@@ -14,7 +14,11 @@ static void segment_is_private_and_complete(void **state)
     struct stat file, namespace;
     assert_int_equal(stat(segment->path, &file), 0);
     assert_string_equal(segment->path, fake.session.path);
+    assert_int_equal(file.st_mode & 07777, geteuid() == 0 ? 0644 : 0600);
+    assert_int_equal(stat(fake.session.own->path, &file), 0);
     assert_int_equal(file.st_mode & 07777, 0600);
+    assert_int_equal(file.st_size, sizeof(struct pinject_requests));
+    assert_int_equal(stat(segment->path, &file), 0);
     assert_int_equal(file.st_size, sizeof(*segment));
     assert_true(file.st_blocks * 512 >= (off_t)sizeof(*segment)); /* no touch of a page can fail */
     assert_int_equal(stat("/proc/self/ns/pid", &namespace), 0);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Channels: by which the processes of one user send requests (struct pinject_requests in wire.h). The collector's own
+ * user has one from the start, another user gets one when the first process asks the listener for it, or has become
+ * that user. Each has slots, bells and workers of its own, so that nobody who writes to one reaches the others.
+ */
+#ifndef COLLECTOR_CHANNEL_H
+#define COLLECTOR_CHANNEL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "pinject/wire.h"
+
+struct session;
+struct door;
+
+/* Users in one session; who comes after that is found from outside. */
+enum { CHANNELS_MAX = 32 };
+
+struct channel {
+    struct session *session;
+    struct pinject_requests *requests; /* hostile memory */
+    uid_t user;
+    bool own;                          /* of the collector's user */
+    int fd;
+    char path[PINJECT_PATH];           /* "": it has none */
+    char mapping[64];                  /* how /proc/PID/maps tells it: device and inode */
+    struct door *doors;                /* private to door.c */
+};
+
+struct channels {
+    struct channel *list[CHANNELS_MAX];
+    uint32_t count;        /* atomic: those before it are complete, and stay until channels_release() */
+    pthread_mutex_t lock;
+    bool doors_open;       /* new ones get workers at once */
+    uint64_t refused;      /* atomic: users beyond CHANNELS_MAX, or for whom there was no memory */
+};
+
+enum channel_count {
+    CHANNEL_UNANSWERED,
+    CHANNEL_DROPPED,
+    CHANNEL_FOREIGN,
+    CHANNEL_SEALED,
+};
+
+void channels_init(struct channels *channels);
+/* Workers must have been stopped. */
+void channels_release(struct channels *channels);
+/*
+ * The channel of USER, made if there is none; session->path must be set. Thread-safe. Returns NULL, and *RET_ERROR is a
+ * -errno, when it cannot be made.
+ */
+struct channel *channels_get(struct session *session, uid_t user, int *ret_error);
+/* The workers of all: 0 or -errno after report_error(). */
+int channels_open_doors(struct session *session);
+void channels_close_doors(struct session *session);
+void channels_renew_doors(struct session *session);
+/* See door_take_news(). */
+void channels_take_news(struct session *session);
+/* Is something posted that no worker has taken? */
+bool channels_are_rung(const struct session *session);
+/* What objects counted, all channels together. Each process of a user can write any figure there. */
+uint64_t channels_counted(const struct session *session, enum channel_count which);
+
+#endif

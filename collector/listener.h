@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The socket that hands out the session's files to processes that cannot reach them: of another user, below another
+ * /dev/shm, in a chroot. A thread of its own: nothing is read from a peer, and nobody is waited for.
+ */
+#ifndef COLLECTOR_LISTENER_H
+#define COLLECTOR_LISTENER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct session;
+
+struct listener {
+    struct session *session;
+    int socket;        /* -1: there is none; then such processes are found from outside */
+    int segment;       /* the segment, for reading */
+    int stop;          /* eventfd */
+    bool running;
+    pthread_t thread;
+};
+
+void listener_init(struct listener *listener);
+/* After the segment is complete, and before its lock is taken: closing the file would give that up. */
+void listener_open(struct listener *listener, struct session *session);
+void listener_start(struct listener *listener);
+/* Joins. */
+void listener_stop(struct listener *listener);
+void listener_release(struct listener *listener);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "collector/origin.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "collector/attach.h"
+#include "collector/channel.h"
+#include "collector/procfs.h"
+#include "collector/session.h"
+
+/* A chain of processes that do not ask (static ones) is followed so far up; maps are searched to that size. */
+enum { GENERATIONS = 32, STATUS_MAX = 8192, MAPS_MAX = 4 << 20 };
+
+/* pidfd_info of Linux 6.13, in its first form; libc's headers do not have it yet. */
+struct info {
+    uint64_t mask, cgroup;
+    uint32_t pid, tgid, ppid;
+    uint32_t ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid;
+    int32_t exit_code;
+};
+_Static_assert(sizeof(struct info) == 64, "pidfd_info of the kernel");
+enum { INFO_PID = 1, INFO_CREDS = 2 };
+#define GET_INFO _IOWR(0xff, 11, struct info)
+
+static int read_pidfd(int pidfd, struct origin *ret)
+{
+    struct info info = {.mask = INFO_PID | INFO_CREDS};
+    if (ioctl(pidfd, GET_INFO, &info) < 0)
+        return -errno;
+    if ((info.mask & (INFO_PID | INFO_CREDS)) != (INFO_PID | INFO_CREDS))
+        return -ESRCH;
+    *ret = (struct origin){(pid_t)info.ppid, {info.ruid, info.euid, info.suid}};
+    return 0;
+}
+
+static int read_status(pid_t pid, struct origin *ret)
+{
+    char *text = procfs_read(pid, "status", STATUS_MAX, NULL);
+    const char *parent = text ? strstr(text, "\nPPid:") : NULL, *users = text ? strstr(text, "\nUid:") : NULL;
+    struct origin origin = {0};
+    bool good = parent && users && sscanf(parent, "\nPPid: %d", &origin.ppid) == 1 &&
+                sscanf(users, "\nUid: %u %u %u", &origin.users[0], &origin.users[1], &origin.users[2]) == 3;
+    free(text);
+    if (!good)
+        return -ESRCH;
+    *ret = origin;
+    return 0;
+}
+
+int origin_read(pid_t pid, int pidfd, struct origin *ret)
+{
+    int status = pidfd < 0 ? -ENOTTY : read_pidfd(pidfd, ret);
+    return status == 0 || status == -ESRCH ? status : read_status(pid, ret);
+}
+
+bool origin_is_ours(struct session *session, pid_t pid, const struct origin *origin)
+{
+    struct origin at = *origin;
+    if (session->self && pid == session->self)
+        return false;
+    for (unsigned i = 0; i < GENERATIONS; i++) {
+        if (attach_has_process(session, pid))
+            return true;
+        if (at.ppid <= 1)
+            return false;
+        if (at.ppid == session->self) /* the command, and nobody else */
+            return true;
+        pid = at.ppid;
+        if (origin_read(pid, -1, &at) < 0)
+            return attach_has_process(session, pid);
+    }
+    return false;
+}
+
+static bool has_mapped(const struct channel *channel, pid_t pid)
+{
+    if (!channel->mapping[0] || (channel->session->self && pid == channel->session->self))
+        return false;
+    char *maps = procfs_read(pid, "maps", MAPS_MAX, NULL);
+    bool has = maps && strstr(maps, channel->mapping);
+    free(maps);
+    return has;
+}
+
+static bool is_of_user(const struct channel *channel, const struct origin *origin)
+{
+    for (unsigned i = 0; i < sizeof(origin->users) / sizeof(origin->users[0]); i++)
+        if (origin->users[i] == channel->user)
+            return true;
+    return false;
+}
+
+int origin_check(const struct channel *channel, pid_t pid, int pidfd, struct origin *ret_origin)
+{
+    int status = origin_read(pid, pidfd, ret_origin);
+    if (status < 0)
+        return status;
+    if (!channel->own && !is_of_user(channel, ret_origin))
+        return -EPERM;
+    return origin_is_ours(channel->session, pid, ret_origin) || has_mapped(channel, pid) ? 0 : -EPERM;
+}

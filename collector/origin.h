@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whom a request may name. What stands in a slot is the word of anybody who can write to the channel; here the kernel
+ * is asked. Context: any thread.
+ */
+#ifndef COLLECTOR_ORIGIN_H
+#define COLLECTOR_ORIGIN_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct channel;
+struct session;
+
+/* What the kernel says of a process. */
+struct origin {
+    pid_t ppid;
+    uid_t users[3]; /* real, effective, saved */
+};
+
+/* PIDFD: of PID, or -1. 0 or -errno: it is gone. */
+int origin_read(pid_t pid, int pidfd, struct origin *ret);
+/* Is PID, of which ORIGIN tells, the session's: a process with events, or one that comes from such a one? */
+bool origin_is_ours(struct session *session, pid_t pid, const struct origin *origin);
+/*
+ * May CHANNEL name the process PID? It must be the session's, or, when those it comes from have ended, have the channel
+ * in its memory; and through the channel of another user than the collector's, one of that user. 0, -ESRCH: it is gone,
+ * -EPERM. *RET_ORIGIN is set with 0.
+ */
+int origin_check(const struct channel *channel, pid_t pid, int pidfd, struct origin *ret_origin);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Files that several processes map. Their pages are there from the start, as a touch of a missing one kills. */
+#ifndef COLLECTOR_SHARED_FILE_H
+#define COLLECTOR_SHARED_FILE_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Makes PATH, which must not exist, with SIZE bytes of zeros, for USER and with MODE. A descriptor, or -errno. */
+int shared_file_create(const char *path, size_t size, uid_t user, mode_t mode);
+/* The same without a path: it lives as long as a descriptor or a mapping of it. */
+int shared_file_nameless(size_t size, uid_t user, mode_t mode);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The setuid family: a process that gives up its user gives up what it shares with that user's other processes, so
+ * that whoever takes it over later holds nothing. It goes on over a channel of its new user. seteuid() for a while
+ * changes nothing: the process keeps the right to come back.
+ */
+#include "next.h"
+#include "object.h"
+
+#include <errno.h>
+
+/* After the call, as a failed one changes nothing. */
+static int changed(int result)
+{
+    int saved = errno;
+    if (result == 0) {
+        pinject_object_ready();
+        if (pinject_object.standing == PINJECT_FOLLOWED)
+            pinject_object_changed_user();
+    }
+    errno = saved;
+    return result;
+}
+
+PINJECT_HOOK int setuid(uid_t user)
+{
+    return changed(pinject_next()->setuid(user));
+}
+
+PINJECT_HOOK int seteuid(uid_t user)
+{
+    return changed(pinject_next()->seteuid(user));
+}
+
+PINJECT_HOOK int setreuid(uid_t real, uid_t effective)
+{
+    return changed(pinject_next()->setreuid(real, effective));
+}
+
+PINJECT_HOOK int setresuid(uid_t real, uid_t effective, uid_t saved)
+{
+    return changed(pinject_next()->setresuid(real, effective, saved));
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How an image comes to its session: the segment, which it can only read, and the channel of its user. Both are files;
+ * where they cannot be reached the collector's socket hands them out. wire.h has the protocol.
+ */
+#include "object.h"
+#include "peer.h"
+#include "sys.h"
+#include "timer.h"
+
+#include <errno.h>
+#include "text.h"
+#include <sys/stat.h>
+
+enum {
+    TURNS = 100, TURN_NS = 100000,
+    NUMBER = 12, /* digits of a user, a dot and a NUL */
+};
+
+/* Whoever opens a channel: by one thread at a time. No path has room on the small stack of a thread. */
+static uint32_t turn;
+static char requests_path[PINJECT_PATH + NUMBER];
+
+static bool copy_path(char *out, const char *from)
+{
+    size_t length = strnlen(from, PINJECT_PATH);
+    if (length == 0 || length >= PINJECT_PATH || from[0] != '/')
+        return false;
+    memcpy(out, from, length);
+    out[length] = 0;
+    return true;
+}
+
+/* ---- The segment ---- */
+
+static int check_header(const struct pinject_segment *segment)
+{
+    struct pinject_object *object = &pinject_object;
+    static const char name[] = PINJECT_ENV_SESSION "=";
+    if (segment->magic != PINJECT_WIRE_MAGIC || segment->version != PINJECT_WIRE_VERSION ||
+        segment->size != sizeof(*segment) || segment->bells_used < 1 || segment->bells_used > PINJECT_BELLS)
+        return -EPROTO;
+    if (__atomic_load_n(&segment->closed, __ATOMIC_RELAXED))
+        return -ESTALE;
+    memcpy(object->session, name, sizeof(name));
+    if (!copy_path(object->session + sizeof(name) - 1, segment->path) || !copy_path(object->preload, segment->preload))
+        return -EPROTO;
+    uint32_t wait_us = segment->wait_us < PINJECT_WAIT_MAX_US ? segment->wait_us : PINJECT_WAIT_MAX_US;
+    object->ours = (struct pinject_ours){object->session, object->preload};
+    object->channel = (struct pinject_channel){segment, NULL, segment->bells_used, wait_us};
+    object->flags = segment->flags;
+    /* A path with a blank or a colon cannot stand in LD_PRELOAD: new images would complain, so none is followed. */
+    if (strchr(object->preload, ':') || strchr(object->preload, ' '))
+        object->flags &= ~(uint32_t)(PINJECT_SESSION_VFORK | PINJECT_SESSION_EXEC);
+    return 0;
+}
+
+/* 0, or why not: -EXDEV, or -ESTALE when the collector has ended without a word. */
+static int check_namespace(int fd, const struct pinject_segment *segment)
+{
+    struct statx status;
+    int32_t holder = segment->flags & PINJECT_SESSION_LOCKED ? sys_lock_holder(fd) : -ENOLCK;
+    if (holder == segment->collector)
+        return 0;
+    /* A collector that lives may have lost its lock. */
+    if (holder == 0 && sys_kill(segment->collector, 0) == -ESRCH)
+        return -ESTALE;
+    /* Another number may be one that this kernel does not translate. */
+    if (sys_statx(AT_FDCWD, "/proc/self/ns/pid", 0, STATX_INO, &status) < 0)
+        return 0; /* no /proc here; the segment's path was reachable, so take it for the same container */
+    return status.stx_ino == segment->pid_namespace ? 0 : -EXDEV;
+}
+
+/* A file of SIZE bytes that root or this process' user made; *RET_OWN: which. Its rights are the kernel's matter. */
+static int check_file(int fd, size_t size, bool *ret_own)
+{
+    struct statx status;
+    int error = sys_statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_SIZE | STATX_UID, &status);
+    if (error < 0)
+        return error;
+    *ret_own = status.stx_uid == pinject_object.user;
+    if (!S_ISREG(status.stx_mode) || status.stx_size != size)
+        return -EPROTO;
+    return *ret_own || status.stx_uid == 0 ? 0 : -EPERM;
+}
+
+static int map_segment(int fd, bool *ret_own)
+{
+    int error = check_file(fd, sizeof(struct pinject_segment), ret_own);
+    if (error < 0)
+        return error;
+    struct pinject_segment *segment = sys_map(sizeof(*segment), PROT_READ, MAP_SHARED, fd);
+    if (sys_failed(segment))
+        return (int)(intptr_t)segment;
+    error = check_header(segment);
+    if (error < 0)
+        sys_unmap(segment, sizeof(*segment));
+    return error;
+}
+
+/* ---- The channel ---- */
+
+/* "PATH.USER", shared by all who call; turn is taken. */
+static void write_requests_path(const char *path, uint32_t user)
+{
+    char number[NUMBER], *at = number + sizeof(number);
+    *--at = 0;
+    do
+        *--at = (char)('0' + user % 10);
+    while (user /= 10);
+    *--at = '.';
+    pinject_text_join(requests_path, sizeof(requests_path), path, at);
+}
+
+/* A descriptor of the channel's file. Somebody else may have made one of that name first: it is not ours then. */
+static int open_requests_file(const char *path, uint32_t user)
+{
+    bool own;
+    write_requests_path(path, user);
+    int fd = sys_open(requests_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return fd;
+    int error = check_file(fd, sizeof(struct pinject_requests), &own);
+    if (error == 0 && own)
+        return fd;
+    sys_close(fd);
+    return error < 0 ? error : -EPERM;
+}
+
+/* OWN: this user owns the segment's file, and the collector's name for him is in it (they may have two in two user
+   namespaces). */
+static int open_requests(const struct pinject_segment *segment, bool own)
+{
+    int fds[2];
+    const char *path = pinject_object.session + sizeof(PINJECT_ENV_SESSION "=") - 1;
+    int fd = open_requests_file(path, own ? segment->user : pinject_object.user);
+    if (fd >= 0 || pinject_peer_ask(path, segment, pinject_object.user, fds) < 0)
+        return fd;
+    sys_close(fds[0]);
+    int error = check_file(fds[1], sizeof(struct pinject_requests), &own);
+    if (error == 0)
+        return fds[1];
+    sys_close(fds[1]);
+    return error;
+}
+
+static int map_requests(int fd, int flags, void *at)
+{
+    const int protection = PROT_READ | PROT_WRITE;
+    void *map = (void *)SYS_6(SYS_mmap, at, sizeof(struct pinject_requests), protection, MAP_SHARED | flags, fd, 0);
+    sys_close(fd);
+    if (sys_failed(map))
+        return (int)(intptr_t)map;
+    pinject_object.channel.requests = map;
+    return 0;
+}
+
+void pinject_object_close(void)
+{
+    struct pinject_channel *channel = &pinject_object.channel;
+    if (channel->requests)
+        sys_unmap(channel->requests, sizeof(*channel->requests));
+    if (channel->segment)
+        sys_unmap((void *)(uintptr_t)channel->segment, sizeof(*channel->segment));
+    channel->requests = NULL;
+    channel->segment = NULL;
+}
+
+/* FD: of the segment. REQUESTS: of the channel, or negative. Both are closed. */
+static int join(int fd, int requests)
+{
+    bool own = false;
+    int error = map_segment(fd, &own);
+    if (error < 0) {
+        sys_close(fd);
+        if (requests >= 0)
+            sys_close(requests);
+        return error;
+    }
+    error = check_namespace(fd, pinject_object.channel.segment);
+    sys_close(fd);
+    if (requests < 0 && (error == 0 || error == -EXDEV))
+        requests = open_requests(pinject_object.channel.segment, own);
+    int mapped = requests < 0 ? requests : map_requests(requests, 0, NULL);
+    if (error == -EXDEV && mapped == 0)
+        __atomic_fetch_add(&pinject_object.channel.requests->foreign, 1, __ATOMIC_RELAXED);
+    error = error < 0 ? error : mapped;
+    if (error < 0)
+        pinject_object_close();
+    return error;
+}
+
+int pinject_object_open(const char *path)
+{
+    int fds[2];
+    int fd = sys_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0)
+        return join(fd, -EBADF);
+    /* Another /dev/shm, chroot. */
+    if (path[0] != '/' || pinject_peer_ask(path, NULL, pinject_object.user, fds) < 0)
+        return fd;
+    return join(fds[0], fds[1]);
+}
+
+/* ---- Another user ---- */
+
+static bool take_turn(void)
+{
+    for (int i = 0; i < TURNS; i++) {
+        uint32_t nobody = 0;
+        if (__atomic_compare_exchange_n(&turn, &nobody, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return true;
+        sys_sleep_ns(TURN_NS);
+    }
+    return false;
+}
+
+/*
+ * Memory that nobody shares takes the channel's place in one step, so that a thread in the middle of a request still
+ * finds memory; what it finds says that nobody answers. False: it could not be had.
+ */
+static bool give_up_channel(void)
+{
+    struct pinject_requests *old = pinject_object.channel.requests;
+    struct pinject_requests *alone = sys_map(sizeof(*alone), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    if (sys_failed(alone))
+        return false;
+    alone->stalled = PINJECT_STALLED_FULL;
+    long moved = SYS_5(SYS_mremap, alone, sizeof(*alone), sizeof(*alone), MREMAP_MAYMOVE | MREMAP_FIXED, old);
+    if (moved != (long)(intptr_t)old)
+        sys_unmap(alone, sizeof(*alone));
+    return moved == (long)(intptr_t)old;
+}
+
+static void change_user(void)
+{
+    uint32_t real = 0, effective = 0, saved = 0, user = pinject_object.user;
+    if (SYS_3(SYS_getresuid, &real, &effective, &saved) < 0 || real == user || effective == user || saved == user)
+        return;
+    pinject_timer_end_all();
+    if (!give_up_channel())
+        return;
+    pinject_timer_give_up_rings();
+    pinject_object.user = effective;
+    /* Whoever owns the segment, it is another user now. */
+    int fd = open_requests(pinject_object.channel.segment, false);
+    if (fd >= 0)
+        map_requests(fd, MAP_FIXED, pinject_object.channel.requests);
+}
+
+void pinject_object_changed_user(void)
+{
+    if (!pinject_object_follows() || pinject_object.user_fixed || sys_getpid() != pinject_object.pid || !take_turn())
+        return;
+    change_user();
+    __atomic_store_n(&turn, 0, __ATOMIC_RELEASE);
+}
