@@ -353,9 +353,9 @@ def test_live_stop_and_continue():
     terminal.check_restored()
 
 
-def child_of(process, name):
-    """Pid of the child NAME of PROCESS, or None."""
-    with open(f"/proc/{process.pid}/task/{process.pid}/children") as children:
+def child_of(parent, name):
+    """Pid of the child NAME of the process PARENT, or None."""
+    with open(f"/proc/{parent}/task/{parent}/children") as children:
         for pid in children.read().split():
             try:
                 if open(f"/proc/{pid}/comm").read().strip() == name:
@@ -370,7 +370,7 @@ def test_live_without_its_screen():
     terminal = Terminal()
     process = live(terminal, ["sh", "-c", "read go; echo done; exit 3"])
     terminal.wait(ENTER)
-    os.kill(wait_until(lambda: child_of(process, "panalyze"), what="panalyze"), signal.SIGKILL)
+    os.kill(wait_until(lambda: child_of(process.pid, "panalyze"), what="panalyze"), signal.SIGKILL)
     os.write(terminal.master, b"\n")
     check_equal(terminal.end(process), 3)
     check_equal(open("log").read(), "done\n")
@@ -381,16 +381,23 @@ def test_live_without_its_screen():
 def test_live_without_its_collector():
     """pinject-run is killed: the screen goes by itself, the command stays."""
     terminal = Terminal()
-    process = live(terminal, [target("spin"), "600000"])
+    need_perf_events()
+    # Not the session's leader: the kernel itself hangs up when that ends.
+    shell = terminal.start(["sh", "-c", '"$@"; read go', "sh", PINJECT_RUN, "--live", "--", target("spin"), "600000"],
+                           stdout=open("log", "wb"), stderr=open("errors", "wb"))
     terminal.wait(ENTER)
-    command = wait_until(lambda: child_of(process, "spin"), what="the command")
-    screen = os.open(f"/proc/{wait_until(lambda: child_of(process, 'panalyze'))}", os.O_PATH)
-    process.kill()
+    collector = wait_until(lambda: child_of(shell.pid, "pinject-run"), what="pinject-run")
+    command = wait_until(lambda: child_of(collector, "spin"), what="the command")
+    alive, screen = (os.open(f"/proc/{pid}", os.O_PATH) for pid in
+                     (command, wait_until(lambda: child_of(collector, "panalyze"), what="the screen")))
+    os.kill(collector, signal.SIGKILL)
     wait_until(lambda: LEAVE in terminal.read(), limit=60, what="the screen to go")
     terminal.check_restored()
     wait_until(lambda: not exists_at(screen), limit=60, what="the end of panalyze")
-    os.kill(command, 0)
+    check(exists_at(alive), "the command has ended too")
     os.kill(command, signal.SIGKILL)
+    os.write(terminal.master, b"\n")
+    terminal.end(shell)
 
 
 def exists_at(folder):
