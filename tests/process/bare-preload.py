@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """LD_PRELOAD=libpinject.so alone: its own collector, out.PID.TID in the working directory, a way to wait, no rest."""
+import fcntl
+
 from harness import *
 
 
@@ -89,6 +91,24 @@ def test_no_child_and_no_descriptor_of_ours():
     alone = run([python, "-S", "-E", "-c", script]).ok()
     done = bare([python, "-S", "-E", "-c", script]).ok()
     check_equal(done.out, alone.out)
+
+
+def test_the_collector_holds_nothing_of_the_program():
+    """Whether the kernel closes all that it inherits at once (close_range) or refuses to."""
+    need_perf_events()
+    for before in [], [target("seccomp-deny"), "--syscall", "close_range", "--errno", "ENOSYS", "--"]:
+        read_end, write_end = os.pipe()
+        high = fcntl.fcntl(write_end, fcntl.F_DUPFD, 700)
+        program = start([*before, "env", f"LD_PRELOAD={PRELOAD}", "sh", "-c", "echo ready; read line; :"],
+                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(write_end, high))
+        check_equal(program.stdout.readline(), b"ready\n")
+        pid = wait_until(collectors, what="the collector")[0]
+        held = {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
+        check(os.readlink(f"/proc/self/fd/{write_end}") not in held, f"{before}: {held}")
+        program.communicate(b"\n", timeout=60)
+        for fd in read_end, write_end, high:
+            os.close(fd)
+        wait_until(lambda: not collectors(), what="the end of the collector")
 
 
 if __name__ == "__main__":

@@ -129,6 +129,57 @@ static void test_ours(void **state)
     profile_free(profile);
 }
 
+static void save_process(const char *name, uint32_t pid, uint64_t start, unsigned samples)
+{
+    struct writer writer;
+    begin(&writer, pid, pid);
+    writer_session(&writer, 0xaa, 1000);
+    writer_task(&writer, ENDED, 0, start, start + 1000, 0);
+    writer_image(&writer, 0, start, "app", "/bin/app", "app");
+    writer.time = start + 10;
+    for (unsigned i = 0; i < samples; i++)
+        writer_sample(&writer, 0, USER, 0x1000 + pid, 1000 + pid, NULL, 0);
+    writer_save(&writer, in_folder(name));
+    writer_release(&writer);
+}
+
+/* Files are read by number, tasks are shown by start: numbers of processes begin again at some time. */
+static void test_order_of_tasks(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t pid;
+        uint64_t start;
+        const char *name;
+    } made[] = {{30, 1000, "a.10.10"}, {10, 3000, "a.10.11"}, {25, 2000, "s.1"}, {7, 5000, "s.2"}, {31, 4000, "s.3"}};
+    static const int32_t in_order[] = {30, 25, 10, 31, 7};
+    const char *paths[5];
+    for (unsigned i = 0; i < 5; i++)
+        save_process(made[i].name, made[i].pid, made[i].start, i + 1);
+    for (unsigned i = 0; i < 5; i++)
+        paths[i] = in_folder(made[i].name);
+    const struct profile_options merged = {.merged = PROFILE_BY_COMM};
+    for (unsigned way = 0; way < 2; way++) {
+        struct profile *profile = NULL;
+        assert_int_equal(profile_load(paths, 5, way ? &merged : NULL, &profile), 0);
+        assert_int_equal(profile->task_count, 5);
+        for (unsigned i = 0; i < 5; i++) {
+            const struct profile_task *task = task_of(profile, (int32_t)made[i].pid);
+            assert_int_equal(profile->tasks[i].pid, in_order[i]);
+            assert_int_equal(task->start_ns, made[i].start);
+            assert_int_equal(task->samples, i + 1);
+            assert_int_equal(task->weight, (i + 1) * (1000 + made[i].pid));
+            assert_string_equal(task->file, paths[i]);
+        }
+        for (uint32_t i = 0; way == 0 && i < profile->entry_count; i++) {
+            const struct profile_entry *entry = &profile->entries[i];
+            const struct profile_frame *frame = &profile->frames[profile->stacks[entry->stack].frames[0]];
+            assert_int_equal(frame->ip - 0x1000, profile->tasks[entry->task].pid);
+        }
+        profile_free(profile);
+    }
+}
+
 static void test_counts_only(void **state)
 {
     (void)state;
@@ -392,6 +443,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ours),
+        cmocka_unit_test(test_order_of_tasks),
         cmocka_unit_test(test_counts_only),
         cmocka_unit_test(test_sessions),
         cmocka_unit_test(test_bad_files),

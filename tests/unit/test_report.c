@@ -34,6 +34,28 @@ static void test_safe_escapes(void **state)
     /* UTF-8, but a control character: CSI in one, and the one that turns the direction of writing. */
     assert_string_equal(SAFE(64, "\302\2333m"), "\\302\\2333m");
     assert_string_equal(SAFE(64, "\342\200\256"), "\\342\\200\\256");
+    /* From the first to the last of them, and the characters beside them. */
+    assert_string_equal(SAFE(64, "~\302\200"), "~\\302\\200");
+    assert_string_equal(SAFE(64, "\302\237"), "\\302\\237");
+    assert_string_equal(SAFE(64, "\302\240"), "\302\240");
+    assert_string_equal(SAFE(64, "\342\200\251"), "\342\200\251");
+    assert_string_equal(SAFE(64, "\342\200\252"), "\\342\\200\\252");
+    assert_string_equal(SAFE(64, "\342\200\257"), "\342\200\257");
+    assert_string_equal(SAFE(64, "\342\201\245"), "\342\201\245");
+    assert_string_equal(SAFE(64, "\342\201\246"), "\\342\\201\\246");
+    assert_string_equal(SAFE(64, "\342\201\251"), "\\342\\201\\251");
+    assert_string_equal(SAFE(64, "\342\201\252"), "\342\201\252");
+    /* The borders of what UTF-8 has. */
+    assert_string_equal(SAFE(64, "\301\277"), "\\301\\277");
+    assert_string_equal(SAFE(64, "\340\240\200"), "\340\240\200");
+    assert_string_equal(SAFE(64, "\355\237\277"), "\355\237\277");
+    assert_string_equal(SAFE(64, "\355\277\277"), "\\355\\277\\277");
+    assert_string_equal(SAFE(64, "\356\200\200"), "\356\200\200");
+    assert_string_equal(SAFE(64, "\360\217\277\277"), "\\360\\217\\277\\277");
+    assert_string_equal(SAFE(64, "\360\220\200\200"), "\360\220\200\200");
+    assert_string_equal(SAFE(64, "\364\217\277\277"), "\364\217\277\277");
+    assert_string_equal(SAFE(64, "\365\200\200\200"), "\\365\\200\\200\\200");
+    assert_string_equal(SAFE(64, "\037 ~"), "\\037 ~");
 }
 
 static void test_safe_truncates(void **state)

@@ -405,47 +405,6 @@ static void test_orphans_children(void **state)
     stage_free(&stage);
 }
 
-/* The end of a session in the middle of everything. */
-static void test_released_unwritten(void **state)
-{
-    (void)state;
-    struct stage stage;
-    stage_new(&stage, PINJECT_SESSION_ALL, false);
-    stage_process(&stage, 100, 1, T, 1000);
-    stage_thread(&stage, 100, 101, T + 1, 1000);
-    struct arrival *thread = stage_arrival(PINJECT_THREAD, 500, 501, 1, T + 20);
-    stage_events(&stage, thread, 1000);
-    stage_arrive(&stage, thread);
-    tasks_task_ended(stage.tasks, stage_thread(&stage, 100, 103, T + 2, 1000), true);
-    tasks_task_ended(stage.tasks, stage_process(&stage, 200, 100, T + 3, 1000), true);
-    stage_free(&stage);
-}
-
-/* Thousands of threads one after another leave nothing behind. */
-static void test_many_threads(void **state)
-{
-    (void)state;
-    struct stage stage;
-    stage_new(&stage, PINJECT_SESSION_ALL, false);
-    struct task *leader = stage_process(&stage, 100, 1, T, 1000);
-    for (int i = 0; i < 300; i++) {
-        struct task *task = stage_thread(&stage, 100, 101 + i, T + 10, 10);
-        stage_sample(task, 0x1000, T + 20);
-        tasks_task_ended(stage.tasks, task, true);
-        tasks_write(stage.tasks, 1);
-        tasks_bury(stage.tasks);
-    }
-    assert_null(stage.tasks->done);
-    assert_null(stage.tasks->graveyard);
-    assert_int_equal(stage.tasks->live_count, 1);
-    assert_int_equal(leader->process->live, 1);
-    assert_int_equal(stage.tasks->active_max, 2);
-    assert_int_equal(results_written(stage.kit.results), 300);
-    stage_close(&stage);
-    assert_int_equal(stage.tasks->attributed_ns, 1000 + 300 * 10);
-    stage_free(&stage);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -459,8 +418,6 @@ int main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_hostile_ring),
         cmocka_unit_test(test_number_again),
-        cmocka_unit_test(test_released_unwritten),
-        cmocka_unit_test(test_many_threads),
         cmocka_unit_test(test_sorted),
         cmocka_unit_test(test_orphans),
         cmocka_unit_test(test_whom_it_follows),

@@ -66,7 +66,7 @@ struct attached *stage_events(struct stage *stage, struct arrival *arrival, uint
     events->tid = events->key = arrival->tid;
     events->pid = arrival->pid;
     events->count = stage->kit.plan.count;
-    events->end_fd = -1;
+    events->end_fd = events->number = -1;
     for (unsigned i = 0; i < PLAN_EVENTS; i++)
         events->fds[i] = i < events->count ? counter(value) : -1;
     for (unsigned i = 0; i < events->count; i++)

@@ -159,10 +159,24 @@ static void test_full_ring(void **state)
     assert_int_equal(words[2], 2);
     assert_int_equal(words[5], 4242);
     assert_int_equal(next(PERF_RECORD_SAMPLE)[2], 9);
+    pinject_ring_end(&ring);
+    /* The next one tells what was lost since, and nothing twice. */
+    while (sampler.lost < 5)
+        take(0, 1, NULL);
+    assert_true(pinject_ring_begin(&ring));
+    while (ring.head != ring.tail)
+        next(PERF_RECORD_SAMPLE);
+    pinject_ring_end(&ring);
+    take(0, 10, NULL);
+    assert_int_equal(next(PERF_RECORD_LOST)[2], 3);
+    assert_int_equal(next(PERF_RECORD_SAMPLE)[2], 10);
+    pinject_ring_end(&ring);
+    take(0, 11, NULL);
+    assert_int_equal(next(PERF_RECORD_SAMPLE)[2], 11);
     /* A tail that cannot be is no room. */
     sampler.page->data_tail = sampler.at + 8;
     take(0, 9, NULL);
-    assert_int_equal(sampler.head->lost, 3);
+    assert_int_equal(sampler.head->lost, 6);
 }
 
 static void test_wrapping(void **state)

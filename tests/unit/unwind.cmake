@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 pinject_unit_test(unwind_parts SOURCES test_unwind_parts.c LINK pinject_unwind pinject_common)
+pinject_unit_test(cfi SOURCES test_cfi.c LINK pinject_unwind pinject_common)
 # Without frame pointers, as distributions build; the loader binds late, so that it is met too.
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
   pinject_unit_test(unwind SOURCES test_unwind.c unwind_kit.c LINK pinject_unwind Threads::Threads)
   target_compile_options(test_unwind PRIVATE -O2 -fomit-frame-pointer)
   target_link_options(test_unwind PRIVATE -Wl,-z,lazy)
   pinject_unit_test(stacks SOURCES test_stacks.c LINK pinject_collector pinject_common Threads::Threads)
+  pinject_unit_test(dumps SOURCES test_dumps.c LINK pinject_collector pinject_common)
+  target_link_options(test_dumps PRIVATE -Wl,--wrap=probe_open)
   pinject_unit_test(needs SOURCES test_needs.c LINK pinject_collector pinject_common Threads::Threads)
 endif()

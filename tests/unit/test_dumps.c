@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether samples come with a piece of stack: what is asked for, on a kernel that gives it to no event, or not to each. */
+#include "check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "collector/probe.h"
+#include "collector/session.h"
+#include "collector/stacks.h"
+
+/* probe_open() as the linker lets dumps.c see it. */
+int __wrap_probe_open(const struct perf_event_attr *attr);
+
+static struct {
+    unsigned calls, refused; /* the number of the call that fails; 0: none does */
+    uint64_t regs;
+    uint32_t dump;
+} kernel;
+
+int __wrap_probe_open(const struct perf_event_attr *attr)
+{
+    assert_true(attr->sample_type & PERF_SAMPLE_STACK_USER && attr->sample_type & PERF_SAMPLE_REGS_USER);
+    kernel.regs = attr->sample_regs_user;
+    kernel.dump = attr->sample_stack_user;
+    return ++kernel.calls == kernel.refused ? -EINVAL : open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* Two events that sample and one that counts. REFUSED: see above. */
+static int plan_dumps(struct plan *plan, int call_graph, uint32_t dump, unsigned refused)
+{
+    struct settings settings = {.call_graph = call_graph, .dump = dump};
+    *plan = (struct plan){.source = PINJECT_SOURCE_PERF, .sampling = 2, .count = 3};
+    memset(&kernel, 0, sizeof(kernel));
+    kernel.refused = refused;
+    return stacks_plan(plan, &settings);
+}
+
+static void test_given(void **state)
+{
+    (void)state;
+    struct plan plan;
+    assert_int_equal(plan_dumps(&plan, SETTINGS_CALL_GRAPH_DWARF, 0, 0), 0);
+    assert_int_equal(kernel.calls, 2);
+    assert_int_equal(kernel.regs, UNWIND_PERF_REGS);
+    assert_true(kernel.dump > 0);
+    assert_int_equal(plan.dump, STACKS_DUMP);
+    assert_false(plan.dump_fixed || plan.dump_auto);
+    assert_int_equal(plan.note_count, 0);
+    assert_int_equal(plan_dumps(&plan, SETTINGS_CALL_GRAPH_DWARF, 4096, 0), 0);
+    assert_int_equal(plan.dump, 4096);
+    assert_true(plan.dump_fixed);
+    assert_int_equal(plan_dumps(&plan, SETTINGS_CALL_GRAPH_AUTO, 0, 0), 0);
+    assert_int_equal(plan.dump, STACKS_DUMP);
+    assert_true(plan.dump_auto);
+    assert_int_equal(plan.dump_note, 0);
+    /* Nobody asks. */
+    assert_int_equal(plan_dumps(&plan, SETTINGS_CALL_GRAPH_FP, 4096, 0), 0);
+    assert_int_equal(plan.dump, 0);
+    assert_int_equal(kernel.calls, 0);
+}
+
+/* By either event. */
+static void test_refused(void **state)
+{
+    (void)state;
+    struct plan plan;
+    for (unsigned refused = 1; refused <= 2; refused++) {
+        check_capture();
+        int status = plan_dumps(&plan, SETTINGS_CALL_GRAPH_DWARF, 4096, refused);
+        const char *text = check_captured();
+        assert_int_equal(status, -EINVAL);
+        assert_int_equal(kernel.calls, refused);
+        assert_non_null(strstr(text, "--call-graph dwarf cannot be had: Invalid argument; use --call-graph fp or auto"));
+        assert_int_equal(plan.dump, 0);
+        /* Without: by frame pointers, which is noted. */
+        check_capture();
+        status = plan_dumps(&plan, SETTINGS_CALL_GRAPH_AUTO, 0, refused);
+        assert_string_equal(check_captured(), "");
+        assert_int_equal(status, 0);
+        assert_int_equal(plan.dump, 0);
+        assert_false(plan.dump_auto);
+        assert_int_equal(plan.note_count, 1);
+        assert_int_equal(plan.dump_note, 1);
+        assert_non_null(strstr(plan.notes[0], "by frame pointers: samples with registers and stack cannot be had (Inv"));
+        assert_int_equal(stacks_try(&plan), 0); /* the next time it would be given */
+    }
+}
+
+static void test_timers_bring_none(void **state)
+{
+    (void)state;
+    struct settings settings = {.call_graph = SETTINGS_CALL_GRAPH_DWARF, .dump = 4096};
+    struct plan plan = {.source = PINJECT_SOURCE_TIMER, .sampling = 1, .count = 1};
+    memset(&kernel, 0, sizeof(kernel));
+    assert_int_equal(stacks_plan(&plan, &settings), 0);
+    assert_int_equal(plan.dump, 0);
+    assert_int_equal(plan.dump_note, 1);
+    assert_int_equal(kernel.calls, 0);
+    /* --stat samples nothing. */
+    plan = (struct plan){.source = PINJECT_SOURCE_PERF, .count = 1, .dummy = true};
+    assert_int_equal(stacks_plan(&plan, &settings), 0);
+    assert_int_equal(plan.dump, 0);
+    assert_int_equal(plan.note_count, 0);
+}
+
+/* Which events have one, and what they are opened with. */
+static void test_attributes(void **state)
+{
+    (void)state;
+    struct plan plan = {.dump = 8192};
+    struct plan_event event = {.samples = true};
+    struct perf_event_attr attr = {.sample_type = PERF_SAMPLE_IP};
+    assert_true(stacks_has(&plan, &event));
+    stacks_attr(&plan, &event, 4096, &attr);
+    assert_int_equal(attr.sample_type, PERF_SAMPLE_IP | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
+    assert_int_equal(attr.sample_stack_user, 4096);
+    stacks_attr(&plan, &event, 0, &attr);
+    assert_int_equal(attr.sample_stack_user, 8192);
+    attr = (struct perf_event_attr){.sample_type = PERF_SAMPLE_IP};
+    event.attr.exclude_user = 1;
+    assert_false(stacks_has(&plan, &event));
+    event = (struct plan_event){.samples = false};
+    assert_false(stacks_has(&plan, &event));
+    stacks_attr(&plan, &event, 4096, &attr);
+    event.samples = true;
+    plan.dump = 0;
+    assert_false(stacks_has(&plan, &event));
+    stacks_attr(&plan, &event, 4096, &attr);
+    assert_int_equal(attr.sample_type, PERF_SAMPLE_IP);
+    assert_int_equal(attr.sample_stack_user, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_given),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_timers_bring_none),
+        cmocka_unit_test(test_attributes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

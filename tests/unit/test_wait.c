@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* What a start sweeps away of sessions that were killed, and what it leaves alone, whoever has put it there. */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <pinject/wire.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "collector/paths.h"
+#include "collector/wait.h"
+
+/* Only a sweep that hangs takes that long. */
+enum { PATIENCE_S = 40 };
+
+static char folder[] = "/tmp/pinject-wait-XXXXXX";
+
+static const char *name_of(unsigned number)
+{
+    static char names[4][128];
+    char *name = names[number % 4];
+    snprintf(name, sizeof(names[0]), "%s/%s%032x", folder, PATHS_SEGMENT_PREFIX, number);
+    return name;
+}
+
+static bool is_there(const char *path)
+{
+    struct stat status;
+    return lstat(path, &status) == 0;
+}
+
+/* The head of a segment of COLLECTOR. */
+static void write_segment(const char *path, pid_t collector)
+{
+    static struct pinject_segment segment;
+    memset(&segment, 0, sizeof(segment));
+    segment.magic = PINJECT_WIRE_MAGIC;
+    segment.version = PINJECT_WIRE_VERSION;
+    segment.size = sizeof(segment);
+    segment.collector = collector;
+    snprintf(segment.outfile, sizeof(segment.outfile), "%s/out", folder);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, &segment, sizeof(segment)), sizeof(segment));
+    close(fd);
+}
+
+static pid_t ended_process(void)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    return pid;
+}
+
+static void test_dead_and_live(void **state)
+{
+    (void)state;
+    int ready[2];
+    char byte, rings[160];
+    const char *dead = name_of(1), *live = name_of(2);
+    write_segment(dead, ended_process());
+    snprintf(rings, sizeof(rings), "%.127s%s", dead, PINJECT_RINGS_SUFFIX);
+    write_segment(rings, 1);
+    assert_int_equal(pipe(ready), 0);
+    /* A collector: it holds the lock on its segment. */
+    pid_t collector = fork();
+    if (collector == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+        write_segment(live, getpid());
+        int fd = open(live, O_RDWR);
+        fcntl(fd, F_SETLK, &lock);
+        if (write(ready[1], "r", 1) == 1)
+            pause();
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    wait_sweep();
+    assert_false(is_there(dead));
+    assert_false(is_there(rings));
+    assert_true(is_there(live));
+    kill(collector, SIGKILL);
+    assert_int_equal(waitpid(collector, NULL, 0), collector);
+    wait_sweep();
+    assert_false(is_there(live));
+    close(ready[0]);
+    close(ready[1]);
+}
+
+/* A file without a head, SECONDS old. */
+static void write_ruin(const char *path, time_t seconds)
+{
+    struct timespec times[2] = {{.tv_sec = time(NULL) - seconds}, {.tv_sec = time(NULL) - seconds}};
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(futimens(fd, times), 0);
+    close(fd);
+}
+
+/* Killed before it had a head: old ones are swept, unless they have another name beside, or are no file of ours. */
+static void test_ruins(void **state)
+{
+    (void)state;
+    const char *old = name_of(1), *young = name_of(2), *linked = name_of(3);
+    char other[160], upper[160];
+    write_ruin(old, 3600);
+    write_ruin(young, 1);
+    write_ruin(linked, 3600);
+    snprintf(other, sizeof(other), "%s/other", folder);
+    assert_int_equal(link(linked, other), 0);
+    snprintf(upper, sizeof(upper), "%s/%s%032X", folder, PATHS_SEGMENT_PREFIX, 0xabcdef);
+    write_ruin(upper, 3600);
+    wait_sweep();
+    assert_false(is_there(old));
+    assert_true(is_there(young));
+    assert_true(is_there(linked));
+    assert_true(is_there(upper));
+    unlink(young);
+    unlink(linked);
+    unlink(other);
+    unlink(upper);
+}
+
+/* Everybody can put something there. Nothing of it is waited for, followed or removed. */
+static void test_what_is_no_segment(void **state)
+{
+    (void)state;
+    const char *fifo = name_of(1), *symlinked = name_of(2), *directory = name_of(3);
+    char truth[160];
+    snprintf(truth, sizeof(truth), "%s/truth", folder);
+    write_segment(truth, ended_process());
+    assert_int_equal(mkfifo(fifo, 0666), 0);
+    assert_int_equal(symlink(truth, symlinked), 0);
+    assert_int_equal(mkdir(directory, 0700), 0);
+    wait_sweep();
+    assert_int_equal(wait_for("/tmp/pinject-no-session-writes-that"), 0);
+    assert_true(is_there(fifo));
+    assert_true(is_there(symlinked));
+    assert_true(is_there(directory));
+    assert_true(is_there(truth));
+    unlink(fifo);
+    unlink(symlinked);
+    unlink(truth);
+    rmdir(directory);
+}
+
+/* A head that cannot be says nothing of a session. */
+static void test_wrong_heads(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t at;
+        uint32_t value;
+    } wrong[] = {
+        {offsetof(struct pinject_segment, magic), 1},
+        {offsetof(struct pinject_segment, version), PINJECT_WIRE_VERSION + 1},
+        {offsetof(struct pinject_segment, size), sizeof(struct pinject_segment) - 1},
+        {offsetof(struct pinject_segment, collector), 0},
+        {offsetof(struct pinject_segment, collector), (uint32_t)-5},
+    };
+    const char *path = name_of(1);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        write_segment(path, ended_process());
+        int fd = open(path, O_WRONLY);
+        assert_int_equal(pwrite(fd, &wrong[i].value, 4, (off_t)wrong[i].at), 4);
+        close(fd);
+        wait_sweep();
+        assert_true(is_there(path));
+    }
+    unlink(path);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    alarm(PATIENCE_S); /* an open() that waits for a writer never ends */
+    return mkdtemp(folder) && setenv("TMPDIR", folder, 1) == 0 ? 0 : -1;
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+    (void)status;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_dead_and_live),
+        cmocka_unit_test(test_ruins),
+        cmocka_unit_test(test_what_is_no_segment),
+        cmocka_unit_test(test_wrong_heads),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
