@@ -14,8 +14,6 @@
 enum { WAITED_HOLD_NS = 20 * 1000 * 1000 };
 /* Sweeps that try again to lay a net under who was not dumpable before its exec. */
 enum { NET_TRIES = 8 };
-/* How long an arrival waits for the one that it refers to. */
-enum { UNKNOWN_WAIT_NS = 15 * 1000 * 1000 };
 
 static struct task *new_task(const struct tasks *tasks, struct arrival *arrival)
 {
@@ -343,8 +341,7 @@ static void waited(struct tasks *tasks, const struct arrival *arrival)
         process->deadline_ns = tasks->now_ns + WAITED_HOLD_NS;
 }
 
-/* Is the one known that ARRIVAL refers to? */
-static bool is_ready(const struct tasks *tasks, const struct arrival *arrival)
+bool tasks_is_ready(const struct tasks *tasks, const struct arrival *arrival)
 {
     const struct task *task;
     switch (arrival->kind) {
@@ -380,7 +377,7 @@ static void note_user(struct tasks *tasks, const struct arrival *arrival)
     }
 }
 
-static void act(struct tasks *tasks, struct arrival *arrival)
+void tasks_admit(struct tasks *tasks, struct arrival *arrival)
 {
     struct task *task;
     switch (arrival->kind) {
@@ -421,73 +418,4 @@ static void act(struct tasks *tasks, struct arrival *arrival)
     attach_free(arrival->events); /* NULL unless nobody wanted them */
     arrival->events = NULL;
     arrival_free(arrival);
-}
-
-void tasks_admit(struct tasks *tasks, struct arrival *arrival)
-{
-    act(tasks, arrival);
-}
-
-static void let_wait(struct tasks *tasks, struct arrival *arrival)
-{
-    struct waiting *waiting = tasks->closing ? NULL : malloc(sizeof(*waiting));
-    if (!waiting) {
-        act(tasks, arrival);
-        return;
-    }
-    *waiting = (struct waiting){.arrival = arrival, .deadline_ns = tasks->now_ns + UNKNOWN_WAIT_NS};
-    struct waiting **at = &tasks->waiting;
-    while (*at && (*at)->arrival->time_ns <= arrival->time_ns)
-        at = &(*at)->next;
-    waiting->next = *at;
-    *at = waiting;
-}
-
-/* Again from the start after each that acted: another one may have waited for it. */
-static void retry_waiting(struct tasks *tasks)
-{
-    for (struct waiting **at = &tasks->waiting; *at;) {
-        struct waiting *waiting = *at;
-        if (!tasks->closing && waiting->deadline_ns > tasks->now_ns && !is_ready(tasks, waiting->arrival)) {
-            at = &waiting->next;
-            continue;
-        }
-        *at = waiting->next;
-        act(tasks, waiting->arrival);
-        free(waiting);
-        at = &tasks->waiting;
-    }
-}
-
-/* By time, those of the same time as they came. Nearly sorted as it comes. */
-static struct arrival *sort(struct arrival *arrivals)
-{
-    struct arrival *sorted = NULL, *last = NULL;
-    while (arrivals) {
-        struct arrival *arrival = arrivals;
-        struct arrival **at = last && last->time_ns <= arrival->time_ns ? &last->next : &sorted;
-        arrivals = arrival->next;
-        while (*at && (*at)->time_ns <= arrival->time_ns)
-            at = &(*at)->next;
-        arrival->next = *at;
-        *at = arrival;
-        last = arrival;
-    }
-    return sorted;
-}
-
-void tasks_arrive(struct tasks *tasks, struct arrival *arrivals)
-{
-    arrivals = sort(arrivals);
-    while (arrivals) {
-        struct arrival *arrival = arrivals;
-        arrivals = arrival->next;
-        arrival->next = NULL;
-        tasks->arrivals++;
-        if (is_ready(tasks, arrival))
-            act(tasks, arrival);
-        else
-            let_wait(tasks, arrival);
-    }
-    retry_waiting(tasks);
 }

@@ -40,15 +40,30 @@ struct arrival {
     char program[16];            /* ARM: the name that it will have, "": unknown */
 };
 
+/*
+ * What targets tell costs them next to nothing, and it may be lies without end: so many lie in the queue, and so much
+ * text, at most. From the first bound on worker threads wait for the loop (pressure.h); beyond the second one news are
+ * refused. Tasks that have their events are taken always, since each live one is there once, but without their texts.
+ */
+enum { ARRIVALS_MANY = 2048, ARRIVALS_MAX = 8192, ARRIVALS_BYTES = 8 << 20 };
+
 struct arrivals {
     struct arrival *head; /* atomic, newest first */
     int eventfd;
+    uint32_t count;       /* atomic: of the queue */
+    uint64_t bytes;       /* atomic: of their texts */
+    uint64_t refused;     /* atomic: news that found no room */
+    uint64_t cut;         /* atomic: tasks whose mappings and arguments found none */
 };
 
 int arrivals_init(struct arrivals *arrivals);
 void arrivals_release(struct arrivals *arrivals);
-/* Takes ARRIVAL over. Wakes the reader. */
+/* Takes ARRIVAL over. Wakes the reader. Where there is no room, it is freed and counted. */
 void arrivals_put(struct arrivals *arrivals, struct arrival *arrival);
+/* Bytes of what it carries. */
+uint64_t arrival_text(const struct arrival *arrival);
+/* Are there so many that no more should come? */
+bool arrivals_are_many(const struct arrivals *arrivals);
 /* All there is, oldest first, linked by next, or NULL. Only the reader. Clears the eventfd. */
 struct arrival *arrivals_take(struct arrivals *arrivals);
 /*

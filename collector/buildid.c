@@ -16,7 +16,8 @@
 #include "common/cursor.h"
 
 #define FRESH_NS 100000000ull
-enum { TABLE = 1024, ENTRIES_MAX = 16384, NOTES_MAX = 65536 };
+/* Ordinary files have a dozen segments and one or two of them notes, of some hundred bytes. */
+enum { TABLE = 1024, ENTRIES_MAX = 16384, NOTES_MAX = 65536, SEGMENTS_MAX = 256, NOTE_SEGMENTS_MAX = 16 };
 
 struct entry {
     struct entry *next;
@@ -84,11 +85,14 @@ static size_t read_at(int fd, void *to, size_t size, uint64_t offset)
     return done;
 }
 
-static bool read_notes(int fd, uint64_t offset, uint64_t size, bool swap, size_t align, struct buildid *ret)
+/* *LEFT: bytes that may still be read of this file. */
+static bool read_notes(int fd, uint64_t offset, uint64_t size, bool swap, size_t align, size_t *left,
+                       struct buildid *ret)
 {
     /* The build id comes first or nearly so: a huge segment of notes is not read to its end. */
     unsigned char small[1024], *notes = small;
-    size_t wanted = size < NOTES_MAX ? (size_t)size : NOTES_MAX;
+    size_t wanted = size < *left ? (size_t)size : *left;
+    *left -= wanted;
     if (wanted > sizeof(small))
         notes = malloc(wanted);
     if (!notes)
@@ -132,8 +136,11 @@ bool buildid_of_file(int fd, struct buildid *ret)
     if (!read_header(fd, &layout))
         return false;
     unsigned char bytes[16 * sizeof(Elf64_Phdr)];
-    for (unsigned i = 0; i < layout.phnum; i += 16) {
-        unsigned count = layout.phnum - i < 16 ? layout.phnum - i : 16;
+    const unsigned segments = layout.phnum < SEGMENTS_MAX ? layout.phnum : SEGMENTS_MAX;
+    size_t left = NOTES_MAX;
+    unsigned notes = 0;
+    for (unsigned i = 0; i < segments; i += 16) {
+        unsigned count = segments - i < 16 ? segments - i : 16;
         size_t size = (size_t)count * layout.phentsize;
         if (layout.phoff > INT64_MAX / 2 ||
             read_at(fd, bytes, size, layout.phoff + (uint64_t)i * layout.phentsize) < size)
@@ -145,13 +152,15 @@ bool buildid_of_file(int fd, struct buildid *ret)
             uint32_t type = cursor_u32(&part);
             if (type != PT_NOTE)
                 continue;
+            if (left == 0 || notes++ == NOTE_SEGMENTS_MAX)
+                return false;
             cursor_skip(&part, layout.wide ? 4 : 0);
             uint64_t offset = layout.wide ? cursor_u64(&part) : cursor_u32(&part);
             cursor_skip(&part, layout.wide ? 16 : 8);
             uint64_t filesz = layout.wide ? cursor_u64(&part) : cursor_u32(&part);
             cursor_skip(&part, 8);
             uint64_t align = layout.wide ? cursor_u64(&part) : cursor_u32(&part);
-            if (read_notes(fd, offset, filesz, layout.swap, align == 8 ? 8 : 4, ret))
+            if (read_notes(fd, offset, filesz, layout.swap, align == 8 ? 8 : 4, &left, ret))
                 return true;
         }
     }

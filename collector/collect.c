@@ -239,7 +239,7 @@ static void gather(struct collect *collect)
     struct pollfd urgent[] = {{collect->args->signal_fd, POLLIN, 0}, {collect->args->root_pidfd, POLLIN, 0}};
     uint64_t now = tasks_now_ns();
     while (now < collect->gather_ns && !is_scarce(collect->args->session) &&
-           !pressure_needs_room(collect->args->session)) {
+           !pressure_needs_room(collect->args->session) && !arrivals_are_many(&collect->args->session->arrivals)) {
         struct timespec rest = {.tv_nsec = tasks->done ? 0 : (long)(collect->gather_ns - now)};
         if (ppoll(urgent, 2, &rest, NULL) > 0)
             return;

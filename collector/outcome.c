@@ -17,6 +17,11 @@ static void add_ledger(struct tasks *tasks)
                channels_counted(session, CHANNEL_DROPPED), 0);
     unseen_add(unseen, "start under a seccomp filter of the program's own that forbids to announce it", "",
                channels_counted(session, CHANNEL_SEALED), 0);
+    unseen_add(unseen, "message dropped: more of them came than can be taken", "",
+               __atomic_load_n(&session->arrivals.refused, __ATOMIC_RELAXED), 0);
+    unseen_add(unseen, "mappings and arguments dropped: more came than can be taken", "",
+               __atomic_load_n(&session->arrivals.cut, __ATOMIC_RELAXED), 0);
+    unseen_add(unseen, "message taken before the one that it refers to: too many waited", "", tasks->hurried, 0);
     unseen_add(unseen, "in another pid namespace", "", channels_counted(session, CHANNEL_FOREIGN), 0);
     unseen_add(unseen, "request that made no sense", "", __atomic_load_n(&session->malformed, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "request about a task that is not the session's, or not the asking user's: refused", "",

@@ -72,7 +72,7 @@ bool pressure_needs_room(const struct session *session)
 
 bool pressure_is_high(const struct session *session)
 {
-    return pressure_needs_room(session) ||
+    return pressure_needs_room(session) || arrivals_are_many(&session->arrivals) ||
            __atomic_load_n(&session->pressure.unwritten, __ATOMIC_RELAXED) > UNWRITTEN;
 }
 

@@ -29,7 +29,7 @@ void pressure_queued(struct session *session);
 void pressure_written(struct session *session);
 /* Are descriptors or rings so short that giving them back comes before everything else? */
 bool pressure_needs_room(const struct session *session);
-/* That, or so many unwritten tasks that no more should come. */
+/* That, or so many unwritten tasks, or arrivals that the loop has not taken, that no more should come. */
 bool pressure_is_high(const struct session *session);
 /* The loop, before and after it waits for news. */
 void pressure_idle(struct session *session, bool idle);

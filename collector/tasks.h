@@ -2,7 +2,7 @@
 /*
  * The tasks and processes of a session: from the arrival of each to its result file. Context: the event loop's thread.
  *
- * tasks.c has the tables and the life of the structures, admit.c takes arrivals, drain.c reads rings, timed.c those of
+ * tasks.c has the tables and the life of the structures, order.c and admit.c take arrivals, drain.c reads rings, timed.c those of
  * timers, images.c knows which program runs when, finish.c makes result files of tasks (task_view.c) and ends processes
  * (account.c adds up their CPU time).
  */
@@ -125,6 +125,9 @@ struct tasks {
     struct task *by_tid[TASKS_TABLE];
     struct process *by_pid[TASKS_TABLE];
     struct waiting *waiting;       /* oldest first */
+    size_t waiting_count;
+    uint64_t waiting_bytes;
+    uint64_t hurried;              /* arrivals that could not wait, since too many did */
     struct task *live;
     uint64_t live_count;
     uint64_t netted_live, timed_live;
@@ -180,11 +183,14 @@ struct records_stamp tasks_stamp(const struct tasks *tasks, const struct task *t
 uint64_t tasks_clock(const struct tasks *tasks, const struct attach_value *values);
 
 /*
- * admit.c: takes over and frees ARRIVALS, a list. Doors answer before they tell, so that a child may be told of before
+ * order.c: takes over and frees ARRIVALS, a list. Doors answer before they tell, so that a child may be told of before
  * its parent, and the wait for a process before the process: what refers to somebody unknown waits a moment.
  */
 void tasks_arrive(struct tasks *tasks, struct arrival *arrivals);
-/* One new task. Takes over what ARRIVAL holds, and frees it. */
+/* admit.c */
+/* Is the one known that ARRIVAL refers to? */
+bool tasks_is_ready(const struct tasks *tasks, const struct arrival *arrival);
+/* Whatever it tells. Takes over what ARRIVAL holds, and frees it. */
 void tasks_admit(struct tasks *tasks, struct arrival *arrival);
 
 /* drain.c */

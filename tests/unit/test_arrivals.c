@@ -6,7 +6,7 @@
 
 #include "collector/arrivals.h"
 
-enum { WRITERS = 4, EACH = 5000 };
+enum { WRITERS = 4, EACH = 2000 };
 
 static struct arrival *make(pid_t pid, pid_t tid)
 {
@@ -93,9 +93,70 @@ static void none_is_lost_between_threads(void **state)
     arrivals_release(&arrivals);
 }
 
+static unsigned free_all(struct arrival *arrival)
+{
+    unsigned count = 0;
+    for (struct arrival *next; arrival; arrival = next, count++) {
+        next = arrival->next;
+        arrival_free(arrival);
+    }
+    return count;
+}
+
+/* What a target tells as fast as it can is held up to a bound, and counted beyond it; the next take makes room. */
+static void news_are_bounded(void **state)
+{
+    (void)state;
+    struct arrivals arrivals;
+    assert_int_equal(arrivals_init(&arrivals), 0);
+    for (unsigned i = 0; i <= ARRIVALS_MANY; i++) {
+        assert_false(arrivals_are_many(&arrivals));
+        arrivals_put(&arrivals, make(1, 1));
+    }
+    assert_true(arrivals_are_many(&arrivals));
+    for (unsigned i = 0; i < 3 * ARRIVALS_MAX; i++)
+        arrivals_put(&arrivals, make(1, 1));
+    assert_int_equal(free_all(arrivals_take(&arrivals)), ARRIVALS_MAX);
+    assert_int_equal(arrivals.refused, 3 * ARRIVALS_MAX + ARRIVALS_MANY + 1 - ARRIVALS_MAX);
+    assert_false(arrivals_are_many(&arrivals));
+    arrivals_put(&arrivals, make(1, 1));
+    assert_int_equal(free_all(arrivals_take(&arrivals)), 1);
+    arrivals_release(&arrivals);
+}
+
+/* Texts of megabytes: few of them fill the queue. A task with events is there nevertheless, without its own. */
+static void texts_are_bounded(void **state)
+{
+    (void)state;
+    enum { TEXT = 1 << 20 };
+    struct arrivals arrivals;
+    struct attached events;
+    assert_int_equal(arrivals_init(&arrivals), 0);
+    for (unsigned i = 0; i < 100; i++) {
+        struct arrival *arrival = make(1, 1);
+        arrival->cmdline = calloc(1, TEXT);
+        arrival->cmdline_size = TEXT;
+        arrivals_put(&arrivals, arrival);
+    }
+    assert_int_equal(arrivals.refused, 100 - ARRIVALS_BYTES / TEXT);
+    struct arrival *task = make(2, 2);
+    task->events = &events;
+    task->maps = strdup("maps");
+    arrivals_put(&arrivals, task);
+    assert_int_equal(arrivals.cut, 1);
+    assert_null(task->maps);
+    task->events = NULL;
+    assert_int_equal(free_all(arrivals_take(&arrivals)), ARRIVALS_BYTES / TEXT + 1);
+    assert_int_equal(arrivals.bytes, 0);
+    assert_int_equal(arrivals.count, 0);
+    arrivals_release(&arrivals);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(news_are_bounded),
+        cmocka_unit_test(texts_are_bounded),
         cmocka_unit_test(oldest_first),
         cmocka_unit_test(release_frees_the_rest),
         cmocka_unit_test(none_is_lost_between_threads),

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collector/buildid.h"
@@ -162,6 +163,33 @@ static void test_hostile(void **state)
     }
 }
 
+/* As many segments of notes as a file can name, each as large as is read: the work for one file has a bound. */
+static void test_note_segments(void **state)
+{
+    (void)state;
+    enum { SEGMENTS = 65535, NOTES = 65536 };
+    static unsigned char bytes[sizeof(Elf64_Ehdr) + SEGMENTS * sizeof(Elf64_Phdr) + NOTES];
+    Elf64_Ehdr header = {.e_ident = ELFMAG, .e_phoff = sizeof(header), .e_phnum = SEGMENTS};
+    Elf64_Phdr segment = {
+        .p_type = PT_NOTE, .p_offset = sizeof(header) + SEGMENTS * sizeof(segment), .p_filesz = NOTES, .p_align = 4};
+    struct buildid id;
+    struct timespec start, end;
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_ident[EI_DATA] = BYTE_ORDER == LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB;
+    header.e_phentsize = sizeof(segment);
+    memcpy(bytes, &header, sizeof(header));
+    for (unsigned i = 0; i < SEGMENTS; i++)
+        memcpy(bytes + sizeof(header) + i * sizeof(segment), &segment, sizeof(segment));
+    write_file("made", bytes, sizeof(bytes));
+    int fd = open("made", O_RDONLY | O_CLOEXEC);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
+    for (unsigned i = 0; i < 100; i++)
+        assert_false(buildid_of_file(fd, &id));
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    close(fd);
+    assert_true(end.tv_sec - start.tv_sec < 5); /* 3 ms, not 100 s */
+}
+
 static void test_notes(void **state)
 {
     (void)state;
@@ -303,7 +331,8 @@ static void test_this_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classes),      cmocka_unit_test(test_hostile),  cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_classes),      cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_notes),        cmocka_unit_test(test_note_segments),
         cmocka_unit_test(test_cache),        cmocka_unit_test(test_no_files), cmocka_unit_test(test_many),
         cmocka_unit_test(test_this_machine),
     };

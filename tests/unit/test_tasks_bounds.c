@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* What one target can make expensive: each has a bound, in time and in memory. */
+#include "check.h"
+
+#include <time.h>
+
+#include "test_tasks_kit.h"
+
+#define T 2000000000ull
+
+static double cpu_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* The times of requests are the targets' words: old and new in turn, each old one a bit younger than the last. */
+static void test_times_in_turn(void **state)
+{
+    (void)state;
+    enum { COUNT = 200000 };
+    struct stage stage;
+    struct arrival *first = NULL, **end = &first;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    stage_process(&stage, 100, 1, T, 1000);
+    for (unsigned i = 0; i < COUNT; i++) {
+        *end = stage_arrival(PINJECT_REAPED, 100, 100, 1, i % 2 ? 2 * T : T + i);
+        end = &(*end)->next;
+    }
+    double start = cpu_seconds();
+    stage_arrive(&stage, first);
+    assert_true(cpu_seconds() - start < 5); /* 0.05; where each walked over the others, minutes */
+    assert_int_equal(stage.tasks->arrivals, COUNT + 1);
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
+/* What refers to nobody: no more of it waits than there is room for, the rest is taken as it comes, and counted. */
+static void test_waiting_is_bounded(void **state)
+{
+    (void)state;
+    enum { COUNT = 100000, ROUNDS = 20 };
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    double start = cpu_seconds();
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        struct arrival *first = NULL, **end = &first;
+        for (unsigned i = 0; i < COUNT / ROUNDS; i++) {
+            *end = stage_arrival(PINJECT_REAPED, 100, 100, 1, i % 2 ? 2 * T : T + i);
+            end = &(*end)->next;
+        }
+        stage_arrive(&stage, first);
+        assert_in_range(stage.tasks->waiting_count, 1, 4096);
+    }
+    assert_true(cpu_seconds() - start < 5);
+    assert_int_equal(stage.tasks->hurried, COUNT - stage.tasks->waiting_count);
+    stage.tasks->now_ns += 1000000000;
+    tasks_arrive(stage.tasks, NULL);
+    assert_int_equal(stage.tasks->waiting_count, 0);
+    assert_int_equal(stage.tasks->waiting_bytes, 0);
+    assert_null(stage.tasks->waiting);
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
+/* Those that wait hold texts, of megabytes where a target wants it. */
+static void test_waiting_texts_are_bounded(void **state)
+{
+    (void)state;
+    enum { TEXT = 1 << 20, COUNT = 100 };
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    for (unsigned i = 0; i < COUNT; i++) {
+        struct arrival *arrival = stage_arrival(PINJECT_IMAGE, 100, 100, 1, T + i);
+        arrival->cmdline = calloc(1, TEXT);
+        arrival->cmdline_size = TEXT;
+        stage_arrive(&stage, arrival);
+    }
+    assert_int_equal(stage.tasks->waiting_count, ARRIVALS_BYTES / TEXT);
+    assert_int_equal(stage.tasks->hurried, COUNT - ARRIVALS_BYTES / TEXT);
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->waiting_count, 0);
+    stage_free(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_times_in_turn),
+        cmocka_unit_test(test_waiting_is_bounded),
+        cmocka_unit_test(test_waiting_texts_are_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
