@@ -139,6 +139,7 @@ static struct process *new_process(struct tasks *tasks, struct arrival *arrival)
     if (arrival->kind == PINJECT_PROCESS) {
         process->program = program_new(arrival->exec, arrival->cmdline, arrival->cmdline_size);
         error = arrival->maps ? space_add_maps(&process->space, arrival->maps, arrival->time_ns) : 0;
+        tasks_expect_files(tasks, process);
     }
     if (error)
         unseen_add(&tasks->unseen, "mappings were dropped: the collector is out of memory", arrival->comm, 1, 0);

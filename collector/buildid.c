@@ -3,15 +3,13 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "collector/opener.h"
 #include "common/buffer.h"
 #include "common/cursor.h"
 
@@ -25,15 +23,13 @@ struct entry {
     uint64_t ino, generation;
     uint32_t maj, min;
     uint64_t checked_ns;
-    /* Of the file that was read; size -1: there was none that fits. */
-    dev_t dev;
-    off_t size;
-    struct timespec mtime;
+    uint64_t ticket; /* of the question that was not answered yet; 0: none */
     struct buildid id;
     char path[];
 };
 
 struct buildids {
+    struct opener *opener;
     struct entry *table[TABLE];
     unsigned count;
     bool kernel_known, vdso_known;
@@ -197,57 +193,148 @@ static bool vdso_id(struct buildids *buildids, struct buildid *ret)
     return ret->size > 0;
 }
 
-static uint64_t hash_of(const struct result_module *module)
+static uint64_t hash_of(const struct mapped_file *file, uint64_t generation)
 {
-    uint64_t hash = 0xcbf29ce484222325u ^ module->ino ^ module->ino_generation << 24 ^ (uint64_t)module->maj << 32 ^
-                    (uint64_t)module->min << 44;
-    for (const char *path = module->path; *path; path++)
+    uint64_t hash = 0xcbf29ce484222325u ^ file->ino ^ generation << 24 ^ (uint64_t)file->maj << 32 ^
+                    (uint64_t)file->min << 44;
+    for (const char *path = file->path; *path; path++)
         hash = (hash ^ (unsigned char)*path) * 0x100000001b3u;
     return hash;
 }
 
-/* Is the file of STAT the one that was mapped? File systems without a device of their own (overlay, btrfs) show another
- * number there. */
-static bool is_mapped_one(const struct entry *entry, const struct stat *stat)
+/* The file that was mapped and is gone keeps the id that was read while it was there. */
+static void take_answer(void *context, uint64_t ticket, const struct opener_answer *answer)
 {
-    bool same_device = major(stat->st_dev) == entry->maj && minor(stat->st_dev) == entry->min;
-    return S_ISREG(stat->st_mode) && stat->st_ino == entry->ino && (same_device || major(stat->st_dev) == 0);
+    struct entry *entry = context;
+    if (entry->ticket != ticket)
+        return;
+    entry->ticket = 0;
+    if (answer->status < 0)
+        return;
+    entry->id.size = answer->id_size;
+    memcpy(entry->id.bytes, answer->id, sizeof(entry->id.bytes));
 }
 
-static void read_entry(struct entry *entry)
+static void ask(struct buildids *buildids, struct entry *entry, const struct mapped_file *file, uint64_t now_ns)
 {
-    struct stat status;
-    entry->id.size = 0;
-    entry->size = -1;
-    int fd = open(entry->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0)
-        return;
-    if (fstat(fd, &status) == 0 && is_mapped_one(entry, &status)) {
-        entry->dev = status.st_dev;
-        entry->size = status.st_size;
-        entry->mtime = status.st_mtim;
-        buildid_of_file(fd, &entry->id);
-    }
-    close(fd);
-}
-
-static void refresh(struct entry *entry, uint64_t now_ns)
-{
-    struct stat status;
-    if (now_ns - entry->checked_ns < FRESH_NS)
-        return;
     entry->checked_ns = now_ns;
-    /* The file that was mapped and is gone keeps the id that was read while it was there. */
-    if (stat(entry->path, &status) < 0 || !is_mapped_one(entry, &status))
-        return;
-    bool same = entry->size == status.st_size && entry->dev == status.st_dev &&
-                entry->mtime.tv_sec == status.st_mtim.tv_sec && entry->mtime.tv_nsec == status.st_mtim.tv_nsec;
-    if (!same)
-        read_entry(entry);
+    if (!entry->ticket)
+        entry->ticket = opener_ask(buildids->opener, OPENER_ID, file, take_answer, entry);
 }
 
+/* But for those of whom the answer is on its way. */
 static void forget_all(struct buildids *buildids)
 {
+    buildids->count = 0;
+    for (size_t i = 0; i < TABLE; i++) {
+        for (struct entry **at = &buildids->table[i], *entry; (entry = *at) != NULL;) {
+            if (entry->ticket) {
+                buildids->count++;
+                at = &entry->next;
+                continue;
+            }
+            *at = entry->next;
+            free(entry);
+        }
+    }
+}
+
+static struct entry *find_entry(const struct buildids *buildids, const struct mapped_file *file, uint64_t generation,
+                                uint64_t hash)
+{
+    struct entry *entry = buildids->table[hash % TABLE];
+    while (entry && (entry->hash != hash || entry->ino != file->ino || entry->generation != generation ||
+                     entry->maj != file->maj || entry->min != file->min || strcmp(entry->path, file->path) != 0))
+        entry = entry->next;
+    return entry;
+}
+
+static struct entry *new_entry(struct buildids *buildids, const struct mapped_file *file, uint64_t generation,
+                               uint64_t hash)
+{
+    if (buildids->count >= ENTRIES_MAX)
+        forget_all(buildids);
+    size_t size = strlen(file->path) + 1;
+    struct entry *entry = calloc(1, sizeof(*entry) + size);
+    if (!entry)
+        return NULL;
+    memcpy(entry->path, file->path, size);
+    entry->hash = hash;
+    entry->ino = file->ino;
+    entry->generation = generation;
+    entry->maj = file->maj;
+    entry->min = file->min;
+    entry->next = buildids->table[hash % TABLE];
+    buildids->table[hash % TABLE] = entry;
+    buildids->count++;
+    return entry;
+}
+
+/* "//anon" and the like are no files. */
+static bool is_file(const struct mapped_file *file)
+{
+    return file->path[0] == '/' && file->path[1] != '/' && file->ino != 0;
+}
+
+void buildids_expect(struct buildids *buildids, const struct mapped_file *mapped, uint64_t ino_generation,
+                     uint64_t now_ns)
+{
+    if (!is_file(mapped))
+        return;
+    uint64_t hash = hash_of(mapped, ino_generation);
+    struct entry *entry = find_entry(buildids, mapped, ino_generation, hash);
+    if (entry && now_ns - entry->checked_ns < FRESH_NS)
+        return;
+    if (!entry)
+        entry = new_entry(buildids, mapped, ino_generation, hash);
+    if (entry)
+        ask(buildids, entry, mapped, now_ns);
+}
+
+bool buildids_find(struct buildids *buildids, const struct result_module *module, struct buildid *ret)
+{
+    const struct mapped_file file = {
+        .maj = module->maj, .min = module->min, .ino = module->ino, .path = module->path};
+    if (strcmp(file.path, "[kernel.kallsyms]") == 0)
+        return kernel_id(buildids, ret);
+    if (strcmp(file.path, "[vdso]") == 0)
+        return vdso_id(buildids, ret);
+    if (!is_file(&file))
+        return false;
+    uint64_t hash = hash_of(&file, module->ino_generation);
+    struct entry *entry = find_entry(buildids, &file, module->ino_generation, hash);
+    if (!entry) {
+        entry = new_entry(buildids, &file, module->ino_generation, hash);
+        if (!entry)
+            return false;
+        ask(buildids, entry, &file, 0);
+    }
+    if (entry->ticket)
+        opener_settle(buildids->opener, entry->ticket);
+    *ret = entry->id;
+    return ret->size > 0;
+}
+
+struct opener *buildids_opener(struct buildids *buildids)
+{
+    return buildids->opener;
+}
+
+struct buildids *buildids_new(void)
+{
+    struct buildids *buildids = calloc(1, sizeof(*buildids));
+    if (buildids && !(buildids->opener = opener_new())) {
+        free(buildids);
+        return NULL;
+    }
+    return buildids;
+}
+
+void buildids_free(struct buildids *buildids)
+{
+    if (!buildids)
+        return;
+    opener_free(buildids->opener);
     for (size_t i = 0; i < TABLE; i++) {
         while (buildids->table[i]) {
             struct entry *next = buildids->table[i]->next;
@@ -255,72 +342,5 @@ static void forget_all(struct buildids *buildids)
             buildids->table[i] = next;
         }
     }
-    buildids->count = 0;
-}
-
-static struct entry *find_entry(const struct buildids *buildids, const struct result_module *module, uint64_t hash)
-{
-    struct entry *entry = buildids->table[hash % TABLE];
-    while (entry && (entry->hash != hash || entry->ino != module->ino || entry->generation != module->ino_generation ||
-                     entry->maj != module->maj || entry->min != module->min || strcmp(entry->path, module->path) != 0))
-        entry = entry->next;
-    return entry;
-}
-
-static struct entry *new_entry(struct buildids *buildids, const struct result_module *module, uint64_t hash)
-{
-    if (buildids->count >= ENTRIES_MAX)
-        forget_all(buildids);
-    size_t size = strlen(module->path) + 1;
-    struct entry *entry = calloc(1, sizeof(*entry) + size);
-    if (!entry)
-        return NULL;
-    memcpy(entry->path, module->path, size);
-    entry->hash = hash;
-    entry->ino = module->ino;
-    entry->generation = module->ino_generation;
-    entry->maj = module->maj;
-    entry->min = module->min;
-    entry->next = buildids->table[hash % TABLE];
-    buildids->table[hash % TABLE] = entry;
-    buildids->count++;
-    return entry;
-}
-
-bool buildids_find(struct buildids *buildids, const struct result_module *module, uint64_t now_ns, struct buildid *ret)
-{
-    const char *path = module->path;
-    if (strcmp(path, "[kernel.kallsyms]") == 0)
-        return kernel_id(buildids, ret);
-    if (strcmp(path, "[vdso]") == 0)
-        return vdso_id(buildids, ret);
-    /* "//anon" and the like are no files. */
-    if (path[0] != '/' || path[1] == '/' || module->ino == 0)
-        return false;
-    uint64_t hash = hash_of(module);
-    struct entry *entry = find_entry(buildids, module, hash);
-    if (entry) {
-        refresh(entry, now_ns);
-    } else {
-        entry = new_entry(buildids, module, hash);
-        if (!entry)
-            return false;
-        entry->checked_ns = now_ns;
-        read_entry(entry);
-    }
-    *ret = entry->id;
-    return ret->size > 0;
-}
-
-struct buildids *buildids_new(void)
-{
-    return calloc(1, sizeof(struct buildids));
-}
-
-void buildids_free(struct buildids *buildids)
-{
-    if (!buildids)
-        return;
-    forget_all(buildids);
     free(buildids);
 }

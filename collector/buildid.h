@@ -10,24 +10,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/mapped_file.h"
 #include "collector/result.h"
+
+struct opener;
 
 struct buildid {
     uint8_t size;      /* 0: none */
     uint8_t bytes[20]; /* longer ones are cut, as perf does */
 };
 
-/* A cache that remembers what files said, and that some say nothing. */
+/*
+ * A cache that remembers what files said, and that some say nothing. The files are opened and read by another process,
+ * opener.h.
+ */
 struct buildids;
 struct buildids *buildids_new(void); /* NULL: no memory */
 void buildids_free(struct buildids *buildids);
+struct opener *buildids_opener(struct buildids *buildids);
 /*
- * The build id of the object that was mapped from MODULE's path when it was that inode. NOW_NS: any clock that goes on;
- * what is known is compared with the file again after a tenth of a second. False when there is none, or when another
- * file lies there by now.
+ * MAPPED is there in a process: asks for its build id while the process has it. NOW_NS: any clock that goes on; what is
+ * known is compared with the file again after a tenth of a second. Waits for nothing.
+ */
+void buildids_expect(struct buildids *buildids, const struct mapped_file *mapped, uint64_t ino_generation,
+                     uint64_t now_ns);
+/*
+ * The build id of the object that was mapped from MODULE's path when it was that inode. What nobody expected is asked
+ * for now; what is not answered yet is waited for a bounded moment (opener_settle()). False when there is none, or when
+ * another file lies there by now.
  * "[vdso]" and "[kernel.kallsyms]" mean those of this machine.
  */
-bool buildids_find(struct buildids *buildids, const struct result_module *module, uint64_t now_ns, struct buildid *ret);
+bool buildids_find(struct buildids *buildids, const struct result_module *module, struct buildid *ret);
 
 /* Parts, for tests and other modules. The build id in NOTES[SIZE]; SWAP: other byte order; ALIGN: 4 or 8. */
 bool buildid_of_notes(const void *notes, size_t size, bool swap, size_t align, struct buildid *ret);

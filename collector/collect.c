@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "collector/net.h"
+#include "collector/opener.h"
 #include "collector/tasks.h"
 #include "common/buffer.h"
 #include "common/report.h"
@@ -291,6 +292,7 @@ static int run_round(struct collect *collect, int timeout_ms)
     }
     if (root)
         check_root(collect);
+    opener_take(results_opener(tasks->results));
     write_files(collect, count || arrivals_came);
     tasks_bury(tasks);
     if (swept)

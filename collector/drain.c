@@ -43,6 +43,12 @@ void tasks_introduce(struct tasks *tasks, struct task *task, uint64_t time_ns)
     put_made(tasks, task, &buffer);
 }
 
+void tasks_expect_files(struct tasks *tasks, const struct process *process)
+{
+    for (size_t i = 0; i < space_count(&process->space); i++)
+        results_expect(tasks->results, process->pid, space_at(&process->space, i), tasks->now_ns);
+}
+
 /* Modules are many: only where one of them was met. The kernel itself is in every file. */
 static void map_modules(struct tasks *tasks, struct task *task)
 {
@@ -94,6 +100,8 @@ static bool take_mmap(struct tasks *tasks, struct task *task, const struct perf_
     const bool current = time_ns >= task->process->exec_ns; /* else of what the exec of another thread ended */
     const bool news = !current || !space_knows(&task->process->space, mapping);
     tasks_guess_program(tasks, task, mapping);
+    if (news)
+        results_expect(tasks->results, task->pid, mapping, tasks->now_ns);
     if (news && current) {
         space_add(&task->process->space, mapping);
         tell_siblings(tasks, task, mapping);

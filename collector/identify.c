@@ -2,7 +2,6 @@
 #include "collector/identify.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "collector/records.h"
 
@@ -25,7 +24,7 @@ static void put_id(unsigned char *record, const struct buildid *id)
     memcpy(record, &header, sizeof(header));
 }
 
-static void identify(struct buildids *buildids, unsigned char *record, uint64_t now_ns)
+static void identify(struct buildids *buildids, unsigned char *record)
 {
     const struct records_mmap map = records_parse_mmap((const struct perf_event_header *)(const void *)record);
     const struct result_module module = {.path = map.path,
@@ -34,23 +33,20 @@ static void identify(struct buildids *buildids, unsigned char *record, uint64_t 
                                          .ino = map.values.ino,
                                          .ino_generation = map.values.ino_generation};
     struct buildid id = {0};
-    if (buildids_find(buildids, &module, now_ns, &id))
+    if (buildids_find(buildids, &module, &id))
         put_id(record, &id);
 }
 
 void identify_records(struct buildids *buildids, unsigned char *records, size_t size)
 {
     struct perf_event_header header;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    const uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     for (size_t at = 0; at + sizeof(header) <= size; at += header.size) {
         memcpy(&header, records + at, sizeof(header));
         if (header.size < sizeof(header) || header.size > size - at)
             return;
         if (header.type == PERF_RECORD_MMAP2 && !(header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) &&
             header.size > RECORDS_MAPPED_PATH)
-            identify(buildids, records + at, now_ns);
+            identify(buildids, records + at);
     }
 }
 
@@ -61,7 +57,7 @@ void identify_kernel(struct buildids *buildids, struct buffer *to)
     struct perf_event_header header;
     struct buildid id = {0};
     const size_t size = to->size;
-    if (!size || !buildids_find(buildids, &kernel, 0, &id) || !buffer_extend(to, MORE))
+    if (!size || !buildids_find(buildids, &kernel, &id) || !buffer_extend(to, MORE))
         return;
     memmove(to->data + RECORDS_MAPPED_PATH, to->data + RECORDS_MAPPED_FILE, size - RECORDS_MAPPED_FILE);
     memset(to->data + RECORDS_MAPPED_FILE, 0, MORE);

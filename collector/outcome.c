@@ -5,7 +5,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/opener.h"
 #include "collector/tasks.h"
+
+/* Files of targets that could not be looked at. */
+static void add_files(struct tasks *tasks)
+{
+    const struct opener_counts counts = opener_counts(results_opener(tasks->results));
+    unseen_add(&tasks->unseen, "file that was mapped and did not answer when it was read: no build id, no unwind tables",
+               "", counts.hung, 0);
+    unseen_add(&tasks->unseen, "file that was mapped and not read: others of its user's did not answer, or too many"
+                               " came", "", counts.refused, 0);
+    unseen_add(&tasks->unseen, "file that was mapped and not read: the process that reads such files ended, or could"
+                               " not be started", "", counts.failed, 0);
+}
 
 static void add_ledger(struct tasks *tasks)
 {
@@ -33,6 +46,7 @@ static void add_ledger(struct tasks *tasks)
     unseen_add(unseen, "request dropped: the collector is out of memory", "",
                __atomic_load_n(&session->no_memory, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "damaged ring or record", "", tasks->broken_rings, 0);
+    add_files(tasks);
 }
 
 /*
@@ -54,11 +68,11 @@ static uint64_t tree_cpu_ns(const struct tasks *tasks, const struct rusage *tree
     return cpu + (more < tasks->unwaited_ns ? more : tasks->unwaited_ns);
 }
 
-static uint64_t own_cpu_ns(void)
+static uint64_t own_cpu_ns(const struct tasks *tasks)
 {
     struct timespec used = {0};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+    return opener_cpu_ns(results_opener(tasks->results)) + (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
 void outcome_fill(struct outcome *outcome, struct tasks *tasks, bool bare)
@@ -76,7 +90,7 @@ void outcome_fill(struct outcome *outcome, struct tasks *tasks, bool bare)
     outcome->alive = tasks->alive;
     outcome->cpu_ns = tree_cpu_ns(tasks, &outcome->tree, bare);
     outcome->attributed_ns = tasks->attributed_ns;
-    outcome->collector_ns = own_cpu_ns();
+    outcome->collector_ns = own_cpu_ns(tasks);
     outcome->unseen = unseen_take(&tasks->unseen, &outcome->unseen_count);
     outcome->uncounted = tasks->unseen.uncounted;
     outcome->stacks_behind = tasks->stacks ? tasks->stacks->counts.behind : 0;
@@ -93,7 +107,7 @@ void outcome_complete(struct outcome *outcome, const struct tasks *tasks)
     outcome->stood_in_counted = tasks->stood_in_counted;
     outcome->refusal = tasks->refusal;
     outcome->wall_ns = tasks_now_ns() - tasks->session->start_ns;
-    outcome->collector_ns = own_cpu_ns();
+    outcome->collector_ns = own_cpu_ns(tasks);
 }
 
 void outcome_release(struct outcome *outcome)

@@ -74,3 +74,12 @@ uint64_t procfs_scheduled_ns(pid_t pid, pid_t tid)
     free(text);
     return used;
 }
+
+uid_t procfs_uid(pid_t pid)
+{
+    char *text = procfs_read(pid, "status", 65536, NULL);
+    const char *line = text ? strstr(text, "\nUid:") : NULL;
+    uid_t uid = line ? (uid_t)strtoul(line + 5, NULL, 10) : (uid_t)-1;
+    free(text);
+    return uid;
+}

@@ -16,6 +16,8 @@ char *procfs_cmdline(pid_t pid, size_t *ret_size);
 char *procfs_exec(pid_t pid);
 /* The name of a task, "" when it is gone. */
 void procfs_comm(pid_t pid, pid_t tid, char ret[16]);
+/* The real user of PID, -1: it has ended. */
+uid_t procfs_uid(pid_t pid);
 /* CPU time of one task in ns, by the scheduler's account; 0: unknown. */
 uint64_t procfs_scheduled_ns(pid_t pid, pid_t tid);
 

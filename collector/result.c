@@ -10,9 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/buildid.h"
 #include "collector/features.h"
 #include "collector/files.h"
 #include "collector/identify.h"
+#include "collector/space.h"
 #include "common/buffer.h"
 #include "common/report.h"
 
@@ -81,6 +83,24 @@ void results_free(struct results *results)
     features_release(&results->features);
     files_release(&results->files);
     free(results);
+}
+
+void results_expect(struct results *results, pid_t pid, const struct mapping *mapping, uint64_t now_ns)
+{
+    const struct mapped_file file = {.pid = pid,
+                                     .maj = mapping->maj,
+                                     .min = mapping->min,
+                                     .ino = mapping->ino,
+                                     .start = mapping->start,
+                                     .size = mapping->size,
+                                     .path = mapping->path};
+    if (results)
+        buildids_expect(results->features.buildids, &file, mapping->ino_generation, now_ns);
+}
+
+struct opener *results_opener(const struct results *results)
+{
+    return buildids_opener(results->features.buildids);
 }
 
 uint64_t results_written(const struct results *results)

@@ -23,6 +23,8 @@
 /* What all files of a session share: names taken, machine description, cache of build ids. */
 struct results;
 struct result;
+struct mapping;
+struct opener;
 
 struct result_image {
     uint64_t start_ns;
@@ -79,6 +81,10 @@ struct result_coverage {
  * replaced only by name, when a task gets it. */
 int results_new(struct session *session, struct results **ret);
 void results_free(struct results *results);
+/* PID has MAPPING by now: its build id will be needed (buildids_expect()). Of NULL: nothing. */
+void results_expect(struct results *results, pid_t pid, const struct mapping *mapping, uint64_t now_ns);
+/* Who reads the files of targets. */
+struct opener *results_opener(const struct results *results);
 /* Frees what is kept for the next files only. */
 void results_trim(struct results *results);
 uint64_t results_written(const struct results *results); /* files */

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * From an address to the unwind tables of the file that is mapped there. Files may be gone, replaced, in another root;
- * what is opened must be the inode that was mapped.
- */
-#define _GNU_SOURCE
+/* From an address to the unwind tables of the file that is mapped there, which another process reads (opener.h). */
 #include "collector/stack_files.h"
 
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "collector/opener.h"
 #include "collector/tasks.h"
 
 enum {
@@ -25,52 +17,40 @@ static bool is_file(const struct mapping *mapping)
     return mapping->path[0] == '/' && mapping->path[1] != '/';
 }
 
-/* The regular file PATH, if it is the inode that was mapped. */
-static int open_inode(const char *path, const struct mapping *mapping)
+static struct mapped_file file_of(pid_t pid, const struct mapping *mapping)
 {
-    struct stat status;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0)
-        return -1;
-    /* Not the device: file systems of several (overlay, btrfs) name another one in mappings. */
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == mapping->ino)
-        return fd;
-    close(fd);
-    return -1;
+    return (struct mapped_file){.pid = pid,
+                                .maj = mapping->maj,
+                                .min = mapping->min,
+                                .ino = mapping->ino,
+                                .start = mapping->start,
+                                .size = mapping->size,
+                                .path = mapping->path};
 }
 
-/* As the process sees it; what was deleted is still there as long as it is mapped. */
-static int open_of_process(pid_t pid, const struct mapping *mapping)
+/* Blocks remember what they found, and what they did not. */
+static void put_file(struct stacks *stacks, struct stack_object *object, struct unwind_file *file)
 {
-    char path[4096 + 64];
-    snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, mapping->path);
-    int fd = open_inode(path, mapping);
-    if (fd < 0) { /* for those with CAP_CHECKPOINT_RESTORE */
-        snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, mapping->start,
-                 mapping->start + mapping->size);
-        fd = open_inode(path, mapping);
-    }
-    if (fd < 0) {
-        snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-        fd = open_inode(path, mapping);
-    }
-    return fd;
+    /* It was there before, and is gone with its process: the tables hold. */
+    if (!file || object->file == file)
+        return;
+    object->file = file;
+    memset(stacks->blocks, 0, sizeof(stacks->blocks));
 }
 
-static struct unwind_file *open_mapping(struct stacks *stacks, pid_t pid, const struct mapping *mapping)
+static void take_answer(void *context, uint64_t ticket, const struct opener_answer *answer)
 {
-    if (strcmp(mapping->path, "[vdso]") == 0)
-        return unwind_files_vdso(stacks->files);
-    if (!is_file(mapping))
-        return NULL;
-    /* Ours first: it is cheaper, and there after the end of the process too. */
-    int fd = open_inode(mapping->path, mapping);
-    if (fd < 0)
-        fd = open_of_process(pid, mapping);
-    struct unwind_file *file = fd < 0 ? NULL : unwind_files_fd(stacks->files, fd);
-    if (fd >= 0)
-        close(fd);
-    return file;
+    struct stacks *stacks = context;
+    struct stack_object *object = stacks->objects, *end = object + STACKS_OBJECTS;
+    while (object < end && object->ticket != ticket)
+        object++;
+    if (object == end) /* another one has its place */
+        return;
+    object->ticket = 0;
+    if (answer->status < 0)
+        return;
+    const struct unwind_stat stat = {answer->dev, answer->ino, answer->size, answer->mtime_ns, answer->ctime_ns};
+    put_file(stacks, object, unwind_files_copy(stacks->files, &stat, answer->fd));
 }
 
 static uint64_t key_of(const struct mapping *mapping)
@@ -82,18 +62,25 @@ static uint64_t key_of(const struct mapping *mapping)
     return key ? key : 1;
 }
 
+/* The first look is waited for, a bounded moment: samples are there already. Later ones are not. */
 static struct unwind_file *find_file(struct tasks *tasks, const struct task *task, const struct mapping *mapping)
 {
+    struct stacks *stacks = tasks->stacks;
+    if (strcmp(mapping->path, "[vdso]") == 0)
+        return unwind_files_vdso(stacks->files);
+    if (!is_file(mapping))
+        return NULL;
     uint64_t key = key_of(mapping);
-    struct stack_object *object = &tasks->stacks->objects[(key ^ key >> 20) % STACKS_OBJECTS];
-    if (object->key == key && tasks->now_ns - object->checked_ns < AGAIN_NS)
+    struct stack_object *object = &stacks->objects[(key ^ key >> 20) % STACKS_OBJECTS];
+    const bool known = object->key == key;
+    if (known && (object->ticket || tasks->now_ns - object->checked_ns < AGAIN_NS))
         return object->file;
-    struct unwind_file *file = open_mapping(tasks->stacks, task->pid, mapping);
-    /* It was there before, and is gone with its process: the tables hold. */
-    if (!file && object->key == key)
-        file = object->file;
-    *object = (struct stack_object){key, tasks->now_ns, file};
-    return file;
+    const struct mapped_file file = file_of(task->pid, mapping);
+    *object = (struct stack_object){key, tasks->now_ns, 0, known ? object->file : NULL};
+    object->ticket = opener_ask(stacks->opener, OPENER_TABLES, &file, take_answer, stacks);
+    if (!known && object->ticket)
+        opener_settle(stacks->opener, object->ticket);
+    return object->file;
 }
 
 /* A mapping that ADDRESS is not in: what holds at ADDRESS ends where that begins, or begins where it ends. */

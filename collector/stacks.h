@@ -64,11 +64,13 @@ struct stack_block {
 struct stack_object {
     uint64_t key;             /* 0: empty */
     uint64_t checked_ns;      /* when the file was looked at last */
+    uint64_t ticket;          /* of the question that was not answered yet (opener.h); 0: none */
     struct unwind_file *file; /* NULL: it has none */
 };
 
 struct stacks {
     struct unwind_files *files;
+    struct opener *opener;    /* who reads them; not ours */
     struct stack_block blocks[STACKS_BLOCKS];
     struct stack_object objects[STACKS_OBJECTS];
     struct stack_counts counts;

@@ -31,6 +31,8 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
     int error = unseen_init(&tasks->unseen);
     if (error == 0)
         error = stacks_new(session->plan, &tasks->stacks);
+    if (tasks->stacks)
+        tasks->stacks->opener = results_opener(results);
     tasks->unseen.dropped = session->own ? &session->own->requests->dropped : NULL;
     return error;
 }

@@ -198,6 +198,8 @@ void tasks_drain(struct tasks *tasks, struct task *task);
 void tasks_drain_process(struct tasks *tasks, struct process *process);
 /* Names, mappings of its address space: what stands at the start of a file. */
 void tasks_introduce(struct tasks *tasks, struct task *task, uint64_t time_ns);
+/* Asks for the build ids of all that is mapped in PROCESS, while it is there. */
+void tasks_expect_files(struct tasks *tasks, const struct process *process);
 /* One record of the task. False: nothing that comes after it is wanted. */
 bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf_event_header *record);
 /* A sample that the kernel wrote; of a timer's task: while a net samples it. */

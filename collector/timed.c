@@ -113,6 +113,7 @@ static bool is_same_program(const struct space *space, const struct space *found
 
 static void tell(struct tasks *tasks, struct process *process, struct mapping *mapping)
 {
+    results_expect(tasks->results, process->pid, mapping, tasks->now_ns);
     if (space_add(&process->space, mapping) < 0)
         return;
     for (struct task *task = process->tasks; task; task = task->process_next) {
@@ -201,6 +202,7 @@ void tasks_exec_timed(struct tasks *tasks, struct task *task, const struct arriv
     task->silent = false;
     if (arrival->maps)
         space_add_maps(&process->space, arrival->maps, time_ns);
+    tasks_expect_files(tasks, process);
     process->maps_ns = tasks->now_ns;
     /* What it mapped before is gone. */
     struct records_stamp stamp = tasks_stamp(tasks, task, time_ns);

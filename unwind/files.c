@@ -2,6 +2,7 @@
 /* The files of a session, each read once. */
 #define _GNU_SOURCE
 #include <elf.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -66,18 +67,32 @@ static struct unwind_file *add(struct unwind_files *files, struct unwind_file **
     return file->valid ? file : NULL;
 }
 
+struct unwind_file *unwind_files_copy(struct unwind_files *files, const struct unwind_stat *stat, int copy)
+{
+    struct file_key key = {stat->dev, stat->ino, stat->size, stat->mtime_ns, stat->ctime_ns};
+    struct unwind_file **bucket = &files->table[(key.ino ^ key.dev << 4) % TABLE];
+    for (struct unwind_file *file = *bucket; file; file = file->next)
+        if (!file->name && is_same(&file->key, &key))
+            return file->valid ? file : NULL;
+    return add(files, bucket, &key, NULL, &(struct image){.fd = copy, .size = key.size});
+}
+
 struct unwind_file *unwind_files_fd(struct unwind_files *files, int fd)
 {
     struct stat stat;
     if (fstat(fd, &stat) < 0 || !S_ISREG(stat.st_mode))
         return NULL;
-    struct file_key key = {stat.st_dev, stat.st_ino, (uint64_t)stat.st_size, nanoseconds(&stat.st_mtim),
-                           nanoseconds(&stat.st_ctim)};
-    struct unwind_file **bucket = &files->table[(key.ino ^ key.dev << 4) % TABLE];
-    for (struct unwind_file *file = *bucket; file; file = file->next)
-        if (!file->name && is_same(&file->key, &key))
-            return file->valid ? file : NULL;
-    return add(files, bucket, &key, NULL, &(struct image){.fd = fd, .size = key.size});
+    struct unwind_stat key = {stat.st_dev, stat.st_ino, (uint64_t)stat.st_size, nanoseconds(&stat.st_mtim),
+                              nanoseconds(&stat.st_ctim)};
+    return unwind_files_copy(files, &key, fd);
+}
+
+int unwind_copy_tables(int fd, uint64_t size, int copy)
+{
+    struct unwind_file *file = calloc(1, sizeof(*file));
+    bool valid = file && file_read(file, &(struct image){.fd = fd, .size = size, .copy = copy});
+    file_free(file);
+    return valid ? 0 : -ENOEXEC;
 }
 
 struct unwind_file *unwind_files_image(struct unwind_files *files, const char *name, const void *bytes, size_t size)

@@ -6,6 +6,19 @@
 #include <string.h>
 #include <unistd.h>
 
+static bool copy(const struct image *image, uint64_t offset, const void *from, size_t size)
+{
+    for (size_t done = 0; image->copy && done < size;) {
+        ssize_t put = pwrite(image->copy, (const char *)from + done, size - done, (off_t)(offset + done));
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return false;
+        done += (size_t)put;
+    }
+    return true;
+}
+
 bool image_read(const struct image *image, uint64_t offset, void *to, size_t size)
 {
     if (offset > image->size || size > image->size - offset)
@@ -22,7 +35,7 @@ bool image_read(const struct image *image, uint64_t offset, void *to, size_t siz
             return false;
         done += (size_t)got;
     }
-    return true;
+    return copy(image, offset, to, size);
 }
 
 void *image_load(const struct image *image, uint64_t offset, uint64_t size, uint64_t limit)

@@ -11,6 +11,7 @@ struct image {
     const unsigned char *bytes; /* NULL: FD */
     int fd;
     uint64_t size;
+    int copy;                   /* what is read is written there too, at the same offset; 0: nowhere */
 };
 
 /* All SIZE bytes at OFFSET, or false. */

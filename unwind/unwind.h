@@ -93,6 +93,16 @@ void unwind_files_free(struct unwind_files *files);
  * file without tables is one that has none. It lives as long as FILES.
  */
 struct unwind_file *unwind_files_fd(struct unwind_files *files, int fd);
+/*
+ * The same of COPY, which holds what unwind_copy_tables() took of a file that stat names so. The times: nanoseconds.
+ */
+struct unwind_stat {
+    uint64_t dev, ino, size;
+    int64_t mtime_ns, ctime_ns;
+};
+struct unwind_file *unwind_files_copy(struct unwind_files *files, const struct unwind_stat *stat, int copy);
+/* Copies those parts of FD, a file of SIZE bytes, that are read here to COPY, at the same places. 0 or -ENOEXEC. */
+int unwind_copy_tables(int fd, uint64_t size, int copy);
 /* The same of an image in memory, which is copied; NAME ("[vdso]") finds it again. */
 struct unwind_file *unwind_files_image(struct unwind_files *files, const char *name, const void *bytes, size_t size);
 /* The vdso of this process, which is that of every 64-bit process of the machine. NULL: there is none. */

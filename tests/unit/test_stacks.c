@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "collector/opener.h"
 #include "collector/probe.h"
 #include "collector/tasks.h"
 
@@ -337,12 +338,16 @@ static int set_up(void **state)
     task.pid = task.tid = getpid();
     task.ids[0] = 7;
     look();
-    return stacks_new(&plan, &tasks.stacks);
+    if (stacks_new(&plan, &tasks.stacks) < 0)
+        return -1;
+    tasks.stacks->opener = opener_new();
+    return tasks.stacks->opener ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
+    opener_free(tasks.stacks->opener);
     stacks_free(tasks.stacks);
     process_free(process);
     return 0;

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "collector/mapped_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* linux/openat2.h, since Linux 5.6: older headers lack it. */
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
+struct how_to_open {
+    uint64_t flags, mode, resolve;
+};
+enum { NO_MAGIC_LINKS = 0x02, IN_ROOT = 0x10 };
+
+/* linux/magic.h */
+#define OVERLAY_MAGIC 0x794c7630
+#define BTRFS_MAGIC 0x9123683e
+
+enum { FLAGS = O_PATH | O_CLOEXEC | O_NOFOLLOW };
+
+/*
+ * Is FD, of STAT, what was mapped? Records name the device of the file system, stat another one where there are several
+ * below it. Those with such a file system are listed: in a mount of their own targets may give any number to a file.
+ */
+static bool is_mapped_one(int fd, const struct mapped_file *file, const struct stat *stat)
+{
+    struct statfs system;
+    if (!S_ISREG(stat->st_mode) || stat->st_ino != file->ino)
+        return false;
+    if (major(stat->st_dev) == file->maj && minor(stat->st_dev) == file->min)
+        return true;
+    if (major(stat->st_dev) != 0 || fstatfs(fd, &system) < 0)
+        return false;
+    const uint32_t type = (uint32_t)system.f_type;
+    return type == OVERLAY_MAGIC || type == BTRFS_MAGIC;
+}
+
+/* Takes PLACE, a descriptor that only names a file, or -1. */
+static int check(int place, const struct mapped_file *file, struct stat *ret)
+{
+    char self[32];
+    int fd = -1;
+    if (place < 0)
+        return -1;
+    if (fstat(place, ret) == 0 && is_mapped_one(place, file, ret)) {
+        snprintf(self, sizeof(self), "/proc/self/fd/%d", place);
+        fd = open(self, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    }
+    close(place);
+    return fd;
+}
+
+/* Links are followed inside of the process' root, as it would. */
+static int name_in_root(pid_t pid, const char *path)
+{
+    char name[4096 + 64];
+    struct how_to_open how = {.flags = FLAGS, .resolve = IN_ROOT | NO_MAGIC_LINKS};
+    snprintf(name, sizeof(name), "/proc/%d/root", (int)pid);
+    int root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0)
+        return -1;
+    int place = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+    bool refused = place < 0 && (errno == ENOSYS || errno == EPERM);
+    close(root);
+    if (!refused)
+        return place;
+    snprintf(name, sizeof(name), "/proc/%d/root%s", (int)pid, path);
+    return open(name, FLAGS);
+}
+
+/* Links of the kernel's: what they lead to, wherever that lies. */
+static int name_by_kernel(pid_t pid, const struct mapped_file *file, bool map)
+{
+    char name[96];
+    if (map && !file->size)
+        return -1;
+    if (map) /* for those with CAP_CHECKPOINT_RESTORE */
+        snprintf(name, sizeof(name), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, file->start,
+                 file->start + file->size);
+    else
+        snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
+    return open(name, O_PATH | O_CLOEXEC);
+}
+
+int mapped_file_open(const struct mapped_file *file, struct stat *ret)
+{
+    /* Ours first: it is there after the end of the process too. */
+    int fd = check(open(file->path, FLAGS), file, ret);
+    if (fd < 0 && file->pid > 0)
+        fd = check(name_in_root(file->pid, file->path), file, ret);
+    /* What was deleted is there as long as it is mapped. */
+    if (fd < 0 && file->pid > 0)
+        fd = check(name_by_kernel(file->pid, file, true), file, ret);
+    if (fd < 0 && file->pid > 0)
+        fd = check(name_by_kernel(file->pid, file, false), file, ret);
+    return fd < 0 ? -ENOENT : fd;
+}

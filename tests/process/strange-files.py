@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+# labels: collector faults
+# timeout: 240
+"""Files that targets have mapped, and that are something else by the time they are looked at."""
+import ctypes
+import struct
+
+from harness import *
+
+IN_OPEN = 0x20
+
+
+def opened(paths):
+    """A function that says which of PATHS were opened since."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    check(fd >= 0, "inotify")
+    watches = {libc.inotify_add_watch(fd, path.encode(), IN_OPEN): path for path in paths}
+
+    def look():
+        try:
+            events = os.read(fd, 65536)
+        except BlockingIOError:
+            events = b""
+        os.close(fd)
+        found = []
+        while events:
+            watch, _, _, length = struct.unpack_from("iIII", events)
+            found.append(watches[watch])
+            events = events[16 + length:]
+        return found
+
+    return look
+
+
+def test_fifo():
+    """A FIFO has the name of a library by now: whoever has its other end notices nothing."""
+    shutil.copy(target("spin"), "lib")
+    os.mkfifo("fifo")
+    look = opened(["fifo"])
+    result = pinject_run("--", target("strange-files"), "replace", "lib", "fifo").ok()
+    check_equal(result.lines, ["replaced"])
+    check(stat.S_ISFIFO(os.stat("lib").st_mode))
+    check_equal(look(), [])
+
+
+def test_device():
+    """The same of a device: root opens none that a target chose."""
+    shutil.copy(target("spin"), "lib")
+    try:
+        os.mknod("device", 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+    except PermissionError:
+        skip("mknod is refused")
+    look = opened(["device"])
+    result = pinject_run("--", target("strange-files"), "replace", "lib", "device").ok()
+    check_equal(result.lines, ["replaced"])
+    check_equal(look(), [])
+
+
+def start_mute(*options):
+    """pinject-run with a target whose library's file system does not answer any more, in a mount namespace of both."""
+    if not IS_ROOT:
+        skip("only root can mount a file system in user space here")
+    need("unshare")
+    os.mkdir("mount")
+    folder = os.path.join(os.getcwd(), "mount")
+    # Its output is a file: who hangs must not be waited for.
+    with open("out.txt", "wb") as out, open("err.txt", "wb") as err:
+        process = start(["unshare", "-m", "--propagation", "private", PINJECT_RUN, *options, "--",
+                         target("strange-files"), "fuse", folder, "server"],
+                        stdin=subprocess.PIPE, stdout=out, stderr=err)
+    wait_until(lambda: process.poll() is not None or open("out.txt").read(), 30, "the target")
+    text = open("out.txt").read()
+    if text.startswith("skipped: "):
+        skip(text.strip()[9:])
+    check_equal(text, "mute\n")
+    return process
+
+
+def end(process, limit):
+    """Waits for PROCESS; the server, which holds what hangs, is ended in any case."""
+    try:
+        return process.wait(limit)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        os.kill(int(open("server").read()), signal.SIGKILL)
+
+
+def end_mute(*options):
+    """What pinject-run said when the command had ended while its library hangs."""
+    process = start_mute(*options)
+    process.stdin.close()
+    process.stdin = None
+    check_equal(end(process, 20), 0, "status")
+    return open("err.txt").read()
+
+
+def test_mute_at_the_end():
+    """The command ends while its library hangs: so does pinject-run."""
+    end_mute("-o", "out")
+    check(results(), "no result file")
+    panalyze("summary", *results()).ok()
+
+
+def test_mute_with_dumps():
+    """The same where samples are unwound by the tables of files."""
+    need_perf_events()
+    end_mute("-o", "out", "-g", "dwarf")
+
+
+def test_mute_meanwhile():
+    """While the library hangs, files are written, and a signal that was sent to pinject-run reaches the command."""
+    process = start_mute("-o", "out")
+    try:
+        wait_until(results, 30, "a result file, which comes after a second")
+    finally:
+        os.kill(process.pid, signal.SIGTERM) # unshare has become it
+        status = end(process, 20)
+    check(status is not None, "SIGTERM was ignored")
+
+
+if __name__ == "__main__":
+    main()

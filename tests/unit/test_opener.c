@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/* Files of targets are read by another process; openers made up here hang, crash and answer late. */
+#include "check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "collector/buildid.h"
+#include "collector/opener.h"
+#include "unwind/unwind.h"
+
+static char folder[64];
+
+static int enter_folder(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof(folder), "/tmp/pinject-unit-XXXXXX");
+    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int leave_folder(void **state)
+{
+    (void)state;
+    char command[100];
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- What is opened ---- */
+
+/* What PATH names now, as the kernel would tell of it. */
+static struct mapped_file mapped(const char *path)
+{
+    static char paths[64][160];
+    static unsigned next;
+    char *full = paths[next++ % 64];
+    struct stat status = {0};
+    snprintf(full, sizeof(paths[0]), "%s%s%s", path[0] == '/' ? "" : folder, path[0] == '/' ? "" : "/", path);
+    stat(full, &status);
+    return (struct mapped_file){.pid = getpid(),
+                                .maj = major(status.st_dev),
+                                .min = minor(status.st_dev),
+                                .ino = status.st_ino,
+                                .path = full};
+}
+
+static struct mapped_file itself(void)
+{
+    static char exe[200];
+    assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
+    return mapped(exe);
+}
+
+static int open_one(const struct mapped_file *file)
+{
+    struct stat status;
+    return mapped_file_open(file, &status);
+}
+
+static void only_the_file_that_was_mapped(void **state)
+{
+    (void)state;
+    struct mapped_file file = itself();
+    int fd = open_one(&file);
+    assert_true(fd >= 0);
+    close(fd);
+    struct mapped_file other = file;
+    other.ino++;
+    assert_int_equal(open_one(&other), -ENOENT);
+    other = file;
+    other.maj++;
+    assert_int_equal(open_one(&other), -ENOENT);
+    /* It went away, and something else came: the process still has it. */
+    other = file;
+    other.path = "/nowhere/at/all";
+    fd = open_one(&other);
+    assert_true(fd >= 0);
+    close(fd);
+    other.pid = 0;
+    assert_int_equal(open_one(&other), -ENOENT);
+}
+
+/* A FIFO whose other end sees nobody come, a device, a link, a directory. */
+static void nothing_but_regular_files(void **state)
+{
+    (void)state;
+    assert_int_equal(mkfifo("fifo", 0600), 0);
+    assert_int_equal(symlink("/bin/sh", "link"), 0);
+    assert_int_equal(mkdir("directory", 0700), 0);
+    struct mapped_file file = mapped("fifo"), device = mapped("/dev/null"), directory = mapped("directory");
+    assert_int_equal(open_one(&file), -ENOENT);
+    /* Had it been opened for reading, this one would not be refused. */
+    assert_int_equal(open("fifo", O_WRONLY | O_NONBLOCK | O_CLOEXEC), -1);
+    assert_int_equal(open_one(&device), -ENOENT);
+    assert_int_equal(open_one(&directory), -ENOENT);
+    file = mapped("link");
+    assert_int_equal(open_one(&file), -ENOENT);
+    /* In no other root either. */
+    file = mapped("fifo");
+    file.pid = getpid();
+    file.start = 0x1000;
+    file.size = 0x1000;
+    assert_int_equal(open_one(&file), -ENOENT);
+}
+
+/* ---- Who answers ---- */
+
+struct seen {
+    unsigned count;
+    uint64_t ticket;
+    int status;
+    struct opener_answer last;
+};
+
+static void note(void *context, uint64_t ticket, const struct opener_answer *answer)
+{
+    struct seen *seen = context;
+    seen->count++;
+    seen->ticket = ticket;
+    seen->status = answer->status;
+    seen->last = *answer;
+}
+
+static void answers(void **state)
+{
+    (void)state;
+    struct opener *opener = opener_new();
+    struct seen seen = {0};
+    struct buildid id = {0};
+    struct mapped_file file = itself(), none = mapped("none");
+    uint64_t ticket = opener_ask(opener, OPENER_ID, &file, note, &seen);
+    assert_true(opener_settle(opener, ticket));
+    assert_int_equal(seen.count, 1);
+    assert_int_equal(seen.ticket, ticket);
+    int fd = open(itself().path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(buildid_of_file(fd, &id), seen.last.id_size > 0);
+    close(fd);
+    assert_int_equal(seen.last.id_size, id.size);
+    assert_memory_equal(seen.last.id, id.bytes, id.size);
+    ticket = opener_ask(opener, OPENER_ID, &none, note, &seen);
+    assert_true(opener_settle(opener, ticket));
+    assert_int_equal(seen.status, -ENOENT);
+    /* Many at once, in order. */
+    for (unsigned i = 0; i < 500; i++)
+        ticket = opener_ask(opener, OPENER_ID, i % 2 ? &file : &none, note, &seen);
+    assert_true(opener_settle(opener, ticket));
+    assert_int_equal(seen.count, 502);
+    assert_int_equal(opener_counts(opener).asked, 502);
+    assert_int_equal(opener_counts(opener).hung + opener_counts(opener).refused + opener_counts(opener).failed, 0);
+    assert_true(opener_cpu_ns(opener) > 0);
+    opener_free(opener);
+    opener_free(NULL);
+}
+
+static struct unwind_files *copies;
+
+static void keep_tables(void *context, uint64_t ticket, const struct opener_answer *answer)
+{
+    (void)ticket;
+    const struct unwind_stat stat = {answer->dev, answer->ino, answer->size, answer->mtime_ns, answer->ctime_ns};
+    assert_int_equal(answer->status, 0);
+    *(struct unwind_file **)context = unwind_files_copy(copies, &stat, answer->fd);
+}
+
+/* What arrives is what is read of the file itself. */
+static void tables(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    struct opener *opener = opener_new();
+    struct unwind_files *direct = unwind_files_new();
+    struct unwind_file *file = NULL;
+    copies = unwind_files_new();
+    struct mapped_file self = itself();
+    assert_true(opener_settle(opener, opener_ask(opener, OPENER_TABLES, &self, keep_tables, &file)));
+    int fd = open(itself().path, O_RDONLY | O_CLOEXEC);
+    bool expected = unwind_files_fd(direct, fd);
+    close(fd);
+    assert_int_equal(file != NULL, expected);
+    assert_int_equal(unwind_files_size(copies, NULL), unwind_files_size(direct, &count));
+    assert_int_equal(count, 1);
+    unwind_files_free(copies);
+    unwind_files_free(direct);
+    opener_free(opener);
+}
+
+/* ---- Who does not ---- */
+
+static int open_strangely(const struct mapped_file *file, struct stat *ret)
+{
+    if (strstr(file->path, "hang"))
+        for (;;)
+            pause();
+    if (strstr(file->path, "crash"))
+        _exit(1);
+    return mapped_file_open(file, ret);
+}
+
+/* Goes on until a question is answered, as the loop does. */
+static void take_until(struct opener *opener, const struct seen *seen, unsigned count)
+{
+    uint64_t end = now_ns() + UINT64_C(30000000000);
+    while (seen->count < count && now_ns() < end) {
+        opener_take(opener);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    assert_int_equal(seen->count, count);
+}
+
+/* Others are answered meanwhile, nobody waits for long, and it is given up in the end. */
+static void one_hangs(void **state)
+{
+    (void)state;
+    struct opener *opener = opener_new();
+    struct seen hung = {0}, fine = {0};
+    struct mapped_file bad = mapped("hang"), good = itself();
+    opener_replace(opener, open_strangely);
+    good.pid = 1; /* another user's, where this runs as one without rights */
+    uint64_t start = now_ns(), ticket = opener_ask(opener, OPENER_ID, &bad, note, &hung);
+    for (unsigned i = 0; i < 10; i++)
+        opener_ask(opener, OPENER_ID, &good, note, &fine);
+    assert_false(opener_settle(opener, ticket));
+    assert_true(now_ns() - start < UINT64_C(5000000000)); /* a fifth of a second, where the machine is free */
+    uint64_t again = now_ns();
+    for (unsigned i = 0; i < 100; i++)
+        assert_false(opener_settle(opener, ticket));
+    assert_true(now_ns() - again < UINT64_C(2000000000)); /* the patience is used up */
+    take_until(opener, &hung, 1);
+    assert_int_equal(hung.status, -ETIMEDOUT);
+    assert_int_equal(opener_counts(opener).hung, 1);
+    take_until(opener, &fine, 10);
+    opener_free(opener);
+}
+
+/* One that is killed at once gives its place back; the end waits for none of them. */
+static void many_hang(void **state)
+{
+    (void)state;
+    struct opener *opener = opener_new();
+    struct seen hung = {0};
+    struct mapped_file bad = mapped("hang");
+    opener_replace(opener, open_strangely);
+    for (unsigned i = 0; i < OPENER_QUEUE; i++)
+        assert_true(opener_ask(opener, OPENER_ID, &bad, note, &hung) > 0);
+    assert_int_equal(opener_ask(opener, OPENER_ID, &bad, note, &hung), 0);
+    assert_int_equal(opener_counts(opener).refused, 1);
+    take_until(opener, &hung, 2);
+    uint64_t start = now_ns();
+    opener_free(opener);
+    assert_true(now_ns() - start < UINT64_C(2000000000));
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* none is left */
+}
+
+static void one_crashes(void **state)
+{
+    (void)state;
+    struct opener *opener = opener_new();
+    struct seen crashed = {0}, fine = {0};
+    struct mapped_file bad = mapped("crash"), good = itself();
+    opener_replace(opener, open_strangely);
+    opener_ask(opener, OPENER_ID, &bad, note, &crashed);
+    for (unsigned i = 0; i < 5; i++)
+        opener_ask(opener, OPENER_ID, &good, note, &fine);
+    take_until(opener, &crashed, 1);
+    take_until(opener, &fine, 5);
+    assert_int_equal(crashed.status, -EIO);
+    assert_int_equal(fine.status, 0);
+    assert_int_equal(opener_counts(opener).failed, 1);
+    opener_free(opener);
+}
+
+/* Build ids: what does not answer has none, and the file that is to be written is written. */
+static void a_build_id_that_never_comes(void **state)
+{
+    (void)state;
+    struct buildids *buildids = buildids_new();
+    struct mapped_file file = mapped("hang");
+    struct result_module module = {.path = file.path, .ino = 7};
+    struct buildid id;
+    file.ino = 7;
+    opener_replace(buildids_opener(buildids), open_strangely);
+    uint64_t start = now_ns();
+    buildids_expect(buildids, &file, 0, 1);
+    for (unsigned i = 0; i < 1000; i++)
+        assert_false(buildids_find(buildids, &module, &id));
+    assert_true(now_ns() - start < UINT64_C(10000000000));
+    buildids_free(buildids);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_the_file_that_was_mapped),
+        cmocka_unit_test(nothing_but_regular_files),
+        cmocka_unit_test(answers),
+        cmocka_unit_test(tables),
+        cmocka_unit_test(one_hangs),
+        cmocka_unit_test(many_hang),
+        cmocka_unit_test(one_crashes),
+        cmocka_unit_test(a_build_id_that_never_comes),
+    };
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}
