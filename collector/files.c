@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pinject/wire.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,18 +24,70 @@ struct files_name {
     uint32_t given;
 };
 
-static int open_folder(struct files *files)
+/* How much of BASE is the name of its folder, with the '/'. */
+static size_t folder_size(const char *base)
+{
+    const char *slash = strrchr(base, '/');
+    return slash ? (size_t)(slash - base) + 1 : 0;
+}
+
+static int open_folder_of(const char *base, int how)
 {
     char folder[PATH_MAX] = ".";
-    if (files->folder >= sizeof(folder))
+    size_t size = folder_size(base);
+    if (size >= sizeof(folder))
         return -ENAMETOOLONG;
-    if (files->folder)
-        snprintf(folder, sizeof(folder), "%.*s", (int)files->folder, files->base);
-    files->directory = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (size)
+        snprintf(folder, sizeof(folder), "%.*s", (int)size, base);
+    int fd = open(folder, how | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+static int open_folder(struct files *files)
+{
+    files->directory = open_folder_of(files->base, O_RDONLY);
+    if (files->directory == -EACCES) /* files can be made in it all the same */
+        files->directory = open_folder_of(files->base, O_PATH);
     if (files->directory < 0)
-        return -errno;
+        return files->directory;
     files->reserve = fcntl(files->directory, F_DUPFD_CLOEXEC, 0);
     return files->reserve < 0 ? -errno : 0;
+}
+
+/*
+ * As long as this session lives it holds a lock on one byte of the folder, which the name of its files chooses. Others
+ * that share the folder see it from any pid namespace, it costs one descriptor however many files there are, nothing
+ * is left when we are killed, and, other than locks of the files themselves, it covers those that are closed and
+ * complete. It is a lock for readers, so that all sessions can have it; who asks for one to write meets the others.
+ */
+static struct flock lock_of(const char *base, short type)
+{
+    uint64_t key = 0xcbf29ce484222325u;
+    for (const char *at = base + folder_size(base); *at; at++)
+        key = (key ^ (unsigned char)*at) * 0x100000001b3u;
+    return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)(key >> 2), .l_len = 1};
+}
+
+static void lock_base(const struct files *files)
+{
+    struct flock lock = lock_of(files->base, F_RDLCK);
+    (void)fcntl(files->directory, F_OFD_SETLK, &lock);
+}
+
+/* Whether somebody else than the holder of DIRECTORY has it. */
+static bool is_used(int directory, const char *base)
+{
+    struct flock lock = lock_of(base, F_WRLCK);
+    return fcntl(directory, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+bool files_base_is_used(const char *base)
+{
+    int directory = open_folder_of(base, O_RDONLY);
+    bool used = directory >= 0 && is_used(directory, base);
+    if (directory >= 0)
+        close(directory);
+    return used;
 }
 
 /* Asks the file system itself: rights, read-only mounts and quotas have too many rules. */
@@ -85,16 +136,15 @@ static int check_base(const struct files *files)
     return stat(files->base, &status) == 0 && S_ISDIR(status.st_mode) ? -EISDIR : 0;
 }
 
-int files_init(struct files *files, const char *base)
+int files_init(struct files *files, const char *base, mode_t mode)
 {
-    *files = (struct files){.directory = -1, .reserve = -1};
+    *files = (struct files){.directory = -1, .reserve = -1, .mode = mode};
     if (!*base) {
         report_error("result files need a name, like '-o out'");
         return -EINVAL;
     }
-    const char *slash = strrchr(base, '/');
     files->base = strdup(base);
-    files->folder = slash ? (size_t)(slash - base) + 1 : 0;
+    files->folder = folder_size(base);
     files->capacity = NAMES_MIN;
     files->names = calloc(files->capacity, sizeof(*files->names));
     /* Pages of zeros cost nothing until a number is used. */
@@ -112,6 +162,8 @@ int files_init(struct files *files, const char *base)
         refuse_base(files, status);
     if (status < 0)
         files_release(files);
+    else
+        lock_base(files);
     return status;
 }
 
@@ -215,11 +267,11 @@ static int open_at(struct files *files, const char *path, int flags)
 {
     const char *name = path + files->folder;
     flags |= O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-    int fd = openat(files->directory, name, flags, 0644);
+    int fd = openat(files->directory, name, flags, 0600);
     if (fd < 0 && (errno == EMFILE || errno == ENFILE) && files->reserve >= 0) {
         close(files->reserve);
         files->reserve = -1;
-        fd = openat(files->directory, name, flags, 0644);
+        fd = openat(files->directory, name, flags, 0600);
     }
     return fd < 0 ? -errno : fd;
 }
@@ -248,6 +300,8 @@ int files_create(struct files *files, const char *path, int *ret_fd)
 {
     int fd = open_at(files, path, O_WRONLY | O_CREAT | O_EXCL);
     if (fd == -EEXIST && is_replaceable(files, path)) {
+        if (is_used(files->directory, files->base))
+            return -EBUSY;
         /* Unlinked, not truncated: who reads it goes on with the old one. */
         if (unlinkat(files->directory, path + files->folder, 0) < 0 && errno != ENOENT)
             return -EEXIST;
@@ -255,6 +309,8 @@ int files_create(struct files *files, const char *path, int *ret_fd)
     }
     if (fd < 0)
         return fd;
+    /* Whatever the umask says. Where a file system knows no rights, it says so. */
+    (void)fchmod(fd, files->mode);
     *ret_fd = fd;
     return 0;
 }
@@ -264,7 +320,7 @@ int files_reopen(struct files *files, const char *path, dev_t dev, ino_t ino, in
     struct stat status;
     int fd = open_at(files, path, O_WRONLY);
     if (fd < 0)
-        return fd;
+        return fd == -ENOENT || fd == -ELOOP ? -ESTALE : fd;
     if (fstat(fd, &status) < 0 || status.st_dev != dev || status.st_ino != ino || !S_ISREG(status.st_mode)) {
         close(fd);
         files_closed(files);
@@ -272,6 +328,14 @@ int files_reopen(struct files *files, const char *path, dev_t dev, ino_t ino, in
     }
     *ret_fd = fd;
     return 0;
+}
+
+bool files_is_there(struct files *files, const char *path, int fd)
+{
+    struct stat file, named;
+    return fstat(fd, &file) == 0 && file.st_nlink > 0 &&
+           fstatat(files->directory, path + files->folder, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           named.st_dev == file.st_dev && named.st_ino == file.st_ino;
 }
 
 void files_remove(struct files *files, const char *path)

@@ -66,7 +66,12 @@ static int open_place(const struct settings *settings)
     if (!settings->live_to)
         return open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
     /* A fifo that nobody reads would be waited for. */
-    return open(settings->live_to, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0666);
+    const int flags = O_WRONLY | O_TRUNC | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
+    int fd = open(settings->live_to, flags | O_CREAT | O_EXCL, 0600);
+    if (fd < 0)
+        return errno == EEXIST ? open(settings->live_to, flags) : -1;
+    (void)fchmod(fd, settings->mode);
+    return fd;
 }
 
 static int find_panalyze(char *ret, size_t size)

@@ -28,6 +28,7 @@ struct results {
     struct features features;
     uint64_t written, bytes, failed;
     int error;
+    bool shared;                 /* was said */
     unsigned open;               /* files that are kept open between updates */
     struct buffer spare[SPARES]; /* memory of finished results */
     unsigned spare_count;
@@ -53,7 +54,7 @@ int results_new(struct session *session, struct results **ret)
         return -ENOMEM;
     }
     results->session = session;
-    int status = files_init(&results->files, session->settings->outfile);
+    int status = files_init(&results->files, session->settings->outfile, session->settings->mode);
     if (status < 0) {
         free(results);
         return status;
@@ -190,6 +191,7 @@ static const char *way_out(int error)
     case ENFILE:
         return "raise the limit of open files (ulimit -n)";
     case EEXIST:
+    case EBUSY:
         return "something else has that name: choose another with -o";
     default:
         return "choose another place with -o";
@@ -207,8 +209,26 @@ static void note_error(struct result *result, int status)
     if (results->error)
         return;
     results->error = status;
-    report_error("cannot write result file '%s': %s; %s (what cannot be written is missing in the files)", result->path,
-                 strerror(-status), way_out(-status));
+    if (status == -ESTALE)
+        report_error("result file '%s' was deleted, moved or replaced while it was written; leave the files of a "
+                     "running session alone, and give each session files of its own (-o)", result->path);
+    else
+        report_error("cannot write result file '%s': %s; %s (what cannot be written is missing in the files)",
+                     result->path, strerror(-status), way_out(-status));
+}
+
+const char *results_reason(int error)
+{
+    return error == -ESTALE ? "deleted, moved or replaced while it was written" : strerror(-error);
+}
+
+/* Two sessions that both have a process 1, in containers that share a folder. */
+static void note_shared(struct result *result, const char *name)
+{
+    if (!result->results->shared)
+        report_warning("result file '%s' may be that of another session, which runs with the same -o: it is kept, and "
+                       "'%s' is written instead; give each session files of its own (-o)", name, result->path);
+    result->results->shared = true;
 }
 
 static void close_file(struct result *result)
@@ -225,18 +245,22 @@ static int create_file(struct result *result)
 {
     struct results *results = result->results;
     int status = files_create(&results->files, result->path, &result->fd);
-    for (int i = 0; status == -EEXIST && i < NAMES_TRIED; i++) {
+    bool shared = status == -EBUSY;
+    for (int i = 0; (status == -EEXIST || status == -EBUSY) && i < NAMES_TRIED; i++) {
         /* Something that is not ours has that name: PATH~1 and so on, behind what it was made of. */
         char *path = NULL;
         if (asprintf(&path, "%s~%d", result->path, i + 1) < 0)
             return -ENOMEM;
         status = files_create(&results->files, path, &result->fd);
-        if (status == 0) {
-            free(result->path);
-            result->path = path;
-        } else {
+        if (status < 0) {
             free(path);
+            continue;
         }
+        char *before = result->path;
+        result->path = path;
+        if (shared)
+            note_shared(result, before);
+        free(before);
     }
     results->open += status == 0;
     return status;
@@ -445,8 +469,13 @@ int result_finish(struct result *result, const struct result_task *task, const s
 {
     int status = result->error;
     if (!status) {
+        const bool grew = result->data_end;
         features_reads(&result->results->features, task, &result->pending);
         status = flush(result, task, coverage);
+        if (status == 0 && grew && !files_is_there(&result->results->files, result->path, result->fd)) {
+            status = -ESTALE;
+            note_error(result, status);
+        }
     } else if (write_without_records(result, task, coverage) < 0) {
         /* Once more, without the records that were lost: how the task ended and what it counted is worth more than
          * they. */

@@ -92,6 +92,8 @@ uint64_t results_bytes(const struct results *results);
 /* The first error of writing (disk full ...), 0: none; *ret_failed: files that are incomplete. Said once by
  * report_error() when it happens. */
 int results_error(const struct results *results, uint64_t *ret_failed);
+/* What such an error means: -ESTALE, a file was deleted, moved or replaced while it was written. */
+const char *results_reason(int error);
 
 /*
  * Starts the file of a task: BASE.PID.TID, with EXEC (non-NULL: --exec-split-results) BASE.PID.TID.EXEC (made safe for

@@ -87,6 +87,21 @@ static int take_call_graph(void *state, const struct option_row *row, const char
     return value[size] ? take_dump(settings, value + size + 1) : 0;
 }
 
+/* Their owner has to read and write them, or they could not grow. */
+static int take_mode(void *state, const struct option_row *row, const char *value)
+{
+    char *end;
+    errno = 0;
+    unsigned long mode = strtoul(value, &end, 8);
+    if (errno || *end || !isdigit((unsigned char)*value) || (mode & ~0666ul) || (mode & 0600) != 0600) {
+        report_error("--%s needs the rights of files as an octal number from 0600 to 0666, like 0640; not '%s'",
+                     row->name, value);
+        return -EINVAL;
+    }
+    ((struct settings *)state)->mode = (unsigned)mode;
+    return 0;
+}
+
 static int take_follow(void *state, const struct option_row *row, const char *value)
 {
     (void)value;
@@ -169,6 +184,8 @@ static const struct option_row rows[] = {
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Profiling"},
     {'o', "outfile", "BASE", 0, options_take_string, FIELD(outfile), 0, GROUP_BOTH,
      "write result files BASE.PID.TID (default: out)"},
+    {0, "mode", "OCTAL", 0, take_mode, 0, 0, GROUP_BOTH,
+     "who may read the result files, as for chmod: 0640 for a group, 0644 for all (default: 0600, you alone)"},
     {'e', "events", "LIST", 0, take_events, 0, 0, GROUP_BOTH,
      "sample (with --stat: count) these events, by perf's names, with :u for user space and :k for the kernel "
      "(default: cycles, else task-clock)"},
@@ -221,6 +238,7 @@ static void set_defaults(struct settings_line *line)
 {
     *line = (struct settings_line){.action = SETTINGS_RUN, .collect_fd = UINT64_MAX};
     line->settings.outfile = "out";
+    line->settings.mode = 0600;
     line->settings.frequency = 999;
     line->settings.follow = 0; /* the object follows the threads of the first process anyway */
 }

@@ -22,6 +22,7 @@ enum settings_call_graph {
 
 struct settings {
     const char *outfile;        /* BASE of the result files, "out" */
+    unsigned mode;              /* of all files with profile data, 0600 */
     struct event_choice events[SETTINGS_EVENTS]; /* -e; none: the default of the machine */
     unsigned event_count;
     uint64_t frequency;         /* Hz, 999; 0 when a period is given */

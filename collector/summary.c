@@ -253,7 +253,7 @@ static void print_failed(const struct results *results)
     int error = results_error(results, &failed);
     if (error)
         report_error("%" PRIu64 " %s not complete: %s", failed,
-                     failed == 1 ? "file is missing or" : "files are missing or", strerror(-error));
+                     failed == 1 ? "file is missing or" : "files are missing or", results_reason(error));
 }
 
 void summary_print(const struct session *session, const struct results *results, const struct outcome *outcome,

@@ -168,7 +168,8 @@ int export_view(struct view *view)
         return 1;
     }
     struct sink sink;
-    if (sink_open(&sink, output, format->flags | (packed ? SINK_GZIP : 0)) < 0)
+    mode_t rights = sink_rights(view->paths, view->path_count);
+    if (sink_open(&sink, output, format->flags | (packed ? SINK_GZIP : 0), rights) < 0)
         return 1;
     if (view->settings->inlined)
         view->lines = lines_new(view->names, view->profile->frame_count);

@@ -22,6 +22,12 @@ static bool ends_with(const char *text, const char *end)
     return size > length && strcmp(text + size - length, end) == 0;
 }
 
+/* Who may read the files may look into the folder. */
+static mode_t folder_rights(const struct archive *archive)
+{
+    return archive->rights | (archive->rights & 0444) >> 2;
+}
+
 static int failed(const struct archive *archive, int error)
 {
     report_error("the archive '%s' could not be written: %s", archive->to, strerror(-error));
@@ -106,7 +112,7 @@ static int open_tar(struct archive *archive)
         free(archive->folder);
         archive->folder = longer;
     }
-    int error = sink_open(&archive->tar, archive->to, packed ? SINK_GZIP : 0);
+    int error = sink_open(&archive->tar, archive->to, packed ? SINK_GZIP : 0, archive->rights);
     if (error) {
         free(archive->folder);
         archive->folder = NULL;
@@ -114,16 +120,16 @@ static int open_tar(struct archive *archive)
     return error;
 }
 
-int archive_open(struct archive *archive, const char *to)
+int archive_open(struct archive *archive, const char *to, mode_t rights)
 {
-    *archive = (struct archive){.to = to};
+    *archive = (struct archive){.to = to, .rights = rights};
     if (ends_with(to, ".tar") || ends_with(to, ".tar.gz") || ends_with(to, ".tgz"))
         return open_tar(archive);
     if (strstr(to, ".tar.")) {
         report_error("the archive '%s': only folders, .tar, .tar.gz and .tgz can be written", to);
         return -EINVAL;
     }
-    if (mkdir(to, 0777) < 0 && errno != EEXIST)
+    if (mkdir(to, folder_rights(archive)) < 0 && errno != EEXIST)
         return failed(archive, -errno);
     return check_folder(to);
 }
@@ -147,7 +153,7 @@ static int put_tar(struct archive *archive, const char *place, const void *bytes
     FILE *to = archive->tar.to;
     snprintf(head, 100, "%s", place);
     snprintf(head + 345, 155, "%s", archive->folder);
-    octal(head + 100, 8, 0644);
+    octal(head + 100, 8, archive->rights & 0644);
     octal(head + 108, 8, 0);
     octal(head + 116, 8, 0);
     octal(head + 124, 12, size);
@@ -166,11 +172,11 @@ static int put_tar(struct archive *archive, const char *place, const void *bytes
     return 0;
 }
 
-static void make_folders(char *path)
+static void make_folders(const struct archive *archive, char *path)
 {
     for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
         *at = '\0';
-        mkdir(path, 0777);
+        mkdir(path, folder_rights(archive));
         *at = '/';
     }
 }
@@ -180,9 +186,9 @@ static int put_file(struct archive *archive, const char *place, const void *byte
 {
     char *path = memory_print("%s/%s", archive->to, place), *temporary = memory_print("%s~", path);
     int error = 0;
-    make_folders(path);
+    make_folders(archive, path);
     unlink(temporary);
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, archive->rights);
     if (fd < 0)
         error = -errno;
     for (size_t done = 0; !error && done < size;) {

@@ -20,6 +20,7 @@ struct archive {
     struct sink tar;  /* where FOLDER is not NULL */
     uint64_t bytes;   /* of the contents */
     uint64_t files;
+    mode_t rights;    /* of the files in it */
 };
 
 /* Whether PATH is one, as a folder or by the name of a tar file. */
@@ -29,9 +30,9 @@ char **archive_find(char **list, size_t *count, const char *path);
 /* The archive of the result file PATH: "out.symbols" of "out.12.12". Owned by the caller. */
 char *archive_name(const char *path);
 
-/* TO: NAME.tar, NAME.tar.gz, NAME.tgz or a folder, which is made, and may be an archive already. 0, or -errno after a
- * message. */
-int archive_open(struct archive *archive, const char *to);
+/* TO: NAME.tar, NAME.tar.gz, NAME.tgz or a folder, which is made, and may be an archive already. RIGHTS: of files, as
+ * for sink_open(). 0, or -errno after a message. */
+int archive_open(struct archive *archive, const char *to, mode_t rights);
 /* PLACE: a relative path without dots in it. 0, or -errno after a message. */
 int archive_put(struct archive *archive, const char *place, const void *bytes, size_t size);
 /* ERROR: what came before; a tar file has its name when it is whole, and only then. 0, or -errno after a message. */

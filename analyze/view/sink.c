@@ -85,7 +85,7 @@ static char *folder_of(const char *path)
     return folder;
 }
 
-static int open_named(struct sink *sink)
+static int open_named(struct sink *sink, mode_t rights)
 {
     mode_t mask = umask(0);
     umask(mask);
@@ -97,18 +97,18 @@ static int open_named(struct sink *sink)
         sink->temporary = NULL;
         return -error;
     }
-    fchmod(fd, 0666 & ~mask);
+    fchmod(fd, rights & ~mask);
     return fd;
 }
 
 /* A file without a name, which nothing is left of whatever happens, else one with a name of its own. */
-static int open_temporary(struct sink *sink)
+static int open_temporary(struct sink *sink, mode_t rights)
 {
     char *folder = folder_of(sink->path);
     /* It gets its name through /proc. */
-    int fd = access("/proc/self/fd", X_OK) == 0 ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+    int fd = access("/proc/self/fd", X_OK) == 0 ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, rights) : -1;
     free(folder);
-    return fd >= 0 ? fd : open_named(sink);
+    return fd >= 0 ? fd : open_named(sink, rights);
 }
 
 bool sink_holds_samples(const char *path)
@@ -125,7 +125,7 @@ bool sink_holds_samples(const char *path)
     return size == sizeof(magic) && (memcmp(magic, "PERFILE2", 8) == 0 || memcmp(magic, "2ELIFREP", 8) == 0);
 }
 
-static int open_file(struct sink *sink, const char *path)
+static int open_file(struct sink *sink, const char *path, mode_t rights)
 {
     struct stat status;
     bool exists = stat(path, &status) == 0;
@@ -139,7 +139,7 @@ static int open_file(struct sink *sink, const char *path)
     sink->path = exists ? realpath(path, NULL) : NULL;
     if (!sink->path)
         sink->path = memory_text(path);
-    return open_temporary(sink);
+    return open_temporary(sink, rights);
 }
 
 static void release(struct sink *sink)
@@ -158,7 +158,16 @@ static void release(struct sink *sink)
     sink->fd = -1;
 }
 
-int sink_open(struct sink *sink, const char *path, unsigned flags)
+mode_t sink_rights(const char *const *paths, size_t count)
+{
+    mode_t rights = SINK_SHARED;
+    struct stat status;
+    for (size_t i = 0; i < count; i++)
+        rights &= stat(paths[i], &status) == 0 ? status.st_mode | 0600 : 0600;
+    return rights;
+}
+
+int sink_open(struct sink *sink, const char *path, unsigned flags, mode_t rights)
 {
     bool standard = !path || strcmp(path, "-") == 0;
     *sink = (struct sink){.fd = STDOUT_FILENO, .name = standard ? "the output" : path};
@@ -166,7 +175,7 @@ int sink_open(struct sink *sink, const char *path, unsigned flags)
         report_error("this format is binary, and stdout is a terminal; give a file with '-o FILE', or a pipe");
         return -EINVAL;
     }
-    int status = standard ? 0 : open_file(sink, path);
+    int status = standard ? 0 : open_file(sink, path, rights);
     if (status < 0) {
         report_error("%s: cannot be written: %s", path, strerror(-status));
         sink->fd = -1;

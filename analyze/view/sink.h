@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 struct sink_zip;
 
@@ -25,11 +26,16 @@ struct sink {
 
 enum sink_flags { SINK_GZIP = 1, SINK_BINARY = 2 };
 
+/* Who may read what is made for all to see, a picture; the umask takes away from that. */
+#define SINK_SHARED ((mode_t)0666)
+
 /*
- * PATH "-" or NULL: stdout, which is refused for binary output when it is a terminal. FLAGS: enum sink_flags. 0, or
- * -errno after a message; then there is nothing to close.
+ * PATH "-" or NULL: stdout, which is refused for binary output when it is a terminal. FLAGS: enum sink_flags. RIGHTS:
+ * of a new file, less the umask's. 0, or -errno after a message; then there is nothing to close.
  */
-int sink_open(struct sink *sink, const char *path, unsigned flags);
+int sink_open(struct sink *sink, const char *path, unsigned flags, mode_t rights);
+/* Rights for a file in which the samples of PATHS[COUNT] are: nobody may read it who may not read all of these. */
+mode_t sink_rights(const char *const *paths, size_t count);
 /* Whether PATH is a recording, which nobody means to replace by something else: "-o out.*" names one. */
 bool sink_holds_samples(const char *path);
 /* Whether nothing that is written arrives any more. */

@@ -144,7 +144,7 @@ int view_archive(struct view *view)
     struct keeper keeper = {.view = view};
     char *usual = view->settings->archive ? NULL : archive_name(view->paths[0]);
     const char *to = view->settings->archive ? view->settings->archive : usual;
-    keeper.error = archive_open(&keeper.archive, to);
+    keeper.error = archive_open(&keeper.archive, to, sink_rights(view->paths, view->path_count));
     if (!keeper.error) {
         put_objects(&keeper);
         /* Last: a folder without it is no archive. */

@@ -13,7 +13,7 @@ static int write_file(struct flame *flame, const char *path)
         report_error("'%s' holds samples and is not overwritten; behind -o stands the name of the file to write", path);
         return 1;
     }
-    if (sink_open(&sink, path, 0) < 0)
+    if (sink_open(&sink, path, 0, SINK_SHARED) < 0)
         return 1;
     flame_svg(flame, sink.to);
     return sink_close(&sink, true);

@@ -31,7 +31,7 @@ static void test_names(void **state)
     struct kit kit;
     struct files files;
     kit_new(&kit, KIT_SAMPLING);
-    assert_int_equal(files_init(&files, "./out"), 0);
+    assert_int_equal(files_init(&files, "./out", 0600), 0);
     expect_name(&files, NULL, "./out.12.34");
     expect_name(&files, NULL, "./out.12.34~1");
     expect_name(&files, NULL, "./out.12.34~2");
@@ -55,7 +55,7 @@ static void test_many_names(void **state)
     struct files files;
     char *path, wanted[64];
     kit_new(&kit, KIT_SAMPLING);
-    assert_int_equal(files_init(&files, "out"), 0);
+    assert_int_equal(files_init(&files, "out", 0600), 0);
     for (int round = 0; round < 2; round++) {
         for (pid_t tid = 1; tid <= 20000; tid++) {
             assert_int_equal(files_name(&files, 4194304, tid, NULL, &path), 0);
@@ -103,7 +103,7 @@ static void test_replaces_own(void **state)
     write_one(&kit, path, sizeof(path));
     assert_string_equal(path, "out.1.1");
     assert_int_equal(stat(path, &before), 0);
-    assert_int_equal(before.st_mode & 0777 & ~0644, 0);
+    assert_int_equal(before.st_mode & 0777, 0600);
     int reader = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(reader >= 0);
     write_one(&kit, path, sizeof(path));
@@ -207,6 +207,134 @@ static void test_no_descriptors(void **state)
     kit_free(&kit);
 }
 
+/* Flushes the file of task 1.1, lets DISTURB at it, and finishes it. What is said; *ret_status of result_finish(). */
+struct disturbed {
+    struct kit *kit;
+    void (*disturb)(void);
+    int status;
+};
+
+static void disturb_one(void *argument)
+{
+    struct disturbed *test = argument;
+    struct kit *kit = test->kit;
+    struct result *result;
+    assert_int_equal(kit_start(kit, "out"), 0);
+    struct result_task task = kit_task(kit, 1, 1);
+    assert_int_equal(result_new(kit->results, 1, 1, NULL, &result), 0);
+    assert_int_equal(result_flush(result, &task, NULL), 0);
+    test->disturb();
+    kit_samples(kit, result, &task, 5);
+    test->status = result_finish(result, &task, NULL);
+}
+
+static void delete_it(void)
+{
+    assert_int_equal(unlink("out.1.1"), 0);
+}
+
+static void replace_it(void)
+{
+    write_text("new", "mine");
+    assert_int_equal(rename("new", "out.1.1"), 0);
+}
+
+/* A file that is not there in the end counts as missing, whether it was kept open or not. */
+static void test_deleted(void **state)
+{
+    (void)state;
+    void (*const ways[])(void) = {delete_it, replace_it};
+    for (int i = 0; i < 4; i++) {
+        struct kit kit;
+        uint64_t failed = 0;
+        kit_new(&kit, KIT_SAMPLING);
+        if (i & 2)
+            kit.session.fd_limit = 0; /* none is kept open */
+        struct disturbed test = {.kit = &kit, .disturb = ways[i & 1]};
+        char *errors = kit_stderr(disturb_one, &test);
+        assert_int_equal(test.status, -ESTALE);
+        assert_non_null(strstr(errors, "result file 'out.1.1' was deleted, moved or replaced while it was written"));
+        free(errors);
+        assert_int_equal(results_error(kit.results, &failed), -ESTALE);
+        assert_int_equal(failed, 1);
+        assert_non_null(strstr(results_reason(-ESTALE), "deleted"));
+        kit_free(&kit);
+    }
+}
+
+struct second {
+    struct kit *kit;
+    struct results *results;
+    int status;
+};
+
+static void write_second(void *argument)
+{
+    struct second *second = argument;
+    struct result *result;
+    struct result_task task = kit_task(second->kit, 1, 1);
+    assert_int_equal(result_new(second->results, 1, 1, NULL, &result), 0);
+    second->status = result_finish(result, &task, NULL);
+}
+
+/* Two sessions that run at the same time and mean the same file: neither loses it. */
+static void test_two_sessions(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct result *result;
+    struct kit_file file;
+    kit_new(&kit, KIT_SAMPLING);
+    assert_int_equal(kit_start(&kit, "out"), 0);
+    struct result_task task = kit_task(&kit, 1, 1);
+    assert_int_equal(result_new(kit.results, 1, 1, NULL, &result), 0);
+    assert_int_equal(result_flush(result, &task, NULL), 0);
+    struct second second = {.kit = &kit};
+    kit.settings.outfile = "./out";
+    assert_int_equal(results_new(&kit.session, &second.results), 0);
+    char *errors = kit_stderr(write_second, &second);
+    assert_int_equal(second.status, 0);
+    assert_non_null(strstr(errors, "result file './out.1.1' may be that of another session, which runs with the same "
+                                   "-o: it is kept, and './out.1.1~1' is written instead"));
+    free(errors);
+    kit_samples(&kit, result, &task, 5);
+    assert_int_equal(result_finish(result, &task, NULL), 0);
+    assert_true(kit_read("out.1.1", &file));
+    assert_int_equal(file.records[PERF_RECORD_SAMPLE], 5);
+    kit_file_free(&file);
+    assert_true(kit_read("out.1.1~1", &file));
+    kit_file_free(&file);
+    /* One that has ended is in nobody's way, nor is one with another name. */
+    results_free(second.results);
+    struct files files;
+    int fd = -1;
+    assert_int_equal(files_init(&files, "other", 0600), 0);
+    write_text("other.1.1", "");
+    assert_int_equal(files_create(&files, "other.1.1", &fd), 0);
+    close(fd);
+    files_release(&files);
+    kit_free(&kit);
+}
+
+static void test_mode(void **state)
+{
+    (void)state;
+    static const mode_t modes[] = {0600, 0640, 0644, 0666}, masks[] = {0, 022, 0777};
+    struct kit kit;
+    struct stat status;
+    kit_new(&kit, KIT_SAMPLING);
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]) * 3; i++) {
+        char path[64];
+        kit.settings.mode = modes[i / 3];
+        mode_t mask = umask(masks[i % 3]);
+        write_one(&kit, path, sizeof(path));
+        umask(mask);
+        assert_int_equal(stat(path, &status), 0);
+        assert_int_equal(status.st_mode & 07777, modes[i / 3]);
+    }
+    kit_free(&kit);
+}
+
 /* While a task runs its file may be moved away: another that took the name is not touched. */
 static void test_moved_away(void **state)
 {
@@ -222,7 +350,7 @@ static void test_moved_away(void **state)
     assert_int_equal(rename("out.1.1", "moved"), 0);
     write_text("out.1.1", "mine");
     kit_samples(&kit, result, &task, 5);
-    assert_int_equal(result_finish(result, &task, NULL), 0);
+    assert_int_equal(result_finish(result, &task, NULL), -ESTALE);
     assert_true(kit_read("moved", &file));
     assert_int_equal(file.records[PERF_RECORD_SAMPLE], 5);
     kit_file_free(&file);
@@ -240,7 +368,7 @@ static void try_base(void *argument)
 {
     struct base_case *test = argument;
     struct files files;
-    test->status = files_init(&files, test->base);
+    test->status = files_init(&files, test->base, 0600);
     files_release(&files);
 }
 
@@ -314,6 +442,9 @@ int main(void)
         cmocka_unit_test(test_leaves_others),
         cmocka_unit_test(test_leaves_other_users),
         cmocka_unit_test(test_no_descriptors),
+        cmocka_unit_test(test_deleted),
+        cmocka_unit_test(test_two_sessions),
+        cmocka_unit_test(test_mode),
         cmocka_unit_test(test_moved_away),
         cmocka_unit_test(test_bases),
         cmocka_unit_test(test_unwritable),

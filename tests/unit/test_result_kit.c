@@ -58,6 +58,7 @@ void kit_new(struct kit *kit, enum kit_mode mode)
     assert_non_null(mkdtemp(kit->folder));
     assert_int_equal(chdir(kit->folder), 0);
     kit->settings.follow = 15;
+    kit->settings.mode = 0600;
     kit->settings.stat = kit->plan.dummy = mode == KIT_STAT;
     if (mode == KIT_STAT)
         add_event(&kit->plan, "dummy", false);
