@@ -6,27 +6,28 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pinject/wire.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/files.h"
 #include "collector/paths.h"
 #include "common/report.h"
 
-/* A segment without a head is older than that before it is taken for a ruin. */
-enum { RUIN_S = 60 };
+/* RUIN_S: what holds no lock is older than that before it is taken for a ruin. LOOK_MS: from look to look, where no lock
+ * can be waited for. */
+enum { RUIN_S = 60, LOOK_MS = 20 };
 
 /* The checked head of a segment. */
 struct found {
+    int fd;
     char outfile[PINJECT_PATH];
-    int32_t collector;
+    uint32_t flags;
+    time_t changed;
 };
 
 /* Reads what a segment file says of its session; anybody can make a file of such a name. */
@@ -41,18 +42,34 @@ static bool read_segment(int dir, const char *name, struct found *ret)
         uint32_t version, size;
     } head = {0};
     _Static_assert(sizeof head == offsetof(struct pinject_segment, id), "head of the segment");
+    int32_t collector = 0;
     bool good = !fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
                 pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head && head.magic == PINJECT_WIRE_MAGIC &&
                 head.version == PINJECT_WIRE_VERSION && head.size == sizeof(struct pinject_segment) &&
-                pread(fd, &ret->collector, sizeof ret->collector, offsetof(struct pinject_segment, collector)) ==
-                    (ssize_t)sizeof ret->collector &&
+                pread(fd, &collector, sizeof collector, offsetof(struct pinject_segment, collector)) ==
+                    (ssize_t)sizeof collector &&
+                pread(fd, &ret->flags, sizeof ret->flags, offsetof(struct pinject_segment, flags)) ==
+                    (ssize_t)sizeof ret->flags &&
                 pread(fd, ret->outfile, sizeof ret->outfile, offsetof(struct pinject_segment, outfile)) ==
                     (ssize_t)sizeof ret->outfile;
-    close(fd);
-    if (!good || ret->collector <= 0)
+    if (!good || collector <= 0) {
+        close(fd);
         return false;
+    }
+    ret->fd = fd;
+    ret->changed = status.st_mtime;
     ret->outfile[sizeof ret->outfile - 1] = '\0';
     return true;
+}
+
+/*
+ * The collector of a live session holds a lock on its segment. A number of a process says nothing: in another pid
+ * namespace it is another's, and it is given out again. True also where it cannot be known.
+ */
+static bool is_locked(int fd)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    return fcntl(fd, F_OFD_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
 }
 
 typedef void each_segment(void *context, int dir, const char *name, const struct found *found);
@@ -66,8 +83,10 @@ static void each(each_segment *call, void *context)
         struct found found;
         while (dir && (entry = readdir(dir)))
             if (!strncmp(entry->d_name, PATHS_SEGMENT_PREFIX, strlen(PATHS_SEGMENT_PREFIX)) &&
-                read_segment(dirfd(dir), entry->d_name, &found))
+                read_segment(dirfd(dir), entry->d_name, &found)) {
                 call(context, dirfd(dir), entry->d_name, &found);
+                close(found.fd);
+            }
         if (dir)
             closedir(dir);
     }
@@ -85,14 +104,23 @@ static void wait_one(void *context, int dir, const char *name, const struct foun
     struct waiting *waiting = context;
     if (strcmp(found->outfile, waiting->base))
         return;
-    int pidfd = (int)syscall(SYS_pidfd_open, found->collector, 0);
-    if (pidfd < 0)
+    if (!(found->flags & PINJECT_SESSION_LOCKED) || !is_locked(found->fd))
         return; /* ended, or killed */
-    struct pollfd polled = {pidfd, POLLIN, 0};
-    while (poll(&polled, 1, -1) < 0 && errno == EINTR)
+    /* Ours would be in the way of a collector that has not locked it yet: not before. */
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
+    while (fcntl(found->fd, F_OFD_SETLKW, &lock) < 0 && errno == EINTR)
         ;
-    close(pidfd);
     waiting->met++;
+}
+
+/* Segments of other users cannot be read. That a session writes there can be seen in the folder. */
+static void wait_for_folder(struct waiting *waiting)
+{
+    while (files_base_is_used(waiting->base)) {
+        struct timespec rest = {.tv_nsec = LOOK_MS * 1000000};
+        nanosleep(&rest, NULL);
+        waiting->met++;
+    }
 }
 
 int wait_for(const char *base)
@@ -105,6 +133,7 @@ int wait_for(const char *base)
     }
     struct waiting waiting = {path, 0};
     each(wait_one, &waiting);
+    wait_for_folder(&waiting);
     if (!waiting.met)
         report_note("no session writes to %s (any more)", base);
     return 0;
@@ -133,7 +162,9 @@ static void sweep_one(void *context, int dir, const char *name, const struct fou
 {
     (void)context;
     char rings[NAME_MAX + sizeof(PINJECT_RINGS_SUFFIX)];
-    if (!kill(found->collector, 0) || errno != ESRCH)
+    /* One that has just begun has no lock yet. */
+    if (is_locked(found->fd) ||
+        (!(found->flags & PINJECT_SESSION_LOCKED) && time(NULL) - found->changed <= RUIN_S))
         return;
     /* First: without its segment nobody would find it. */
     snprintf(rings, sizeof rings, "%s%s", name, PINJECT_RINGS_SUFFIX);
@@ -146,13 +177,12 @@ static void sweep_one(void *context, int dir, const char *name, const struct fou
 static bool is_ruin(int dir, const char *name)
 {
     struct stat status;
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
-    int fd = openat(dir, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return false;
     /* One that lives holds a lock, but for its first moments. */
     bool ruin = !fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() && status.st_nlink == 1 &&
-                time(NULL) - status.st_mtime > RUIN_S && !fcntl(fd, F_GETLK, &lock) && lock.l_type == F_UNLCK;
+                time(NULL) - status.st_mtime > RUIN_S && !is_locked(fd);
     close(fd);
     return ruin;
 }
@@ -172,8 +202,9 @@ static void sweep_ruins(void)
         DIR *dir = place ? opendir(place) : NULL;
         struct dirent *entry;
         while (dir && (entry = readdir(dir)))
-            if (is_segment_name(entry->d_name) && !read_segment(dirfd(dir), entry->d_name, &found) &&
-                is_ruin(dirfd(dir), entry->d_name))
+            if (is_segment_name(entry->d_name) && read_segment(dirfd(dir), entry->d_name, &found))
+                close(found.fd);
+            else if (is_segment_name(entry->d_name) && is_ruin(dirfd(dir), entry->d_name))
                 unlinkat(dirfd(dir), entry->d_name, 0);
         if (dir)
             closedir(dir);

@@ -35,7 +35,7 @@ static bool is_there(const char *path)
     return lstat(path, &status) == 0;
 }
 
-/* The head of a segment of COLLECTOR. */
+/* The head of a segment of COLLECTOR, which had it locked. */
 static void write_segment(const char *path, pid_t collector)
 {
     static struct pinject_segment segment;
@@ -43,6 +43,7 @@ static void write_segment(const char *path, pid_t collector)
     segment.magic = PINJECT_WIRE_MAGIC;
     segment.version = PINJECT_WIRE_VERSION;
     segment.size = sizeof(segment);
+    segment.flags = PINJECT_SESSION_LOCKED;
     segment.collector = collector;
     snprintf(segment.outfile, sizeof(segment.outfile), "%s/out", folder);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -60,13 +61,13 @@ static pid_t ended_process(void)
     return pid;
 }
 
-static void test_dead_and_live(void **state)
+/* NUMBER: what the segment says of its collector, which may have another number here, or none. */
+static void check_dead_and_live(pid_t dead_number, pid_t live_number)
 {
-    (void)state;
     int ready[2];
     char byte, rings[160];
     const char *dead = name_of(1), *live = name_of(2);
-    write_segment(dead, ended_process());
+    write_segment(dead, dead_number);
     snprintf(rings, sizeof(rings), "%.127s%s", dead, PINJECT_RINGS_SUFFIX);
     write_segment(rings, 1);
     assert_int_equal(pipe(ready), 0);
@@ -75,7 +76,7 @@ static void test_dead_and_live(void **state)
     if (collector == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
-        write_segment(live, getpid());
+        write_segment(live, live_number);
         int fd = open(live, O_RDWR);
         fcntl(fd, F_SETLK, &lock);
         if (write(ready[1], "r", 1) == 1)
@@ -93,6 +94,37 @@ static void test_dead_and_live(void **state)
     assert_false(is_there(live));
     close(ready[0]);
     close(ready[1]);
+}
+
+static void test_dead_and_live(void **state)
+{
+    (void)state;
+    check_dead_and_live(ended_process(), getpid());
+}
+
+/* The lock alone tells: the number of the dead one was given out again, that of the live one is of another namespace. */
+static void test_numbers_say_nothing(void **state)
+{
+    (void)state;
+    check_dead_and_live(getpid(), ended_process());
+}
+
+/* Between the head and the lock there is a moment, in which nobody may sweep. */
+static void test_not_locked_yet(void **state)
+{
+    (void)state;
+    const char *path = name_of(1);
+    const uint32_t none = 0;
+    for (int seconds = 0; seconds < 200; seconds += 100) {
+        const struct timespec times[2] = {{.tv_sec = time(NULL) - seconds}, {.tv_sec = time(NULL) - seconds}};
+        write_segment(path, ended_process());
+        int fd = open(path, O_WRONLY);
+        assert_int_equal(pwrite(fd, &none, sizeof(none), offsetof(struct pinject_segment, flags)), sizeof(none));
+        assert_int_equal(futimens(fd, times), 0);
+        close(fd);
+        wait_sweep();
+        assert_int_equal(is_there(path), seconds == 0);
+    }
 }
 
 /* A file without a head, SECONDS old. */
@@ -203,6 +235,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dead_and_live),
+        cmocka_unit_test(test_numbers_say_nothing),
+        cmocka_unit_test(test_not_locked_yet),
         cmocka_unit_test(test_ruins),
         cmocka_unit_test(test_what_is_no_segment),
         cmocka_unit_test(test_wrong_heads),
