@@ -83,12 +83,15 @@ print("left:", *filter(os.path.exists, mine))
 
 
 def sleeps(process):
-    """Whether PROCESS has ended or waits in a system call."""
+    """Whether PROCESS has ended, or the pinject-run that it is or has started waits in a system call."""
+    pid = str(process.pid)
     try:
-        return process.poll() is not None or pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(
-            ") ")[2].startswith("S")
+        while children := pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            pid = children[0]
+        name, _, rest = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")
+        return process.poll() is not None or (name.endswith("(pinject-run") and rest.startswith("S"))
     except OSError:
-        return True
+        return process.poll() is not None
 
 
 def check_waits(waiting, running):
