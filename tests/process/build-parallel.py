@@ -5,7 +5,6 @@
 """A real parallel build: every process, its figures against the kernel's accounting, every file through perf."""
 from harness import *
 
-NOISY = True
 UNITS = 8
 
 
@@ -38,6 +37,8 @@ def words_of(document):
 
 def test_every_process_with_command_line_and_parent():
     done, document = build()
+    with measured():
+        check_equal(document["coverage"]["unseen"], [], "unseen")
     by_pid = {task["pid"]: task for task in document["tasks"] if task["pid"] == task["tid"]}
     roots = 0
     for task in by_pid.values():
@@ -51,7 +52,6 @@ def test_every_process_with_command_line_and_parent():
     for number in range(UNITS):
         check(any(words[:1] and words[0].endswith("cc1") and f"unit{number}.c" in words
                   for words in words_of(document)), f"cc1 of unit{number}.c")
-    check_equal(document["coverage"]["unseen"], [], "unseen")
 
 
 def test_task_clock_of_all_tasks_is_that_of_the_tree():
@@ -59,8 +59,9 @@ def test_task_clock_of_all_tasks_is_that_of_the_tree():
     coverage = document["coverage"]
     clock = sum(count["value"] for task in document["tasks"] for count in task["counts"]
                 if count["event"].startswith("task-clock"))
-    check_near(clock, coverage["cpu_ns"], percent=3, what="sum of task-clock and the tree's CPU time")
-    check(coverage["percent"] > 97, coverage)
+    with measured():
+        check_near(clock, coverage["cpu_ns"], percent=3, what="sum of task-clock and the tree's CPU time")
+        check(coverage["percent"] > 97, coverage)
 
 
 def test_tree_time_is_that_of_getrusage():
@@ -75,7 +76,8 @@ def test_tree_time_is_that_of_getrusage():
     coverage = panalyze_json("--aggregate", *results())["coverage"]
     check(coverage["cpu_ns"] <= spent * 1.001, f"{coverage} but getrusage says {spent}")
     # What is in SPENT and not in the tree is the collector itself.
-    check(coverage["cpu_ns"] >= spent * 0.85, f"{coverage} but getrusage says {spent}")
+    with measured():
+        check(coverage["cpu_ns"] >= spent * 0.85, f"{coverage} but getrusage says {spent}")
 
 
 def test_samples_times_period():
@@ -89,9 +91,11 @@ def test_samples_times_period():
         if clock and clock[0] > 100e6:
             long += 1
             sampled = task["samples"] * 1e9 / 999
-            check_near(sampled, clock[0], percent=5, points=3e6,
-                       what=f"samples x period of {task['cmdline'][:1]} {task['pid']}")
-    check(long >= UNITS / 2, f"only {long} tasks over 100 ms")
+            with measured():
+                check_near(sampled, clock[0], percent=5, points=3e6,
+                           what=f"samples x period of {task['cmdline'][:1]} {task['pid']}")
+    with measured():
+        check(long >= UNITS / 2, f"only {long} tasks over 100 ms")
 
 
 def top_symbols(text):
@@ -116,11 +120,13 @@ def test_every_file_is_read_by_perf():
                     f"samples of {name}")
         if samples >= 50:
             ours = [function["symbol"] for function in panalyze_json(name, "--top", "100000")["functions"]]
-            for symbol in top_symbols(report.out)[:3]:
-                check(symbol.startswith("0x") or symbol in ours[:12],
-                      f"{name}: perf's {symbol} is not at the top: {ours[:12]}")
+            with measured():  # functions of about one share stand in one order or in another
+                for symbol in top_symbols(report.out)[:3]:
+                    check(symbol.startswith("0x") or symbol in ours[:12],
+                          f"{name}: perf's {symbol} is not at the top: {ours[:12]}")
             compared += 1
-    check(compared >= UNITS / 2, f"only {compared} files with 50 samples")
+    with measured():
+        check(compared >= UNITS / 2, f"only {compared} files with 50 samples")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def test_every_kind_of_failure():
 
 def test_skips():
     result = harness("def test_a():\n    skip('no reason')\n")
-    check_equal((result.status, result.out), (77, "skipped test_a: no reason\n"))
+    check_equal((result.status, result.out), (77, "skipped test_a: no reason\nof 1 tests 1 were skipped, 0 retried\n"))
     check_equal(harness("def test_a():\n    skip('x')\n\ndef test_b():\n    pass\n").status, 0)
     check_equal(harness("def test_a():\n    need('no-such-program')\n").status, 77)
 
@@ -46,18 +46,34 @@ def test_broken_files():
     check(harness("import nonexistent_module\n").status != 0, "import error")
 
 
-def test_noisy_is_tried_again():
+def test_measured_figures_are_tried_again():
     count = os.path.abspath("count")
-    body = f"NOISY = True\ndef test_a():\n    with open({count!r}, 'a') as to:\n        to.write('x')\n" \
-           f"    check(len(open({count!r}).read()) >= {{}}, 'too few')\n"
-    result = harness(body.format(3))
+    body = f"def test_a():\n    with open({count!r}, 'a') as to:\n        to.write('x')\n" \
+           f"    with measured({{}}):\n        check(len(open({count!r}).read()) >= {{}}, 'too few')\n"
+    result = harness(body.format("", 3))
     check_equal(result.status, 0)
-    check_match("^test_a: noisy, try 2 of 3$", result.out)
-    check_match("^test_a: noisy, try 3 of 3$", result.out)
+    check_equal(len(re.findall("^retried test_a: line 8: too few$", result.out, re.MULTILINE)), 2, result)
+    check_equal(result.lines[-1], "of 1 tests 0 were skipped, 2 retried")
     os.remove(count)
-    result = harness(body.format(4))
+    result = harness(body.format("", 4))
     check_equal(result.status, 1)
+    check_match("^FAILED test_a: line 8: too few$", result.out)
     check_equal(len(pathlib.Path(count).read_text()), 3)
+    os.remove(count)
+    check_equal(harness(body.format("if_=[]", 3)).status, 1)
+    check_equal(len(pathlib.Path(count).read_text()), 1)
+
+
+def test_nothing_else_is_tried_again():
+    count = os.path.abspath("count")
+    for line in "check_equal(1, 2)", "wait_until(lambda: False, 0.02)", "raise KeyError(1)":
+        body = f"def test_a():\n    with open({count!r}, 'a') as to:\n        to.write('x')\n" \
+               f"    with measured():\n        check_equal(1, 1)\n    {line}\n"
+        check_equal(harness(body).status, 1)
+        check_equal(len(pathlib.Path(count).read_text()), 1)
+        os.remove(count)
+    result = harness("def test_a():\n    with measured():\n        raise KeyError(1)\n")
+    check_equal((result.status, len(result.lines)), (1, 1), "an error is no figure")
 
 
 def test_what_commands_see():

@@ -11,7 +11,6 @@ of the difference at worst (a share of 50 %).
 """
 from harness import *
 
-NOISY = True
 POINTS = 3.0
 SAMPLES = 7500
 
@@ -54,7 +53,8 @@ def record(command):
 
 def our_shares(comm):
     document = panalyze_json("--aggregate", "--top", "all", "--comm", comm, *results())
-    check(document["total"]["samples"] >= SAMPLES, f"{document['total']['samples']} samples of {comm}")
+    with measured():
+        check(document["total"]["samples"] >= SAMPLES, f"{document['total']['samples']} samples of {comm}")
     symbols, objects = {}, {}
     for function in document["functions"]:
         add(symbols, function["symbol"], function["self_percent"])
@@ -70,8 +70,9 @@ def is_name(symbol):
 def compare_heaviest(theirs, ours, what):
     for one, other, by in ((theirs, ours, "perf"), (ours, theirs, "us")):
         for name in [name for name in sorted(one, key=one.get, reverse=True) if is_name(name)][:10]:
-            check_near(other.get(name, 0), one[name], points=POINTS,
-                       what=f"share of the {what} {name}, which has {one[name]} by {by}")
+            with measured():
+                check_near(other.get(name, 0), one[name], points=POINTS,
+                           what=f"share of the {what} {name}, which has {one[name]} by {by}")
 
 
 def compare(command, at_once=False):

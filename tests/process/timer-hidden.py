@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 # labels: collector preload
 # timeout: 240
+# run-as: nobody
 """Tasks that the kernel hides from the collector (PR_SET_DUMPABLE 0, files that cannot be read) among others with
 events: a timer of the object stands in for each, its file says so, and no CPU time is missing."""
 from harness import *
 
-NOISY = True
 MS = 60
 SPIN, STATIC = target("spin"), target("spin-static")
 
@@ -13,7 +13,7 @@ SPIN, STATIC = target("spin"), target("spin-static")
 def need_hiding():
     need_perf_events()
     if IS_ROOT:
-        skip("root may see everybody")
+        skip("root may see everybody: timer-hidden-root")
 
 
 def profile(*command, options=(), **kw):
@@ -38,56 +38,54 @@ def document():
 
 
 def check_coverage(tree, unseen=()):
-    cpu, attributed = tree["coverage"]["cpu_ns"], tree["coverage"]["attributed_ns"]
-    check(near(attributed, cpu, percent=0.5, points=4e6), f"{attributed} of {cpu}")
-    check_equal(tree["coverage"].get("unseen") or [], list(unseen))
+    with measured():
+        check(adds_up(tree), tree["coverage"])
+        check_equal(tree["coverage"].get("unseen") or [], list(unseen))
 
 
 def check_time(task, ns):
     # The end comes after the word.
-    check(ns * 0.99 - 1e6 <= task["cpu_ns"] <= ns * 1.05 + 20e6, f"{ns}: {task}")
+    with measured():
+        check(ns * 0.99 - 1e6 <= task["cpu_ns"] <= ns * 1.05 + 20e6 + stolen_ns(), f"{ns}: {task}")
 
 
-def sources(tree):
-    return sorted(task["source"] for task in tree["tasks"])
+def check_sources(tree, expected, what=""):
+    """Where an answer comes too late a task has another source than it should, or none; the ledger has it then."""
+    with measured(if_=tree["coverage"]["unseen"]):
+        check_equal(sorted(task["source"] for task in tree["tasks"]), expected, what)
 
 
 def test_threads_and_children():
     need_hiding()
     result = profile(target("hidden"), MS, "threads", "fork", "killed", "masked")
-    check_in("8 tasks were sampled by timers: the kernel refused their events (Permission denied: not dumpable, or of",
-             result.err)
     said, tree = truth(result.out), document()
     tasks = {(task["pid"], task["tid"]): task for task in tree["tasks"]}
+    check_sources(tree, ["perf"] + 8 * ["timer"])
+    check_in("8 tasks were sampled by timers: the kernel refused their events (Permission denied: not dumpable, or of",
+             result.err)
     check_equal(set(said), set(tasks), "tasks")
-    check_equal(sources(tree), ["perf"] + 8 * ["timer"])
     for key, ns in said.items():
         check_time(tasks[key], ns)
-        check(tasks[key]["weight"] <= tasks[key]["cpu_ns"] * 1.05 + 5e6, tasks[key])
+        with measured():
+            check(tasks[key]["weight"] <= tasks[key]["cpu_ns"] * 1.05 + 5e6, tasks[key])
     check_coverage(tree)
     # A tick has to meet them, and the first one weighs no more than a tick: with other load much is missing.
     timed = [task for task in tree["tasks"] if task["source"] == "timer"]
-    check(sum(task["samples"] for task in timed) > 20, timed)
-    check(sum(task["weight"] for task in timed) > 0.3 * sum(said.values()), timed)
+    with measured():
+        check(sum(task["samples"] for task in timed) > 20, timed)
+        check(sum(task["weight"] for task in timed) > 0.3 * sum(said.values()), timed)
     functions = {}
     for function in panalyze_json("--aggregate", "--top", "all", *results())["functions"]:
         functions[function["symbol"]] = function
-    check_near(functions["spin_a"]["self_percent"], 66.7, points=25, what="share of spin_a")
-    check(functions["hidden_thread"]["total_percent"] > 45, functions["hidden_thread"])
+    with measured():
+        check_near(functions["spin_a"]["self_percent"], 66.7, points=25, what="share of spin_a")
+        check(functions["hidden_thread"]["total_percent"] > 45, functions["hidden_thread"])
     report = panalyze(*results()).ok().out
     check_in("8 of 9 tasks were sampled by timers, in user space alone", " ".join(report.split()))
     check(not re.search("is sampled by timers", report), "the session is one with events")
     info = panalyze("info", f"out.{timed[0]['pid']}.{timed[0]['tid']}").ok().out
     check_in("the kernel refuses its events (Permission denied): not dumpable", " ".join(info.split()))
     check_in("by a timer", info)
-
-
-def test_root_sees_them():
-    need_perf_events()
-    if not IS_ROOT:
-        skip("root alone does")
-    tree = (profile(target("hidden"), 5, "threads", "fork"), document())[1]
-    check_equal(set(sources(tree)), {"perf"})
 
 
 def test_programs_that_follow():
@@ -97,7 +95,7 @@ def test_programs_that_follow():
                        ("thread-exec", ["perf", "perf", "timer", "timer"]), ("in-place", 2 * ["perf"])):
         result = profile(target("hidden"), MS, way, SPIN, MS, 2)
         tree = document()
-        check_equal(sources(tree), found, way)
+        check_sources(tree, found, way)
         tasks = {(task["pid"], task["tid"]): task for task in tree["tasks"]}
         for (pid, tid), ns in truth(result.out).items():
             # Of a thread that becomes the process the first thread's file has what comes afterwards.
@@ -106,7 +104,8 @@ def test_programs_that_follow():
         check_coverage(tree)
         spun = [task for task in tree["tasks"]
                 if [SPIN, str(MS), "2"] in [image["cmdline"] for image in task["images"]]]
-        check(spun and all(task["samples"] for task in spun), tree["tasks"])
+        with measured():
+            check(spun and all(task["samples"] for task in spun), tree["tasks"])
 
 
 def test_static_programs_that_follow():
@@ -121,8 +120,9 @@ def test_static_programs_that_follow():
         check_equal(len(said), 4, out)
         for key, ns in said.items():
             check(key in tasks, f"{way}: {key} is missing: {tree['tasks']}")
-            check(tasks[key]["cpu_ns"] >= ns * 0.98 - 2e6, f"{way}: {ns}: {tasks[key]}")
-            check(tasks[key]["weight"] > 25e6, f"{way}: {ns}: {tasks[key]}")
+            with measured():
+                check(tasks[key]["cpu_ns"] >= ns * 0.98 - 2e6, f"{way}: {ns}: {tasks[key]}")
+                check(tasks[key]["weight"] > 25e6, f"{way}: {ns}: {tasks[key]}")
         check_coverage(tree)
 
 
@@ -132,13 +132,15 @@ def test_stacks_that_are_unwound():
     profile(target("hidden"), 20, "threads", "exec", STATIC, 150, options=["--call-graph", "dwarf"])
     tree = document()
     check_coverage(tree)
-    check_equal(sources(tree), ["perf"] + 5 * ["timer"])
+    check_sources(tree, ["perf"] + 5 * ["timer"])
     totals = {(os.path.basename(function["dso"] or ""), function["symbol"]): function["total_percent"]
               for function in panalyze_json("--aggregate", "--top", "all", *files())["functions"]}
-    check(totals["spin-static", "main"] > 15 and totals["hidden", "main"] > 3, totals)
-    check(totals["hidden", "hidden_thread"] > 5, totals)
+    with measured():
+        check(totals["spin-static", "main"] > 15 and totals["hidden", "main"] > 3, totals)
+        check(totals["hidden", "hidden_thread"] > 5, totals)
     static = next(task for task in tree["tasks"] if [STATIC, "150"] in [image["cmdline"] for image in task["images"]])
-    check(static["weight"] > 40e6, static)
+    with measured():
+        check(static["weight"] > 40e6, static)
 
 
 def test_programs_that_are_not_followed():
@@ -148,8 +150,9 @@ def test_programs_that_are_not_followed():
         tree = document()
         unseen = [(line["reason"], line["comm"]) for line in tree["coverage"]["unseen"]]
         check_equal(unseen, [("program not followed after exec (--follow-exec follows it)", os.path.basename(program))])
-        check_equal(sources(tree), ["perf", "timer"])
-        check(all(task["cpu_ns"] < 50e6 for task in tree["tasks"]), tree["tasks"])
+        check_sources(tree, ["perf", "timer"])
+        with measured():
+            check(all(task["cpu_ns"] < 50e6 for task in tree["tasks"]), tree["tasks"])
         for name in files():
             os.remove(name)
 
@@ -164,7 +167,8 @@ def test_a_file_that_cannot_be_read():
         check_coverage(tree)
         timed = [task for task in tree["tasks"] if task["source"] == "timer"]
         check_equal(sorted((task["pid"], task["tid"]) for task in timed), sorted(truth(result.out)))
-        check(all(task["samples"] for task in timed), timed)
+        with measured():
+            check(all(task["samples"] for task in timed), timed)
 
 
 def test_what_timers_cannot():
@@ -203,8 +207,7 @@ def test_nothing_is_seen():
         ours = pinject_run("-q", "--follow-all", "--", *command)
         check_equal(ours.out_bytes.splitlines(), bare.out_bytes.splitlines(), "output")
         check_equal((ours.err_bytes, ours.status), (bare.err_bytes, bare.status), "stderr, status")
-        if not IS_ROOT:
-            check_in("timer", sources(document()))
+        check_in("timer", [task["source"] for task in document()["tasks"]])
 
 
 def test_little_room_for_rings():
@@ -215,7 +218,7 @@ def test_little_room_for_rings():
         resource.setrlimit(resource.RLIMIT_FSIZE, (6 << 20, 6 << 20))
     profile(target("hidden"), 20, "threads", "fork", preexec_fn=limit)
     tree = document()
-    check_equal(sources(tree), ["perf"] + 6 * ["timer"])
+    check_sources(tree, ["perf"] + 6 * ["timer"])
     check_coverage(tree)
 
 
