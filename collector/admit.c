@@ -181,7 +181,9 @@ static void refused(struct tasks *tasks, const struct arrival *arrival)
     struct process *process = tasks_find_process(tasks, arrival->pid);
     if (arrival->result == -ESRCH && arrival->kind == PINJECT_PROCESS && process && process->leader) {
         /* The first message of an image that ended before it was read: its events were there all the time. */
-        tasks_image_arrived(tasks, find_of_image(tasks, arrival), arrival);
+        struct task *task = find_of_image(tasks, arrival);
+        if (task)
+            tasks_image_arrived(tasks, task, arrival);
         return;
     }
     if (arrival->kind == PINJECT_ARM && (arrival->result == -EACCES || arrival->result == -EPERM)) {

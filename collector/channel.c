@@ -181,6 +181,14 @@ bool channels_are_rung(const struct session *session)
     return false;
 }
 
+uint64_t channels_held(const struct session *session)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0, count = count_of(session); i < count; i++)
+        sum += __atomic_load_n(&session->channels.list[i]->budget.held, __ATOMIC_RELAXED);
+    return sum;
+}
+
 static uint32_t counter(const struct pinject_requests *requests, enum channel_count which)
 {
     switch (which) {
@@ -196,10 +204,13 @@ static uint32_t counter(const struct pinject_requests *requests, enum channel_co
     return 0;
 }
 
-uint64_t channels_counted(const struct session *session, enum channel_count which)
+bool channels_counted(const struct session *session, uint32_t number, enum channel_count which, uint64_t *ret_count,
+                      char *ret_word, size_t size)
 {
-    uint64_t sum = 0;
-    for (uint32_t i = 0, count = count_of(session); i < count; i++)
-        sum += counter(session->channels.list[i]->requests, which);
-    return sum;
+    if (number >= count_of(session))
+        return false;
+    const struct channel *channel = session->channels.list[number];
+    *ret_count = counter(channel->requests, which);
+    snprintf(ret_word, size, channel->own ? "" : "as programs of uid %u say", channel->user);
+    return true;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collector/budget.h"
 #include "pinject/wire.h"
 
 struct session;
@@ -28,6 +29,7 @@ struct channel {
     int fd;
     char path[PINJECT_PATH];           /* "": it has none */
     char mapping[64];                  /* how /proc/PID/maps tells it: device and inode */
+    struct budget budget;
     struct door *doors;                /* private to door.c */
 };
 
@@ -62,7 +64,13 @@ void channels_renew_doors(struct session *session);
 void channels_take_news(struct session *session);
 /* Is something posted that no worker has taken? */
 bool channels_are_rung(const struct session *session);
-/* What objects counted, all channels together. Each process of a user can write any figure there. */
-uint64_t channels_counted(const struct session *session, enum channel_count which);
+/* How often a channel's budget was used up. */
+uint64_t channels_held(const struct session *session);
+/*
+ * What the objects of channel NUMBER counted, and "" or, where it is not of the collector's user, whose word that is:
+ * each process of a user can write any figure there. False: there are no more channels.
+ */
+bool channels_counted(const struct session *session, uint32_t number, enum channel_count which, uint64_t *ret_count,
+                      char *ret_word, size_t size);
 
 #endif

@@ -46,6 +46,13 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static uint64_t thread_cpu_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 static void futex_wake(uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
@@ -61,16 +68,30 @@ static bool is_rung(const struct pinject_bell *bell)
     return false;
 }
 
-static void serve_bell(struct door *door)
+/* Too much came to nothing: whoever else uses the channel waits too, and goes on without an answer if that is long. */
+static void hold(const struct door *door)
 {
+    struct channel *channel = door->hall->channel;
+    uint64_t ns = budget_wait_ns(&channel->budget, now_ns(), channel->session->cpus);
+    if (ns > 0 && !__atomic_load_n(&door->hall->stop, __ATOMIC_SEQ_CST))
+        nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
+}
+
+/* Whether something came of it. */
+static bool serve_bell(struct door *door)
+{
+    bool done = false;
     for (unsigned i = 0; i < PINJECT_SLOTS / 64; i++) {
         if (!__atomic_load_n(&door->bell->pending[i], __ATOMIC_RELAXED))
             continue;
         /* Pairs with the object's release when it set its bit. */
         uint64_t bits = __atomic_exchange_n(&door->bell->pending[i], 0, __ATOMIC_ACQUIRE);
-        for (; bits; bits &= bits - 1)
-            slots_serve(&door->hall->slots, i * 64 + (unsigned)__builtin_ctzll(bits));
+        for (; bits; bits &= bits - 1) {
+            hold(door);
+            done |= slots_serve(&door->hall->slots, i * 64 + (unsigned)__builtin_ctzll(bits));
+        }
     }
+    return done;
 }
 
 static void take_news(struct hall *hall, struct pinject_bell *bell, unsigned word)
@@ -84,6 +105,8 @@ static void take_news(struct hall *hall, struct pinject_bell *bell, unsigned wor
 
 void door_take_news(struct channel *channel)
 {
+    if (budget_wait_ns(&channel->budget, now_ns(), channel->session->cpus) > 0)
+        return;
     for (unsigned i = 0; channel->doors && i < channel->session->bells; i++)
         for (unsigned word = 0; word < PINJECT_SLOTS / 64; word++)
             take_news(channel->doors[i].hall, channel->doors[i].bell, word);
@@ -167,11 +190,17 @@ static void take_name(const struct door *door)
 
 static void be_door(struct door *door)
 {
-    uint64_t swept = now_ns();
+    uint64_t swept = now_ns(), cpu_ns = 0;
     while (!__atomic_load_n(&door->hall->stop, __ATOMIC_SEQ_CST)) {
         /* Once for all that is posted: each of them waits no longer for the others. */
         pressure_wait(door->hall->session);
-        serve_bell(door);
+        uint64_t before = cpu_ns;
+        bool done = serve_bell(door);
+        cpu_ns = thread_cpu_ns();
+        /* Woken for nothing: the wake-up is dearer than the look. */
+        if (!done && before)
+            budget_waste(&door->hall->channel->budget, now_ns(), cpu_ns - before);
+        hold(door);
         uint64_t now = door->number == 0 ? now_ns() : swept;
         if (now - swept >= SWEEP_NS) {
             slots_sweep(&door->hall->slots);

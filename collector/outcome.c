@@ -20,25 +20,34 @@ static void add_files(struct tasks *tasks)
                                " not be started", "", counts.failed, 0);
 }
 
+static void add_counted(struct unseen *unseen, const struct session *session, enum channel_count which,
+                        const char *reason)
+{
+    char word[64];
+    uint64_t count;
+    for (uint32_t i = 0; channels_counted(session, i, which, &count, word, sizeof(word)); i++)
+        unseen_add(unseen, reason, word, count, 0);
+}
+
 static void add_ledger(struct tasks *tasks)
 {
     const struct session *session = tasks->session;
     struct unseen *unseen = &tasks->unseen;
-    unseen_add(unseen, "began before the collector answered: its first moments are missing", "",
-               channels_counted(session, CHANNEL_UNANSWERED), 0);
-    unseen_add(unseen, "found no free slot to ask for events or to tell of an ended child", "",
-               channels_counted(session, CHANNEL_DROPPED), 0);
-    unseen_add(unseen, "start under a seccomp filter of the program's own that forbids to announce it", "",
-               channels_counted(session, CHANNEL_SEALED), 0);
+    add_counted(unseen, session, CHANNEL_UNANSWERED,
+                "began before the collector answered: its first moments are missing");
+    add_counted(unseen, session, CHANNEL_DROPPED, "found no free slot to ask for events or to tell of an ended child");
+    add_counted(unseen, session, CHANNEL_SEALED,
+                "start under a seccomp filter of the program's own that forbids to announce it");
+    add_counted(unseen, session, CHANNEL_FOREIGN, "in another pid namespace");
     unseen_add(unseen, "message dropped: more of them came than can be taken", "",
                __atomic_load_n(&session->arrivals.refused, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "mappings and arguments dropped: more came than can be taken", "",
                __atomic_load_n(&session->arrivals.cut, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "message taken before the one that it refers to: too many waited", "", tasks->hurried, 0);
-    unseen_add(unseen, "in another pid namespace", "", channels_counted(session, CHANNEL_FOREIGN), 0);
     unseen_add(unseen, "request that made no sense", "", __atomic_load_n(&session->malformed, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "request about a task that is not the session's, or not the asking user's: refused", "",
                __atomic_load_n(&session->denied, __ATOMIC_RELAXED), 0);
+    unseen_add(unseen, "pause of requests: too many came to nothing", "", channels_held(session), 0);
     unseen_add(unseen, "process of a user for whom there was no channel", "",
                __atomic_load_n(&session->channels.refused, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "record of what a program that cannot be injected started: lost for want of room", "",

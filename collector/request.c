@@ -77,6 +77,9 @@ int request_copy(const struct session *session, const struct pinject_slot *from,
     if (slot->kind < PINJECT_PROCESS || slot->kind > PINJECT_SPAWN || !is_task(slot->pid) ||
         (slot->kind != PINJECT_REAPED && !is_task(slot->tid)) || slot->ppid < 0 || slot->parent_tid < 0)
         return -EINVAL;
+    if ((slot->kind == PINJECT_FORK || slot->kind == PINJECT_ARM || slot->kind == PINJECT_SPAWN) &&
+        slot->pid != slot->tid)
+        return -EINVAL;
     if (!has_text(slot->kind, slot->flags))
         slot->exec_size = slot->cmdline_size = 0;
     if (slot->exec_size > PINJECT_TEXT || slot->cmdline_size > PINJECT_TEXT - slot->exec_size)
@@ -217,11 +220,6 @@ static int begin_task(struct session *session, struct arrival *arrival)
 /* Its own events are there, whatever becomes of the net. */
 static int begin_net(struct session *session, struct arrival *arrival)
 {
-    if (arrival->kind == PINJECT_NET) {
-        int status = check_task(arrival->pid, arrival->tid);
-        if (status < 0)
-            return status;
-    }
     /* A timer's task tells also of what is not followed. */
     if (!(session->settings->follow & PINJECT_SESSION_EXEC) && attach_is_timed(session, arrival->tid))
         return 0;
@@ -287,6 +285,8 @@ static int check_origin(const struct channel *channel, struct arrival *arrival)
     struct origin origin;
     if (arrival->kind == PINJECT_REAPED) /* the child is gone, and its waiter is looked at when it is used */
         return 0;
+    if (check_task(arrival->pid, arrival->tid) < 0)
+        return -ESRCH;
     if (!begins && channel->own && attach_has_process(channel->session, arrival->pid))
         return 0;
     int pidfd = (int)syscall(SYS_pidfd_open, arrival->pid, 0);
@@ -311,10 +311,14 @@ int request_begin(struct channel *channel, const struct request *request, struct
     }
     arrival->limited = !channel->own;
     arrival->user = channel->user;
-    if (check_origin(channel, arrival) == -EPERM) {
-        __atomic_fetch_add(&session->denied, 1, __ATOMIC_RELAXED);
+    int origin = check_origin(channel, arrival);
+    /* Nobody can ask the kernel whose it was. Of the own user's, it is told that it ended too soon. */
+    bool gone = origin == -ESRCH && (arrival->limited || arrival->kind == PINJECT_SPAWN ||
+                                     arrival->kind == PINJECT_NET || arrival->kind == PINJECT_SNAPSHOT);
+    if (origin == -EPERM || gone) {
+        __atomic_fetch_add(gone ? &session->malformed : &session->denied, 1, __ATOMIC_RELAXED);
         arrival_free(arrival);
-        return -EPERM;
+        return origin;
     }
     int status = begin(session, arrival);
     if (status == -EEXIST) {

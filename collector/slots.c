@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collector/channel.h"
@@ -68,11 +69,33 @@ static void answer(struct channel *channel, struct pinject_slot *slot, uint32_t 
     move(&slot->state, with_phase(taken, PINJECT_ABANDONED), with_phase(taken, PINJECT_FREE), __ATOMIC_RELEASE);
 }
 
+static uint64_t clock_ns(clockid_t id)
+{
+    struct timespec now;
+    clock_gettime(id, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+    return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* BEGAN: the thread's CPU time when it took a request of which nothing came; else 0. */
+static void charge(struct channel *channel, const struct request *request, uint64_t began)
+{
+    uint32_t kind = request->slot.kind;
+    if (began)
+        budget_waste(&channel->budget, clock_ns(CLOCK_MONOTONIC_COARSE), thread_cpu_ns() - began);
+    else if (kind == PINJECT_REAPED || kind == PINJECT_IMAGE || kind == PINJECT_SNAPSHOT || kind == PINJECT_NET)
+        budget_tell(&channel->budget, clock_ns(CLOCK_MONOTONIC_COARSE));
+}
+
 /*
  * Serves what is posted in the slot, if anything is; with NEWS ended children alone. Under the slot's lock until it is
- * answered.
+ * answered. Whether something came of it.
  */
-static void serve_locked(struct slots *slots, unsigned number, bool news)
+static bool serve_locked(struct slots *slots, unsigned number, bool news)
 {
     struct session *session = slots->session;
     struct pinject_slot *slot = &slots->channel->requests->slots[number];
@@ -82,8 +105,9 @@ static void serve_locked(struct slots *slots, unsigned number, bool news)
     bool alone;
     if (!take(slot, &taken, &alone)) {
         pthread_mutex_unlock(&slots->locks[number]);
-        return;
+        return false;
     }
+    uint64_t began = thread_cpu_ns();
     int result = request_copy(session, slot, &request);
     if (result == 0 && news && request.slot.kind != PINJECT_REAPED)
         result = -EINVAL; /* written over after it was posted */
@@ -91,17 +115,21 @@ static void serve_locked(struct slots *slots, unsigned number, bool news)
         __atomic_fetch_add(&session->malformed, 1, __ATOMIC_RELAXED);
     else
         result = request_begin(slots->channel, &request, &arrival);
+    /* What we have no descriptor or memory for is not the sender's fault. */
+    bool done = arrival && result != -ESRCH;
+    charge(slots->channel, &request, done ? 0 : began);
     alone |= request.slot.flags & (PINJECT_REQUEST_NO_REPLY | PINJECT_REQUEST_NO_WAIT);
     answer(slots->channel, slot, taken, !alone, result);
     pthread_mutex_unlock(&slots->locks[number]);
     if (arrival)
         request_finish(session, &request, arrival);
+    return done;
 }
 
-void slots_serve(struct slots *slots, unsigned number)
+bool slots_serve(struct slots *slots, unsigned number)
 {
     pthread_mutex_lock(&slots->locks[number]);
-    serve_locked(slots, number, false);
+    return serve_locked(slots, number, false);
 }
 
 /* What nobody waits for, and nothing is opened for. A slot that is posted stays who it is while its lock is held. */

@@ -30,8 +30,8 @@ struct slots {
 
 void slots_init(struct slots *slots, struct channel *channel);
 void slots_destroy(struct slots *slots);
-/* Serves what is posted in slot NUMBER, if anything is; waits for who serves it already. */
-void slots_serve(struct slots *slots, unsigned number);
+/* Serves what is posted in slot NUMBER; waits for who serves it already. False: nothing was, or nothing came of it. */
+bool slots_serve(struct slots *slots, unsigned number);
 /* The same if it is news that nobody waits for (an ended child), and BIT in *PENDING says so; waits for nobody. */
 void slots_serve_news(struct slots *slots, unsigned number, uint64_t *pending, uint64_t bit);
 /*

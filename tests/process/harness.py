@@ -308,7 +308,7 @@ def skip(reason):
 def segment_of(process):
     """Path of the shared memory of the pinject-run PROCESS."""
     return next(line.split()[-1] for line in open(f"/proc/{process.pid}/maps")
-                if "/pinject-" in line and "rw-s" in line)
+                if re.search("rw-s.*/pinject-[0-9a-f]{32}$", line.rstrip()))
 
 
 def matrix_row(fault, done, observed):

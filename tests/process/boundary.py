@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+# labels: collector preload security
+# timeout: 240
+# sanitize
+"""The boundary between targets and collector: docs/SECURITY.md."""
+from harness import *
+
+HOSTILE = target("hostile")
+
+
+def lines_of(done):
+    return sorted(done.ok().lines)
+
+
+def need_root():
+    if not IS_ROOT:
+        skip("only root can become another user")
+
+
+def test_a_follower_can_write_to_its_channel_alone():
+    need_perf_events()
+    own = pinject_run("--follow-all", "--", HOSTILE, "look")
+    # Its own user may open the channel, and, by name, its own segment; no mapping of the segment becomes writable.
+    can = "can open it to write"
+    check_equal(lines_of(own), sorted([
+        f"{os.geteuid()}: can write, can make it writable, can write by /proc, {can}",
+        f"segment: cannot write, cannot make it writable, cannot write by /proc, {can}"]))
+
+
+def test_who_gives_up_root_holds_nothing_of_it():
+    need_perf_events()
+    need_root()
+    for way in (["--follow-all"], []):
+        done = pinject_run(*way, "--", HOSTILE, f"user={NOBODY}", "look")
+        check_equal(lines_of(done), [
+            # Who becomes another user is not dumpable: its own /proc/self/mem is root's.
+            f"{NOBODY}: can write, can make it writable, cannot write by /proc, can open it to write",
+            "segment: cannot write, cannot make it writable, cannot write by /proc, cannot open it to write"])
+
+
+def evil_object():
+    need("cc")
+    source, path = pathlib.Path("evil.c"), pathlib.Path("/tmp") / f"pinject-evil-{os.getpid()}.so"
+    source.write_text("""#include <stdio.h>
+        #include <unistd.h>
+        __attribute__((constructor)) static void run(void) { fprintf(stderr, "evil as %d\\n", (int)geteuid()); }""")
+    run(["cc", "-shared", "-fPIC", "-o", path, source]).ok()
+    return path
+
+
+def test_what_a_follower_writes_no_image_of_root_believes():
+    need_perf_events()
+    need_root()
+    evil = evil_object()
+    try:
+        # The child becomes nobody behind libc's back, so that it keeps root's channel, and writes the path of its object
+        # over every byte that it can reach, while its parent goes on starting programs.
+        script = f"""
+import ctypes, os, re, time
+pid = os.fork()
+if pid == 0:
+    ctypes.CDLL(None).syscall(117, {NOBODY}, {NOBODY}, {NOBODY})
+    text = b"{evil}" + bytes(64)
+    end = time.monotonic() + 1.5
+    ranges = [(int(m[1], 16), int(m[2], 16)) for m in
+              (re.match("([0-9a-f]+)-([0-9a-f]+) .w.s .*/pinject-", line) for line in open("/proc/self/maps")) if m]
+    print(len(ranges) > 0, flush=True)
+    while time.monotonic() < end:
+        for low, high in ranges:
+            for at in range(low, min(low + 16384, high) - len(text), 64):
+                ctypes.memmove(at, text, len(text))
+    os._exit(0)
+end = time.monotonic() + 1.5
+starts = 0
+while time.monotonic() < end:
+    assert os.system("true") == 0
+    starts += 1
+os.waitpid(pid, 0)
+print(starts > 3)
+"""
+        done = pinject_run("--follow-all", "--", sys.executable, "-c", script)
+        check_equal((done.status, done.lines), (0, ["True", "True"]))
+        check("evil as" not in done.err, done.err)
+    finally:
+        evil.unlink(missing_ok=True)
+
+
+def test_no_task_outside_the_tree_is_sampled():
+    need_perf_events()
+    outside = start(["sleep", "100"])
+    files = lambda: {int(file.rsplit(".", 1)[1]) for file in os.listdir() if file.startswith("out.")}
+    for user in ([], [f"user={NOBODY}"], [f"raw={NOBODY}"]) if IS_ROOT else ([],):
+        done = pinject_run("--follow-all", "-v", "--", HOSTILE, *user, "name", outside.pid).ok()
+        check_equal(set(line.partition(": ")[2] for line in done.lines), {"Operation not permitted"}, str(user))
+        check(outside.pid not in files(), f"{outside.pid} was sampled: {sorted(files())}")
+        check(unseen_tasks(done, "request about a task that is not the session's") >= 8, done.err)
+
+
+def test_one_user_cannot_name_another_users_process():
+    need_perf_events()
+    need_root()
+    # The shell is root's and of the tree; the hostile child is nobody's.
+    done = pinject_run("--follow-all", "--", "sh", "-c", f"{HOSTILE} user={NOBODY} name $$; :").ok()
+    check_equal(set(line.partition(": ")[2] for line in done.lines), {"Operation not permitted"})
+
+
+def burn(seconds):
+    return ["python3", "-c", f"import time\nwhile time.process_time() < {seconds}: pass"]
+
+
+def hostile_run(strokes, command, *options):
+    return pinject_run("--follow-all", "--stat", *options, "--", "sh", "-c",
+                       f"{strokes} >/dev/null & {command}; status=$?; kill $! 2>/dev/null; wait; exit $status")
+
+
+def test_another_user_loses_nothing():
+    """Processes of root, while nobody writes whatever it likes wherever it can: status, output, all tasks and counts."""
+    need_perf_events()
+    need_root()
+    work = "i=0; while [ $i -lt 100 ]; do echo $i | cat; i=$((i + 1)); done"
+    for what in (f"strike 20000", "knock 20000"):
+        done = hostile_run(f"{HOSTILE} user={NOBODY} {what}", work, "-v").ok()
+        check_equal(done.lines, [str(i) for i in range(100)], what)
+        report = run([PANALYZE, "tree", "--json", *sorted(str(path) for path in pathlib.Path().glob("out.*"))]).ok()
+        cats = re.findall(r'"command(?:_line)?":\s*(?:\[\s*)?"cat"', report.out)
+        check(len(cats) >= 100 or report.out.count('"cat"') >= 100, f"{len(cats)} of 100: {done.err}")
+        for path in pathlib.Path().glob("out.*"):
+            path.unlink()
+
+
+def test_the_own_user_ends_normally():
+    need_perf_events()
+    done = hostile_run(f"{HOSTILE} strike 3000", "sleep 1; echo done")
+    check_equal((done.status, done.out), (0, "done\n"))
+
+
+def test_the_collector_stays_small_and_ends():
+    """Memory and CPU time of pinject-run while somebody strikes for 4 s; the end of the command is not held up."""
+    need_perf_events()
+    for user in ("", f"user={NOBODY}") if IS_ROOT else ("",):
+        process = start([PINJECT_RUN, "--follow-all", "-o", "hostile", "--", HOSTILE, *([user] if user else []), "strike",
+                         "4000"])
+        wait_until(lambda: len(list(pathlib.Path(f"/proc/{process.pid}/task").iterdir())) > 2, what="threads")
+        peak, used = 0, 0
+        while process.poll() is None:
+            try:
+                status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+                fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                break
+            found = re.search(r"VmHWM:\s+(\d+) kB", status)
+            peak = max(peak, int(found[1]) if found else 0)
+            used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+            time.sleep(0.05)
+        process.communicate()
+        print(f"{user or 'own user'}: {peak} kB, {used:.2f} s of CPU in 4 s")
+        if not SANITIZED:
+            check(peak < 64 << 10, f"{peak} kB")
+            check(used < 0.4 + 0.2, f"{used} s of CPU in 4 s")
+
+
+if __name__ == "__main__":
+    main()
