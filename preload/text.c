@@ -110,13 +110,3 @@ char *strrchr(const char *text, int byte)
             return (char *)(uintptr_t)found;
     }
 }
-
-int pinject_text_join(char *out, size_t size, const char *first, const char *second)
-{
-    size_t a = strlen(first), b = strlen(second);
-    if (a + b >= size)
-        return 0;
-    memcpy(out, first, a);
-    memcpy(out + a, second, b + 1);
-    return 1;
-}

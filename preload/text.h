@@ -9,7 +9,15 @@
 
 #include <string.h> /* hidden by the version script: every reference binds within the object */
 
-/* "PATH" or "PREFIX" "PATH"; false when it does not fit. */
-int pinject_text_join(char *out, size_t size, const char *first, const char *second);
+/* FIRST and SECOND in one; 0 when they do not fit. */
+static inline int pinject_text_join(char *out, size_t size, const char *first, const char *second)
+{
+    size_t a = strlen(first), b = strlen(second);
+    if (a + b >= size)
+        return 0;
+    memcpy(out, first, a);
+    memcpy(out + a, second, b + 1);
+    return 1;
+}
 
 #endif

@@ -10,3 +10,4 @@ pinject_unit_test(attach_timed SOURCES test_attach_timed.c LINK pinject_collecto
 pinject_unit_test(door SOURCES test_door.c LINK pinject_collector)
 pinject_unit_test(door_hostile SOURCES test_door_hostile.c LINK pinject_collector)
 pinject_unit_test(net SOURCES test_net.c LINK pinject_collector)
+pinject_unit_test(channel SOURCES test_channel.c ${PROJECT_SOURCE_DIR}/preload/peer.c LINK pinject_collector)

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* Channels, what their requests may cost, whom they may name, and the listener that hands them out. */
+#include "door_fake.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "collector/budget.h"
+#include "collector/origin.h"
+#include "preload/peer.h"
+
+enum { WINDOW = BUDGET_WINDOW_NS, OTHER = 12345 };
+
+static struct fake fake;
+
+static void a_user_has_one_channel(void **state)
+{
+    (void)state;
+    int error;
+    fake_open(&fake);
+    assert_ptr_equal(channels_get(&fake.session, geteuid(), &error), fake.session.own);
+    assert_true(fake.session.own->own);
+    assert_non_null(strstr(fake.session.own->mapping, ":"));
+    fake_close(&fake);
+}
+
+static void another_user_has_a_file_of_his_own(void **state)
+{
+    (void)state;
+    int error;
+    struct stat file;
+    if (geteuid() != 0)
+        skip();
+    fake_open(&fake);
+    struct channel *channel = channels_get(&fake.session, OTHER, &error);
+    assert_non_null(channel);
+    assert_false(channel->own);
+    assert_int_equal(stat(channel->path, &file), 0);
+    assert_int_equal(file.st_uid, OTHER);
+    assert_int_equal(file.st_mode & 07777, 0600);
+    char path[PINJECT_PATH];
+    memcpy(path, channel->path, sizeof(path));
+    fake_close(&fake);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+/* Anybody can make a file of that name once he has seen the segment's. */
+static void a_file_that_is_there_is_not_used(void **state)
+{
+    (void)state;
+    int error;
+    char path[PINJECT_PATH + 16];
+    if (geteuid() != 0)
+        skip();
+    fake_open(&fake);
+    snprintf(path, sizeof(path), "%s.%d", fake.session.path, OTHER);
+    int fd = open(path, O_CREAT | O_RDWR, 0666);
+    assert_true(fd >= 0);
+    struct channel *channel = channels_get(&fake.session, OTHER, &error);
+    assert_non_null(channel);
+    assert_string_equal(channel->path, "");
+    struct stat here, there;
+    assert_int_equal(fstat(channel->fd, &here), 0);
+    assert_int_equal(fstat(fd, &there), 0);
+    assert_true(here.st_ino != there.st_ino || here.st_dev != there.st_dev);
+    assert_int_equal(here.st_uid, OTHER);
+    assert_int_equal(there.st_size, 0);
+    close(fd);
+    fake_close(&fake);
+    assert_int_equal(access(path, F_OK), 0);
+    unlink(path);
+}
+
+static void users_are_limited_and_counted(void **state)
+{
+    (void)state;
+    int error;
+    if (geteuid() != 0)
+        skip();
+    fake_open(&fake);
+    for (unsigned i = 1; i < CHANNELS_MAX; i++)
+        assert_non_null(channels_get(&fake.session, OTHER + i, &error));
+    assert_null(channels_get(&fake.session, OTHER, &error));
+    assert_int_equal(error, -EUSERS);
+    assert_int_equal(fake.session.channels.refused, 1);
+    assert_non_null(channels_get(&fake.session, OTHER + 1, &error));
+    fake_close(&fake);
+}
+
+static void check_no_right(void)
+{
+    int error;
+    static struct fake own = {.settings = {.frequency = 999}};
+    MUST(plan_init(&own.plan, &own.settings) == 0);
+    MUST(session_init(&own.session, &own.settings, &own.plan, "/x") == 0);
+    MUST(channels_get(&own.session, OTHER, &error) == NULL && error < 0);
+    MUST(own.session.channels.refused == 1);
+    session_release(&own.session);
+}
+
+static void without_the_right_there_is_no_channel(void **state)
+{
+    (void)state;
+    fake_unprivileged(check_no_right);
+}
+
+static void what_comes_to_nothing_is_bounded(void **state)
+{
+    (void)state;
+    struct budget budget = {0};
+    assert_int_equal(budget_wait_ns(&budget, 5 * (uint64_t)WINDOW, 2), 0);
+    budget_waste(&budget, 10 * (uint64_t)WINDOW, BUDGET_WASTED_NS);
+    assert_int_equal(budget_wait_ns(&budget, 10 * (uint64_t)WINDOW + 1, 2), 0);
+    budget_waste(&budget, 10 * (uint64_t)WINDOW + 5, 1);
+    assert_int_equal(budget_wait_ns(&budget, 10 * (uint64_t)WINDOW + 10, 2), WINDOW - 10);
+    assert_int_equal(budget.held, 1);
+    /* The next window begins with nothing. */
+    assert_int_equal(budget_wait_ns(&budget, 11 * (uint64_t)WINDOW, 2), 0);
+    budget_waste(&budget, 11 * (uint64_t)WINDOW, 1);
+    assert_int_equal(budget_wait_ns(&budget, 11 * (uint64_t)WINDOW + 1, 2), 0);
+}
+
+static void what_is_told_is_bounded_by_the_cpus(void **state)
+{
+    (void)state;
+    struct budget budget = {0};
+    for (unsigned i = 0; i < 2 * BUDGET_TOLD_PER_CPU; i++)
+        budget_tell(&budget, 3 * (uint64_t)WINDOW);
+    assert_int_equal(budget_wait_ns(&budget, 3 * (uint64_t)WINDOW, 2), 0);
+    budget_tell(&budget, 3 * (uint64_t)WINDOW);
+    assert_int_equal(budget_wait_ns(&budget, 3 * (uint64_t)WINDOW, 2), WINDOW);
+    assert_int_equal(budget_wait_ns(&budget, 3 * (uint64_t)WINDOW, 3), 0);
+}
+
+static void both_ways_to_ask_the_kernel_agree(void **state)
+{
+    (void)state;
+    struct origin by_pidfd, by_proc;
+    int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    assert_int_equal(origin_read(getpid(), pidfd, &by_pidfd), 0);
+    assert_int_equal(origin_read(getpid(), -1, &by_proc), 0);
+    assert_int_equal(by_pidfd.ppid, getppid());
+    assert_memory_equal(&by_pidfd, &by_proc, sizeof(by_proc));
+    assert_int_equal(by_proc.users[1], geteuid());
+    close(pidfd);
+    assert_int_equal(origin_read(PINJECT_TASKS - 1, -1, &by_proc), -ESRCH);
+}
+
+/* A child that waits until the pipe is closed. */
+static pid_t make_child(int ends[2])
+{
+    char byte;
+    assert_int_equal(pipe(ends), 0);
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        close(ends[1]);
+        _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    close(ends[0]);
+    return child;
+}
+
+static void end_child(pid_t child, const int ends[2])
+{
+    int status;
+    close(ends[1]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void what_descends_is_ours(void **state)
+{
+    (void)state;
+    struct origin origin;
+    int ends[2];
+    fake_open(&fake);
+    pid_t child = make_child(ends);
+    assert_int_equal(origin_read(child, -1, &origin), 0);
+    assert_false(origin_is_ours(&fake.session, child, &origin));
+    /* Its parent is the collector, and the command's only one. */
+    fake.session.self = getpid();
+    assert_true(origin_is_ours(&fake.session, child, &origin));
+    assert_int_equal(origin_read(getpid(), -1, &origin), 0);
+    assert_false(origin_is_ours(&fake.session, getpid(), &origin));
+    assert_int_equal(origin_check(fake.session.own, getpid(), -1, &origin), -EPERM);
+    fake.session.self = 0;
+    /* Its parent has events. */
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(fake_ask(fake.session.own->requests, 0, PINJECT_FORK), 0);
+    struct arrival *arrival = fake_arrival(&fake.session);
+    assert_int_equal(origin_read(child, -1, &origin), 0);
+    assert_true(origin_is_ours(&fake.session, child, &origin));
+    assert_int_equal(origin_read(getppid(), -1, &origin), 0);
+    assert_false(origin_is_ours(&fake.session, getppid(), &origin));
+    session_close_doors(&fake.session);
+    fake_drop(arrival);
+    end_child(child, ends);
+    fake_close(&fake);
+}
+
+/* As the processes of a tree whose first one has ended: the channel in their memory shows it. */
+static void who_has_the_channel_in_memory_is_ours(void **state)
+{
+    (void)state;
+    struct origin origin;
+    fake_open(&fake);
+    assert_int_equal(origin_check(fake.session.own, getpid(), -1, &origin), 0);
+    assert_int_equal(origin_check(fake.session.own, getppid(), -1, &origin), -EPERM);
+    fake_close(&fake);
+}
+
+static void another_user_names_his_own_alone(void **state)
+{
+    (void)state;
+    struct origin origin;
+    int error;
+    if (geteuid() != 0)
+        skip();
+    fake_open(&fake);
+    fake.session.self = getppid(); /* so that this process descends */
+    struct channel *channel = channels_get(&fake.session, OTHER, &error);
+    assert_non_null(channel);
+    assert_int_equal(origin_check(fake.session.own, getpid(), -1, &origin), 0);
+    assert_int_equal(origin_check(channel, getpid(), -1, &origin), -EPERM);
+    fake_close(&fake);
+}
+
+/* The object's side asks; it is this process, or none of the session's. */
+static int ask_listener(uint32_t user, int fds[2])
+{
+    struct pinject_segment known = {.filters = fake.session.segment->filters};
+    return pinject_peer_ask(fake.session.path, &known, user, fds);
+}
+
+static void the_listener_hands_out_both_files(void **state)
+{
+    (void)state;
+    int fds[2];
+    struct stat got, segment, requests;
+    fake_open(&fake);
+    fake.session.self = getppid();
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(ask_listener(geteuid(), fds), 0);
+    assert_int_equal(fstat(fake.session.segment_fd, &segment), 0);
+    assert_int_equal(fstat(fake.session.own->fd, &requests), 0);
+    assert_int_equal(fstat(fds[0], &got), 0);
+    assert_int_equal(got.st_ino, segment.st_ino);
+    assert_int_equal(fcntl(fds[0], F_GETFL) & O_ACCMODE, O_RDONLY);
+    assert_true(fcntl(fds[0], F_GETFD) & FD_CLOEXEC);
+    assert_int_equal(fstat(fds[1], &got), 0);
+    assert_int_equal(got.st_ino, requests.st_ino);
+    assert_true(fcntl(fds[1], F_GETFD) & FD_CLOEXEC);
+    close(fds[0]);
+    close(fds[1]);
+    session_close_doors(&fake.session);
+    assert_true(ask_listener(geteuid(), fds) < 0);
+    fake_close(&fake);
+    assert_int_equal(pinject_peer_ask("/nowhere/pinject-none", NULL, geteuid(), fds) < 0, 1);
+}
+
+static void the_listener_answers_nobody_elses(void **state)
+{
+    (void)state;
+    int fds[2];
+    fake_open(&fake);
+    fake.session.self = getpid(); /* which is not its own child */
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(ask_listener(geteuid(), fds), -EPROTO);
+    assert_int_equal(fake.session.denied, 1);
+    session_close_doors(&fake.session);
+    fake_close(&fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_user_has_one_channel),
+        cmocka_unit_test(another_user_has_a_file_of_his_own),
+        cmocka_unit_test(a_file_that_is_there_is_not_used),
+        cmocka_unit_test(users_are_limited_and_counted),
+        cmocka_unit_test(without_the_right_there_is_no_channel),
+        cmocka_unit_test(what_comes_to_nothing_is_bounded),
+        cmocka_unit_test(what_is_told_is_bounded_by_the_cpus),
+        cmocka_unit_test(both_ways_to_ask_the_kernel_agree),
+        cmocka_unit_test(what_descends_is_ours),
+        cmocka_unit_test(who_has_the_channel_in_memory_is_ours),
+        cmocka_unit_test(another_user_names_his_own_alone),
+        cmocka_unit_test(the_listener_hands_out_both_files),
+        cmocka_unit_test(the_listener_answers_nobody_elses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
