@@ -53,8 +53,8 @@ def test_what_a_follower_writes_no_image_of_root_believes():
     need_root()
     evil = evil_object()
     try:
-        # The child becomes nobody behind libc's back, so that it keeps root's channel, and writes the path of its object
-        # over every byte that it can reach, while its parent goes on starting programs.
+        # The child becomes nobody behind libc's back, so that it keeps root's channel, and writes the path of its
+        # object over every byte that it can reach, while its parent goes on starting programs.
         script = f"""
 import ctypes, os, re, time
 pid = os.fork()
@@ -114,7 +114,7 @@ def hostile_run(strokes, command, *options):
 
 
 def test_another_user_loses_nothing():
-    """Processes of root, while nobody writes whatever it likes wherever it can: status, output, all tasks and counts."""
+    """Processes of root, while nobody writes whatever it likes wherever it can: status, output, all tasks."""
     need_perf_events()
     need_root()
     work = "i=0; while [ $i -lt 100 ]; do echo $i | cat; i=$((i + 1)); done"
@@ -138,8 +138,8 @@ def test_the_collector_stays_small_and_ends():
     """Memory and CPU time of pinject-run while somebody strikes for 4 s; the end of the command is not held up."""
     need_perf_events()
     for user in ("", f"user={NOBODY}") if IS_ROOT else ("",):
-        process = start([PINJECT_RUN, "--follow-all", "-o", "hostile", "--", HOSTILE, *([user] if user else []), "strike",
-                         "4000"])
+        process = start([PINJECT_RUN, "--follow-all", "-o", "hostile", "--", HOSTILE, *([user] if user else []),
+                         "strike", "4000"])
         wait_until(lambda: len(list(pathlib.Path(f"/proc/{process.pid}/task").iterdir())) > 2, what="threads")
         peak, used = 0, 0
         while process.poll() is None:

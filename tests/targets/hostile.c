@@ -8,8 +8,8 @@
  *   hostile name PID               asks for events of PID in each way, once, and prints the answers
  *   hostile knock MS               connects to the session's socket all the time
  *
- * With "user=UID" before these words it becomes that user first, by libc; "raw=UID": by a system call of its own, behind
- * libc's back, so that it keeps what it holds. "then=COMMAND" runs system(COMMAND) at the end.
+ * With "user=UID" before these words it becomes that user first, by libc; "raw=UID": by a system call of its own,
+ * behind libc's back, so that it keeps what it holds. "then=COMMAND" runs system(COMMAND) at the end.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
