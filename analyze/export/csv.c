@@ -24,14 +24,21 @@ static void next(struct row *row)
     row->filled = true;
 }
 
+/* A spreadsheet takes what begins like that for a formula, and runs it: an apostrophe makes it a text. */
+static bool is_formula(const char *text)
+{
+    return *text && strchr("=+-@", *text);
+}
+
 static void put_text(struct row *row, const char *text)
 {
-    char *clean = utf8_clean(text);
+    char *valid = utf8_clean(text), *clean = text_clean(valid, true);
+    const char *mark = is_formula(clean) ? "'" : "";
     next(row);
-    if (!clean[strcspn(clean, ",\"\r\n")]) {
-        fputs(clean, row->to);
+    if (!clean[strcspn(clean, ",\"")]) {
+        fprintf(row->to, "%s%s", mark, clean);
     } else {
-        fputc('"', row->to);
+        fprintf(row->to, "\"%s", mark);
         for (const char *at = clean; *at; at++) {
             if (*at == '"')
                 fputc('"', row->to);
@@ -40,6 +47,7 @@ static void put_text(struct row *row, const char *text)
         fputc('"', row->to);
     }
     free(clean);
+    free(valid);
 }
 
 static void put_number(struct row *row, uint64_t number)

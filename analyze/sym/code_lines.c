@@ -5,24 +5,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int file_number(struct code_lines *lines, const char *name, uint32_t *ret)
+static int grow_files(struct code_lines *lines)
+{
+    size_t capacity = lines->file_capacity ? lines->file_capacity * 2 : 16;
+    char **files = realloc(lines->files, capacity * sizeof(*files));
+    if (!files)
+        return -ENOMEM;
+    lines->files = files;
+    char **directories = realloc(lines->directories, capacity * sizeof(*directories));
+    if (!directories)
+        return -ENOMEM;
+    lines->directories = directories;
+    lines->file_capacity = capacity;
+    return 0;
+}
+
+static int file_number(struct code_lines *lines, const char *directory, const char *name, uint32_t *ret)
 {
     for (size_t i = lines->file_count; i-- > 0;)
         if (strcmp(lines->files[i], name) == 0) {
             *ret = (uint32_t)i;
             return 0;
         }
-    if (lines->file_count == lines->file_capacity) {
-        size_t capacity = lines->file_capacity ? lines->file_capacity * 2 : 16;
-        char **files = realloc(lines->files, capacity * sizeof(*files));
-        if (!files)
-            return -ENOMEM;
-        lines->files = files;
-        lines->file_capacity = capacity;
-    }
-    lines->files[lines->file_count] = strdup(name);
-    if (!lines->files[lines->file_count])
+    if (lines->file_count == lines->file_capacity && grow_files(lines) < 0)
         return -ENOMEM;
+    char *copy = strdup(name), *from = directory ? strdup(directory) : NULL;
+    if (!copy || (directory && !from)) {
+        free(copy);
+        free(from);
+        return -ENOMEM;
+    }
+    lines->files[lines->file_count] = copy;
+    lines->directories[lines->file_count] = from;
     *ret = (uint32_t)lines->file_count++;
     return 0;
 }
@@ -46,13 +60,13 @@ struct reading {
     int status;
 };
 
-static void take(void *context, uint64_t address, const char *file, uint32_t line)
+static void take(void *context, uint64_t address, const char *directory, const char *file, uint32_t line)
 {
     struct reading *reading = context;
     struct code_lines_row row = {.address = address, .file = CODE_LINES_NONE};
     if (file) {
         row.line = line;
-        reading->status = reading->status ? reading->status : file_number(reading->lines, file, &row.file);
+        reading->status = reading->status ? reading->status : file_number(reading->lines, directory, file, &row.file);
     }
     if (!reading->status)
         reading->status = add_row(reading->lines, &row);
@@ -109,6 +123,9 @@ void code_lines_release(struct code_lines *lines)
 {
     for (size_t i = 0; i < lines->file_count; i++)
         free(lines->files[i]);
+    for (size_t i = 0; i < lines->file_count; i++)
+        free(lines->directories[i]);
+    free(lines->directories);
     free(lines->files);
     free(lines->rows);
     *lines = (struct code_lines){0};

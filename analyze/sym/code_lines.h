@@ -23,6 +23,7 @@ struct code_lines {
     struct code_lines_row *rows; /* by address */
     size_t count, capacity;
     char **files;
+    char **directories; /* by file: where the first unit that names it was compiled; NULL: unknown */
     size_t file_count, file_capacity;
 };
 

@@ -323,7 +323,7 @@ static void rows_of(struct dwarf *dwarf, struct dwarf_lines *lines, uint64_t sta
             const struct dwarf_row *row = &lines->rows[j];
 
             if (row->address >= start && row->address < end)
-                each(context, row->address,
+                each(context, row->address, lines->unit_directory,
                      row->end || !row->line ? NULL : dwarf_lines_path(lines, row->file, dwarf->pool), row->line);
         }
     }

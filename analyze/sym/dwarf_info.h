@@ -46,8 +46,9 @@ void dwarf_free(struct dwarf *dwarf);
  * own. How many; 0: nothing is known. RET has room for DWARF_FRAMES_MAX; strings live as long as DWARF and the pool.
  */
 size_t dwarf_find(struct dwarf *dwarf, uint64_t address, struct dwarf_frame *ret);
-/* Calls EACH for the rows of the line tables from START up to END, not in order; PATH NULL: no line from here on. */
-typedef void dwarf_each_row(void *context, uint64_t address, const char *path, uint32_t line);
+/* Calls EACH for the rows of the line tables from START up to END, not in order; PATH NULL: no line from here on.
+ * DIRECTORY: in which the unit was compiled, as it says; NULL: unknown. */
+typedef void dwarf_each_row(void *context, uint64_t address, const char *directory, const char *path, uint32_t line);
 void dwarf_rows(struct dwarf *dwarf, uint64_t start, uint64_t end, dwarf_each_row *each, void *context);
 /* Bits of enum dwarf_missing, of what was looked at so far. */
 unsigned dwarf_missing(const struct dwarf *dwarf);

@@ -116,7 +116,7 @@ enum { SYMBOLS_LINES_MAX = 128 };
  */
 size_t symbols_lines(struct symbols_object *object, uint64_t file_offset, struct symbol_line *ret);
 /* The rows of the line tables from the virtual address START up to END: as dwarf_rows() has them. */
-typedef void symbols_each_row(void *context, uint64_t address, const char *file, uint32_t line);
+typedef void symbols_each_row(void *context, uint64_t address, const char *directory, const char *file, uint32_t line);
 void symbols_rows(struct symbols_object *object, uint64_t start, uint64_t end, symbols_each_row *each, void *context);
 /* Why symbols_lines() of the object found nothing, or not all; NULL when nobody asked yet. */
 const char *symbols_lines_why(struct symbols_object *object);

@@ -43,10 +43,18 @@ static void print_shares(struct view *view, const struct annotate_function *func
     print_share(view->output, weight, function->weight, heat);
 }
 
-/* "burn.h:40  value = ..."; owned by the caller. */
-static char *line_text(const struct code_lines *lines, uint32_t file, uint32_t line, struct source_texts *sources)
+static struct source_place place_of(const struct annotate_function *function, const struct code_lines *lines,
+                                    uint32_t file)
 {
-    const char *path = lines->files[file], *text = source_texts_line(sources, path, line);
+    return (struct source_place){lines->files[file], lines->directories[file], symbols_file(function->object)};
+}
+
+/* "burn.h:40  value = ..."; owned by the caller. */
+static char *line_text(const struct annotate_function *function, const struct code_lines *lines, uint32_t file,
+                       uint32_t line, struct source_texts *sources)
+{
+    struct source_place place = place_of(function, lines, file);
+    const char *path = place.file, *text = source_texts_line(sources, &place, line);
     return memory_print("%s:%" PRIu32 "%s%s", text_base(path), line, text ? "  " : "",
                         text ? text + strspn(text, " ") : "");
 }
@@ -78,7 +86,7 @@ static void print_lines(struct view *view, const struct annotate_function *funct
         if (!shown)
             fprintf(output->to, "\n%*s%*s  Source line\n", SHARE_COLUMNS, "Self", SHARE_COLUMNS, "Of it");
         print_shares(view, function, line->weight);
-        char *text = line_text(&code->lines, line->file, line->line, sources);
+        char *text = line_text(function, &code->lines, line->file, line->line, sources);
         fputs("  ", output->to);
         print_rest(output, 2 * SHARE_COLUMNS + 2, text);
         free(text);
@@ -98,10 +106,11 @@ static bool *choose(const struct annotate_code *code, bool excerpt)
     return shown;
 }
 
-static void print_source(struct output *output, const struct annotate_code *code, const struct code_lines_row *row,
+static void print_source(struct output *output, const struct annotate_function *function,
+                         const struct annotate_code *code, const struct code_lines_row *row,
                          struct source_texts *sources)
 {
-    char *text = line_text(&code->lines, row->file, row->line, sources);
+    char *text = line_text(function, &code->lines, row->file, row->line, sources);
     fprintf(output->to, "%*s", 2 * SHARE_COLUMNS + 2, "");
     output_color(output, OUTPUT_NAME);
     print_rest(output, 2 * SHARE_COLUMNS + 2, text);
@@ -126,7 +135,7 @@ static void print_instructions(struct view *view, const struct annotate_function
             fprintf(output->to, "%*s  ... %" PRIu64 " instructions without a sample\n", 2 * SHARE_COLUMNS, "",
                     left_out);
         if (row && (left_out || row->file != file || row->line != line)) {
-            print_source(output, code, row, sources);
+            print_source(output, function, code, row, sources);
             file = row->file;
             line = row->line;
         }
@@ -139,18 +148,21 @@ static void print_instructions(struct view *view, const struct annotate_function
         fprintf(output->to, "%*s  ... %" PRIu64 " instructions without a sample\n", 2 * SHARE_COLUMNS, "", left_out);
 }
 
-/* Its lines are then perhaps not those that were compiled. */
-static void note_changes(struct view *view, const struct annotate_function *function, const struct annotate_code *code,
+/* Files that changed: their lines are perhaps not those that were compiled. And those that are not shown. */
+static void note_sources(struct view *view, const struct annotate_function *function, const struct annotate_code *code,
                          struct source_texts *sources)
 {
     struct stat status;
     const char *file = symbols_file(function->object);
     if (!file || stat(file, &status) < 0)
         return;
-    for (size_t i = 0; i < code->lines.file_count; i++) {
-        if (!source_texts_changed(sources, code->lines.files[i], status.st_mtime))
+    for (uint32_t i = 0; i < code->lines.file_count; i++) {
+        struct source_place place = place_of(function, &code->lines, i);
+        const char *why = source_texts_why(sources, &place);
+        if (!why && !source_texts_changed(sources, &place, status.st_mtime))
             continue;
-        char *line = memory_print("Note: %s is newer than the program; its lines may be others", code->lines.files[i]);
+        char *line = why ? memory_print("Note: the text of %s is not shown: %s", place.file, why)
+                         : memory_print("Note: %s is newer than the program; its lines may be others", place.file);
         output_wrapped(view->output, 2, line);
         free(line);
     }
@@ -169,7 +181,7 @@ void annotate_print(struct view *view, const struct annotate_function *function,
     bool *shown = choose(code, excerpt);
     print_instructions(view, function, code, sources, shown);
     free(shown);
-    note_changes(view, function, code, sources);
+    note_sources(view, function, code, sources);
     if (code->elsewhere_samples)
         fprintf(output->to, "%s of it at addresses where objdump finds no instruction\n",
                 text_percent(share, code->elsewhere_weight, function->weight));

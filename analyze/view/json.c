@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -23,6 +24,21 @@ size_t json_character(const unsigned char *text)
     return size;
 }
 
+/* What a terminal or an editor obeys or turns around, in characters of several bytes: the second set of control
+ * characters, ends of lines and paragraphs, directions of writing. */
+static bool is_control(uint32_t code)
+{
+    return (code >= 0x80 && code < 0xa0) || (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
+
+static uint32_t code_of(const unsigned char *text, size_t size)
+{
+    uint32_t code = size == 1 ? text[0] : text[0] & (0x7fu >> size);
+    for (size_t i = 1; i < size; i++)
+        code = code << 6 | (text[i] & 0x3f);
+    return code;
+}
+
 static void quote(FILE *to, const char *value)
 {
     fputc('"', to);
@@ -35,6 +51,8 @@ static void quote(FILE *to, const char *value)
             fprintf(to, "\\%c", *at);
         } else if (*at < 0x20 || *at == 0x7f) {
             fprintf(to, "\\u%04x", *at);
+        } else if (size > 1 && is_control(code_of(at, size))) {
+            fprintf(to, "\\u%04x", code_of(at, size));
         } else {
             fwrite(at, 1, size, to);
         }

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyze/sym/elf_image.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
 
@@ -18,6 +17,7 @@ struct source_text {
     char **lines; /* into text */
     size_t count, capacity;
     time_t changed;
+    const char *why; /* static text: it may not be shown */
 };
 
 struct source_texts {
@@ -48,13 +48,13 @@ void source_texts_free(struct source_texts *texts)
     free(texts);
 }
 
-/* NULL: no regular file of a sane size. A debug file may name anything, devices and fifos too. */
-static char *read_text(const char *path, time_t *ret_changed)
+/* NULL: no regular file of a sane size, or not to be shown. */
+static char *read_text(const struct source_place *place, const char *symfs, time_t *ret_changed, const char **ret_why)
 {
     struct stat status;
     uint64_t size = 0;
     size_t got = 0;
-    int fd = elf_image_open_regular(path, 0, &size);
+    int fd = source_rights_open(place, symfs, &size, ret_why);
     if (fd < 0)
         return NULL;
     char *text = size <= LARGEST ? memory_new((size_t)size + 1, 1) : NULL;
@@ -89,31 +89,36 @@ static void split(struct source_text *file)
     }
 }
 
-static const struct source_text *file_of(struct source_texts *texts, const char *path)
+static const struct source_text *file_of(struct source_texts *texts, const struct source_place *place)
 {
     size_t before = texts->names.count;
-    uint32_t number = map_strings_add(&texts->names, path);
+    /* Whether a file may be shown depends on all of them. */
+    char *key = memory_print("%s\n%s\n%s", place->file, place->directory ? place->directory : "",
+                             place->object ? place->object : "");
+    uint32_t number = map_strings_add(&texts->names, key);
+    free(key);
     if (texts->names.count == before)
         return &texts->files[number];
     texts->files = memory_grow(texts->files, &texts->capacity, texts->names.count, sizeof(*texts->files));
     struct source_text *file = &texts->files[number];
     *file = (struct source_text){0};
-    char *full = memory_print("%s%s", texts->symfs, path);
-    file->text = read_text(full, &file->changed);
-    if (!file->text && *texts->symfs)
-        file->text = read_text(path, &file->changed);
-    free(full);
+    file->text = read_text(place, texts->symfs, &file->changed, &file->why);
     split(file);
     return file;
 }
 
-const char *source_texts_line(struct source_texts *texts, const char *path, uint32_t line)
+const char *source_texts_line(struct source_texts *texts, const struct source_place *place, uint32_t line)
 {
-    const struct source_text *file = file_of(texts, path);
+    const struct source_text *file = file_of(texts, place);
     return line >= 1 && line <= file->count ? file->lines[line - 1] : NULL;
 }
 
-bool source_texts_changed(struct source_texts *texts, const char *path, time_t time)
+bool source_texts_changed(struct source_texts *texts, const struct source_place *place, time_t time)
 {
-    return file_of(texts, path)->changed > time;
+    return file_of(texts, place)->changed > time;
+}
+
+const char *source_texts_why(struct source_texts *texts, const struct source_place *place)
+{
+    return file_of(texts, place)->why;
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
-# timeout: 120
+# timeout: 240
 """panalyze annotate: what each instruction and line took, against perf annotate and panalyze script."""
 import collections
 import random
@@ -225,6 +225,60 @@ def test_source_that_is_no_text():
     files = record(["./loop"])
     text = panalyze("annotate", "-Shot", *files, timeout=30).ok().out
     check_match(r"pipe\.h:2$", text)
+
+
+def test_source_that_is_not_shown():
+    """Debug information may name any file: what is not of the project that was compiled stays unread."""
+    need("gcc")
+    secret = "the secret of this test, in line two"
+    home = os.path.realpath(os.path.join(os.getcwd(), "../home"))
+    os.makedirs("project/build")
+    os.makedirs("project/.keys")
+    os.makedirs("elsewhere")
+    os.makedirs(f"{home}/.ssh", exist_ok=True)
+    work = os.path.realpath("project")
+    places = {name: f"{work}/{name}" for name in ("build/own.h", "beside.h", ".keys/id", "private.h", "link.h")}
+    places.update({"outside": os.path.realpath("elsewhere") + "/text", "home": f"{home}/.ssh/id_rsa"})
+    for name, path in places.items():
+        pathlib.Path(path).write_text(f"\n{name}: {secret}\n")
+        os.chmod(path, 0o644)
+    os.unlink(places["link.h"])
+    pathlib.Path("elsewhere/linked").write_text(f"\nlink.h: {secret}\n")
+    os.symlink(os.path.realpath("elsewhere/linked"), places["link.h"])
+    os.chmod(places["private.h"], 0o600)
+    account = pathlib.Path("/etc/passwd").read_text().splitlines()[1]
+    refused = "it lies outside of the project that was compiled; --symfs=/ shows it"
+    expected = {"build/own.h": None, "beside.h": None,
+                "private.h": "not everybody who may read the program may read it; --symfs=/ shows it"}
+    programs = {"loop": places, "named": {"passwd": "/etc/passwd"}}
+    for program, files in programs.items():
+        text = "static volatile long n;\n"
+        for number, path in enumerate(files.values()):
+            text += (f'#line 1 "{path}"\n\n__attribute__((noinline)) void hot{number}(void) '
+                     "{ for (n = 0; n < 20000000; ) n++; }\n")
+        text += "int main(void) { " + "".join(f"hot{number}(); " for number in range(len(files))) + "return 0; }\n"
+        pathlib.Path(f"project/build/{program}.c").write_text(text)
+        # The second one lies about where it was compiled, too.
+        words = [f"-fdebug-prefix-map={work}/build=/etc"] if program == "named" else []
+        run(["gcc", "-g", "-O1", *words, "-o", program, f"{program}.c"], cwd="project/build").ok()
+        os.chmod(f"project/build/{program}", 0o755)
+        recorded = record([f"project/build/{program}"])
+        text, free = ("".join(panalyze("annotate", "-Shot*", *words, *recorded).ok().out.split())
+                      for words in ([], ["--symfs=/"]))
+        for name, path in files.items():
+            mine = account if name == "passwd" else f"{name}: {secret}"
+            why = expected.get(name, refused)
+            check_equal("".join(mine.split()) in text, why is None, f"{name}: {text}")
+            note = "".join(f"Note: the text of {path} is not shown: {why}".split())
+            check_equal(note in text, why is not None, f"{name}: {text}")
+            check_in("".join(mine.split()), free, f"{name} below --symfs")
+    # Below --symfs, and not out of it again.
+    os.makedirs("root" + work + "/build")
+    shutil.copy("project/build/loop", "root" + work + "/build/loop")
+    os.symlink(places["outside"], "root" + places["build/own.h"])
+    text = "".join(panalyze("annotate", "-Shot0", "--symfs=root", *record(["project/build/loop"])).ok().out.split())
+    check_in("itleadsoutof--symfs", text)
+    check("".join(secret.split()) not in text, text)
 
 
 def test_source_that_was_changed():

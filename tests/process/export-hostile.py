@@ -16,7 +16,11 @@ FORMATS = {"perf": ".data", "pprof": ".pb.gz", "speedscope": ".speedscope.json",
 # that are no UTF-8, a terminal's escape.
 HOSTILE = [b"a\"b\\c;d,e\nf\r\t'<&>\x1b[31m ",
            b"\xff\xfe\xc3(\xed\xa0\x80\xf4\x90\x80\x80 x;y 12 ",
-           b"u:\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\xa5\x7f\x01=cmd()"]
+           b"u:\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\xa5\x7f\x01=cmd()",
+           b"c1:\xc2\x9b31m\xc2\x80\xc2\x9f\xc2\xa0\xe2\x80\xae\xe2\x81\xa6 ",
+           b"=HYPERLINK(\"x\";1)", b"+1+cmd|' /C calc'!A0", b"-2+3", b"@SUM(1,2)"]
+# What a terminal obeys: no output has it as it is.
+CONTROL = "[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
 LONG = b"long" + b"y" * (1 << 20)
 PROGRAM = """#include <sys/prctl.h>
 #include <time.h>
@@ -148,9 +152,26 @@ def test_folded_lines():
     parts = [re.fullmatch(r"(.+?) (\d+)", line) for line in lines]
     check(all(parts), [line[:200] for line, part in zip(lines, parts) if not part])
     check_equal(sum(int(part[2]) for part in parts), document["total"]["weight"])
-    check(not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", text), "control characters")
+    check(not re.search(CONTROL, text.replace("\n", "")), "control characters")
     check_equal(len(set(part[1] for part in parts)), len(parts), "a stack has one line")
     check_in(LONG.decode(), text)
+
+
+def in_a_cell(name):
+    """NAME as a table has it: control characters as elsewhere, and nothing that a spreadsheet would run."""
+    name = re.sub(CONTROL, lambda found: "".join("\\%03o" % byte for byte in found[0].encode()), name)
+    return "'" + name if name[0] in "=+-@" else name
+
+
+def test_documents_have_no_control_characters():
+    names, _ = record()
+    for words in (["--aggregate", "--top", "all"], ["--call-tree"], ["--by", "task"]):
+        text = panalyze(*words, "--json", *results()).ok().out_bytes.decode("utf-8")
+        check(not re.search(CONTROL, text.replace("\n", "")), words)
+    for format in ("speedscope", "chrome"):
+        check(not re.search(CONTROL, export(format).decode("utf-8").replace("\n", "")), format)
+    text = gzip.decompress(export("firefox")).decode("utf-8")
+    check(not re.search(CONTROL, text.replace("\n", "")), "firefox")
 
 
 def test_tables():
@@ -161,7 +182,9 @@ def test_tables():
         file.write(table)
     rows = list(csv.DictReader(open("all.csv", newline="", encoding="utf-8"), strict=True))
     check_equal(table.count(b"\r\n"), len(rows) + 1, "lines that end in CR LF")
-    check(set(names) <= {row["symbol"] for row in rows}, "names are missing")
+    check({in_a_cell(name) for name in names} <= {row["symbol"] for row in rows}, "names are missing")
+    check(not re.search(CONTROL, table.decode("utf-8").replace("\r\n", "")), "control characters")
+    check(not any(cell[0] in "=+-@" for row in rows for cell in row.values() if cell), "formulas")
     check(all(None not in row and None not in row.values() for row in rows), "rows of different length")
     check_equal(sum(int(row["self_weight"]) for row in rows), document["total"]["weight"])
     with open("tasks.csv", "wb") as file:

@@ -71,7 +71,7 @@ static void csv_has_a_line_for_each_function(void **state)
     assert_non_null(
         strstr(text, "\r\n10,11,1,worker,/usr/bin/make,2000,3000,0,,5000000,0,,5,5000000,0,make -j2,,\r\n"));
     assert_non_null(strstr(text, "\r\n20,20,10,cc1,/usr/lib/cc1,3000,800000000,1,0,90000000,0,,85,85000000,4,"
-                                 "cc1 'a b.c' '\033[2J\xef\xbf\xbd',90000000,100\r\n"));
+                                 "cc1 'a b.c' '\\033[2J\xef\xbf\xbd',90000000,100\r\n"));
     free(text);
 }
 

@@ -116,6 +116,8 @@ static void test_json(void **state)
     struct json json = {.to = open_memstream(&text, &size)};
     json_object(&json, NULL);
     json_string(&json, "a\"", "\\ \n\x01 \xc3\xa4 \xc3 \xed\xa0\x80 \xf5");
+    json_string(&json, "c", "\x7f\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0|\xe2\x80\xa7\xe2\x80\xa8\xe2\x80\xae\xe2\x80\xaf|"
+                             "\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa|\xf0\x9f\x94\xa5");
     json_list(&json, "l");
     json_null(&json, NULL);
     json_number(&json, NULL, 0.0 / 0.0);
@@ -129,7 +131,9 @@ static void test_json(void **state)
     fclose(json.to);
     assert_string_equal(
         text,
-        "{\n \"a\\\"\":\"\\\\ \\u000a\\u0001 \xc3\xa4 \\ufffd \\ufffd\\ufffd\\ufffd \\ufffd\",\n \"l\":[\n  null,\n"
+        "{\n \"a\\\"\":\"\\\\ \\u000a\\u0001 \xc3\xa4 \\ufffd \\ufffd\\ufffd\\ufffd \\ufffd\",\n"
+        " \"c\":\"\\u007f\\u0080\\u009b\\u009f\xc2\xa0|\xe2\x80\xa7\\u2028\\u202e\xe2\x80\xaf|"
+        "\xe2\x81\xa5\\u2066\\u2069\xe2\x81\xaa|\xf0\x9f\x94\xa5\",\n \"l\":[\n  null,\n"
         "  null,\n  12.3457,\n  -1,\n  18446744073709551615],\n \"e\":[]}\n");
     free(text);
 }
