@@ -8,7 +8,8 @@ function(pinject_embed target file symbol)
   file(READ ${source} bytes HEX)
   string(REGEX REPLACE "(................................)" "\\1\n    " bytes "${bytes}")
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
-  file(CONFIGURE OUTPUT ${made} @ONLY
+  file(GENERATE OUTPUT ${made}
     CONTENT "/* Made from ${file}. */\nextern const char ${symbol}[];\nconst char ${symbol}[] = {\n    ${bytes}0};\n")
+  set_source_files_properties(${made} PROPERTIES GENERATED TRUE)
   target_sources(${target} PRIVATE ${made})
 endfunction()

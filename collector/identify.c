@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/identify.h"
 
+#include <pinject/kernel.h>
 #include <string.h>
 
 #include "collector/records.h"

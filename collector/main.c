@@ -225,6 +225,15 @@ static void detach_output(const struct settings *settings)
         close(null);
 }
 
+/* The program's stderr comes behind the pipe (preload/start.c). */
+static void attach_stderr(int fd)
+{
+    if (fcntl(fd, F_GETFD) < 0)
+        return;
+    dup2(fd, 2);
+    close(fd);
+}
+
 static int collect_session(struct run *run)
 {
     int fd = (int)run->line.collect_fd;
@@ -233,6 +242,7 @@ static int collect_session(struct run *run)
         report_error("--collect is how libpinject.so starts its collector: there is nothing at descriptor %d", fd);
         return STATUS_OWN;
     }
+    attach_stderr(fd + 1);
     int error = strlen(preload) < sizeof run->preload ? 0 : -ENAMETOOLONG;
     if (!error)
         strcpy(run->preload, preload);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pinject/kernel.h>
 #include <pinject/ring.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -92,7 +93,8 @@ static int open_event(const struct nets *nets, unsigned index, pid_t tid, int cp
     struct perf_event_attr attr = plan->events[index].attr;
     attr.disabled = attr.enable_on_exec = on_exec;
     attr.inherit = attr.inherit_stat = 1;
-    attr.inherit_thread = (nets->session->settings->follow & children) != children;
+    if ((nets->session->settings->follow & children) != children)
+        kernel_inherit_thread(&attr);
     size_t usual = plan->ring_pages * (size_t)sysconf(_SC_PAGESIZE);
     stacks_attr(plan, &plan->events[index], stacks_dump(nets->session, NULL, size), &attr);
     if (attr.watermark)

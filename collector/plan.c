@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pinject/kernel.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "common/events.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
+#include <pinject/kernel.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* pthread_create and thrd_create: the new thread asks for its events before its start routine runs. */
+/*
+ * pthread_cleanup_push() is a macro that calls these three. They have the version of glibc 2.34 in libc, and before it
+ * were in libpthread: so it calls ours, which look for them (cancel.c).
+ */
+#define __pthread_register_cancel pinject_register_cancel
+#define __pthread_unregister_cancel pinject_unregister_cancel
+#define __pthread_unwind_next pinject_unwind_next
+
 #include "next.h"
 #include "object.h"
 #include "sys.h"

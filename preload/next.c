@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "next.h"
+#include "symbols.h"
 #include "sys.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include "text.h"
 #include <unistd.h>
 
@@ -43,18 +44,6 @@ static int no_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions
 {
     (void)pid, (void)path, (void)actions, (void)attr, (void)argv, (void)envp;
     return ENOSYS;
-}
-
-static int no_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument)
-{
-    (void)thread, (void)attr, (void)start, (void)argument;
-    return EAGAIN;
-}
-
-static int no_thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
-{
-    (void)thread, (void)start, (void)argument;
-    return thrd_error;
 }
 
 static pid_t no_fork_only(void)
@@ -141,54 +130,112 @@ static int no_sigprocmask(int how, const sigset_t *set, sigset_t *old)
     return failed(-ENOSYS);
 }
 
-static int no_pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+/*
+ * Below glibc 2.34 some functions lie in libpthread, and a program may load that long after us. Who calls them then
+ * comes by here each time, and finds them.
+ */
+static int late_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument)
 {
-    (void)how, (void)set, (void)old;
-    return ENOSYS;
+    void *found = pinject_symbols_find_late(next.dl_iterate_phdr, "pthread_create");
+    int (*function)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    memcpy(&function, &found, sizeof(function));
+    return function ? function(thread, attr, start, argument) : EAGAIN;
 }
 
-/* RTLD_NEXT, never RTLD_DEFAULT: with the latter we would find ourselves, or what a wrapper of ours hides from us. */
-#define RESOLVE(member, name, otherwise)                     \
-    do {                                                     \
-        void *found = dlsym(RTLD_NEXT, name);                \
-        __typeof__(next.member) function = otherwise;        \
-        if (found)                                           \
-            memcpy(&function, &found, sizeof(found));        \
-        else                                                 \
-            missing = 1;                                     \
-        __atomic_store_n(&next.member, function, __ATOMIC_RELAXED); \
-    } while (0)
+static int late_thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
+{
+    void *found = pinject_symbols_find_late(next.dl_iterate_phdr, "thrd_create");
+    int (*function)(thrd_t *, thrd_start_t, void *);
+    memcpy(&function, &found, sizeof(function));
+    return function ? function(thread, start, argument) : thrd_error;
+}
+
+/* As libc's own: these two of libpthread's cannot be blocked. */
+static int late_pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+    static const uint64_t never = UINT64_C(3) << (32 - 1);
+    uint64_t word = 0;
+    if (set) {
+        memcpy(&word, set, sizeof(word));
+        word &= ~never;
+    }
+    return (int)-SYS_4(SYS_rt_sigprocmask, how, set ? &word : NULL, old, sizeof(word));
+}
+
+/* Every member has a function at any time; what libc has replaces it. */
+static struct pinject_next next = {
+    .execve = plain_execve,
+    .execvpe = no_execvpe,
+    .fexecve = plain_fexecve,
+    .execveat = plain_execveat,
+    .posix_spawn = no_spawn,
+    .posix_spawnp = no_spawn,
+    .pthread_create = late_pthread_create,
+    .thrd_create = late_thrd_create,
+    .fork_only = no_fork_only,
+    .wait4 = no_wait4,
+    .waitid = no_waitid,
+    .setuid = no_setuid,
+    .seteuid = no_setuid,
+    .setreuid = no_setreuid,
+    .setresuid = no_setresuid,
+    .sigaction = no_sigaction,
+    .signal = no_signal,
+    .sigprocmask = no_sigprocmask,
+    .pthread_sigmask = late_pthread_sigmask,
+    .prctl = plain_prctl,
+    .dl_iterate_phdr = no_iteration,
+};
+
+static const struct {
+    const char *name;
+    size_t offset;
+} members[] = {
+    {"execve", offsetof(struct pinject_next, execve)},
+    {"execvpe", offsetof(struct pinject_next, execvpe)},
+    {"fexecve", offsetof(struct pinject_next, fexecve)},
+    {"execveat", offsetof(struct pinject_next, execveat)},
+    {"posix_spawn", offsetof(struct pinject_next, posix_spawn)},
+    {"posix_spawnp", offsetof(struct pinject_next, posix_spawnp)},
+    {"pthread_create", offsetof(struct pinject_next, pthread_create)},
+    {"thrd_create", offsetof(struct pinject_next, thrd_create)},
+    {"_Fork", offsetof(struct pinject_next, fork_only)},
+    {"wait4", offsetof(struct pinject_next, wait4)},
+    {"waitid", offsetof(struct pinject_next, waitid)},
+    {"setuid", offsetof(struct pinject_next, setuid)},
+    {"seteuid", offsetof(struct pinject_next, seteuid)},
+    {"setreuid", offsetof(struct pinject_next, setreuid)},
+    {"setresuid", offsetof(struct pinject_next, setresuid)},
+    {"prctl", offsetof(struct pinject_next, prctl)},
+    {"sigaction", offsetof(struct pinject_next, sigaction)},
+    {"signal", offsetof(struct pinject_next, signal)},
+    {"sigprocmask", offsetof(struct pinject_next, sigprocmask)},
+    {"pthread_sigmask", offsetof(struct pinject_next, pthread_sigmask)},
+    {"dl_iterate_phdr", offsetof(struct pinject_next, dl_iterate_phdr)},
+    {"__libc_start_main", offsetof(struct pinject_next, libc_start_main)},
+};
+
+enum { MEMBERS = sizeof(members) / sizeof(members[0]) };
+
+/* All function pointers are words here. */
+typedef uintptr_t word __attribute__((may_alias));
+
+static void store(void *function, const struct pinject_symbol *symbol)
+{
+    if (symbol->address)
+        __atomic_store_n((word *)function, (uintptr_t)symbol->address, __ATOMIC_RELAXED);
+}
 
 static void resolve(void)
 {
-    int missing = 0;
-    RESOLVE(execve, "execve", plain_execve);
-    RESOLVE(execvpe, "execvpe", no_execvpe);
-    RESOLVE(fexecve, "fexecve", plain_fexecve);
-    RESOLVE(execveat, "execveat", plain_execveat);
-    RESOLVE(posix_spawn, "posix_spawn", no_spawn);
-    RESOLVE(posix_spawnp, "posix_spawnp", no_spawn);
-    RESOLVE(pthread_create, "pthread_create", no_pthread_create);
-    RESOLVE(thrd_create, "thrd_create", no_thrd_create);
-    RESOLVE(fork_only, "_Fork", no_fork_only);
-    RESOLVE(wait4, "wait4", no_wait4);
-    RESOLVE(waitid, "waitid", no_waitid);
-    RESOLVE(setuid, "setuid", no_setuid);
-    RESOLVE(seteuid, "seteuid", no_setuid);
-    RESOLVE(setreuid, "setreuid", no_setreuid);
-    RESOLVE(setresuid, "setresuid", no_setresuid);
-    RESOLVE(prctl, "prctl", plain_prctl);
-    RESOLVE(sigaction, "sigaction", no_sigaction);
-    RESOLVE(signal, "signal", no_signal);
-    RESOLVE(sigprocmask, "sigprocmask", no_sigprocmask);
-    RESOLVE(pthread_sigmask, "pthread_sigmask", no_pthread_sigmask);
-    RESOLVE(dl_iterate_phdr, "dl_iterate_phdr", no_iteration);
-    RESOLVE(libc_start_main, "__libc_start_main", NULL);
-    void *found = dlsym(RTLD_NEXT, "syscall");
-    if (found)
-        memcpy(&pinject_next_syscall, &found, sizeof(found));
-    if (missing)
-        dlerror(); /* ours is not the program's to find */
+    struct pinject_symbol symbols[MEMBERS + 1];
+    for (size_t i = 0; i < MEMBERS; i++)
+        symbols[i] = (struct pinject_symbol){members[i].name, NULL};
+    symbols[MEMBERS] = (struct pinject_symbol){"syscall", NULL};
+    pinject_symbols_find(symbols, MEMBERS + 1);
+    for (size_t i = 0; i < MEMBERS; i++)
+        store((char *)&next + members[i].offset, &symbols[i]);
+    store(&pinject_next_syscall, &symbols[MEMBERS]);
 }
 
 const struct pinject_next *pinject_next(void)

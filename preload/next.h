@@ -14,6 +14,10 @@
 
 #define PINJECT_HOOK __attribute__((visibility("default")))
 
+/* Declared by libc since glibc 2.34. */
+int execveat(int fd, const char *path, char *const argv[], char *const envp[], int flags);
+pid_t _Fork(void);
+
 struct pinject_next {
     int (*execve)(const char *, char *const[], char *const[]);
     int (*execvpe)(const char *, char *const[], char *const[]);
@@ -47,8 +51,8 @@ extern long (*pinject_next_syscall)(long, ...) __attribute__((visibility("hidden
 
 /*
  * Resolved once in the constructor, so that nobody has to in a signal handler, after fork or in a vfork child. Called
- * on demand only by what runs before it. Every entry is set afterwards: where libc has no such function, to one that
- * fails with ENOSYS.
+ * on demand only by what runs before it. Every entry is set at any time: where libc has no such function, to one that
+ * fails with ENOSYS, or that looks again whether libpthread is there by now.
  */
 const struct pinject_next *pinject_next(void);
 

@@ -269,7 +269,7 @@ void pinject_object_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t 
 /* The thread that calls, and the child's copy of it: the same address in both. */
 static uint64_t forking_key(void)
 {
-    return (uint64_t)((uintptr_t)__builtin_thread_pointer() >> 6) << TID_BITS;
+    return (uint64_t)(sys_thread_pointer() >> 6) << TID_BITS;
 }
 
 static uint64_t *forking_slot(uint64_t key)

@@ -5,13 +5,13 @@
  */
 #include "start.h"
 #include "object.h"
+#include "symbols.h"
 #include "sys.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <linux/close_range.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
+#include <pinject/kernel.h>
 #include <poll.h>
 #include <signal.h>
 #include "text.h"
@@ -20,6 +20,7 @@
 enum {
     START_LIMIT_MS = 2000,
     COLLECT_FD = 3,     /* the pipe, in the collector */
+    ERROR_FD = 4,       /* the program's stderr there; the loader of a collector for another libc has none */
     OUT_OF_THE_WAY = 10,
 };
 
@@ -49,13 +50,10 @@ static bool find_object(struct start *start)
 {
     static const char folder[] = "/proc/self/fd/";
     char link[sizeof(folder) + 12];
-    void *function = dlsym(RTLD_NEXT, "dladdr"); /* not an interceptor of the program's */
-    int (*find)(const void *, Dl_info *);
-    Dl_info info;
-    memcpy(&find, &function, sizeof(find));
-    if (!find || !find(&pinject_object, &info) || !info.dli_fname)
+    const struct link_map *self = pinject_symbols_self();
+    if (!self || !self->l_name)
         return false;
-    int fd = sys_open(info.dli_fname, O_PATH | O_CLOEXEC);
+    int fd = sys_open(self->l_name, O_PATH | O_CLOEXEC);
     if (fd < 0)
         return false;
     memcpy(link, folder, sizeof(folder));
@@ -107,7 +105,7 @@ static _Noreturn void leave(int status)
         SYS_1(SYS_exit_group, status);
 }
 
-/* Descriptors: /dev/null twice, the program's stderr for what is wrong with PINJECT_*, the pipe. Nothing else is
+/* Descriptors: /dev/null three times, the pipe, the program's stderr for what is wrong with PINJECT_*. Nothing else is
    kept open. */
 static void set_descriptors(int news)
 {
@@ -116,12 +114,13 @@ static void set_descriptors(int news)
     null = (int)SYS_3(SYS_fcntl, null, F_DUPFD, OUT_OF_THE_WAY);
     if (news < 0 || null < 0)
         leave(127);
-    for (int fd = 0; fd < 3; fd++)
-        if (fd < 2 || SYS_2(SYS_fcntl, 2, F_GETFD) < 0)
-            SYS_3(SYS_dup3, null, fd, 0);
     SYS_3(SYS_dup3, news, COLLECT_FD, 0);
-    if (SYS_3(SYS_close_range, COLLECT_FD + 1, ~0u, 0) < 0)
-        for (int fd = COLLECT_FD + 1; fd < 65536; fd++)
+    if (SYS_3(SYS_dup3, 2, ERROR_FD, 0) < 0)
+        SYS_3(SYS_dup3, null, ERROR_FD, 0);
+    for (int fd = 0; fd < 3; fd++)
+        SYS_3(SYS_dup3, null, fd, 0);
+    if (SYS_3(SYS_close_range, ERROR_FD + 1, ~0u, 0) < 0)
+        for (int fd = ERROR_FD + 1; fd < 65536; fd++)
             sys_close(fd);
 }
 

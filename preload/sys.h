@@ -63,6 +63,18 @@ static inline long sys_call(long number, long a, long b, long c, long d, long e,
 #define SYS_6(number, a, b, c, d, e, f) \
     sys_call(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
+/* Differs from thread to thread, and is the same in a child of fork. */
+static inline uintptr_t sys_thread_pointer(void)
+{
+#if defined(__x86_64__)
+    uintptr_t pointer; /* gcc has a builtin for it since 11 */
+    __asm__("mov %%fs:0, %0" : "=r"(pointer));
+    return pointer;
+#else
+    return (uintptr_t)__builtin_thread_pointer();
+#endif
+}
+
 static inline int sys_getpid(void)
 {
     return (int)SYS_0(SYS_getpid);

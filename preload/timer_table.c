@@ -16,7 +16,7 @@ static struct pinject_sampler *samplers;
 
 static uint64_t own_key(void)
 {
-    return (uint64_t)(uintptr_t)__builtin_thread_pointer();
+    return (uint64_t)sys_thread_pointer();
 }
 
 static uint32_t place_of(uint64_t key, uint32_t step)

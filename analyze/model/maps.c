@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <pinject/kernel.h>
 #include <string.h>
 
 #include "analyze/model/replay.h"

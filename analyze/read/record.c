@@ -2,6 +2,7 @@
 #include "analyze/read/record.h"
 
 #include <errno.h>
+#include <pinject/kernel.h>
 
 #include "analyze/read/bytes.h"
 #include "common/perfdata.h"

@@ -119,5 +119,31 @@ def test_needs_libc_alone():
     check("TEXTREL" not in dynamic, dynamic)
 
 
+def test_loads_with_any_libc_since_2_17():
+    # Of a version that is missing the dynamic loader makes an error, and the program does not start.
+    need("readelf")
+    text = run(["readelf", "-VW", PRELOAD]).ok().out
+    names = re.findall(r"Name: (\S+)  Flags", text)
+    check(names, text)
+    for name in names:
+        version = check_match(r"^GLIBC_([0-9.]+)$", name)[1]
+        check([int(part) for part in version.split(".")] <= [2, 17], name)
+    weak = {line.split()[7] for line in run(["readelf", "-W", "--dyn-syms", PRELOAD]).ok().lines
+            if " UND " in line and " GLOBAL " in line}
+    check(all("@GLIBC_" in name for name in weak), weak)
+
+
+def test_collector_for_another_libc():
+    # As one that was built for a newer one: the loader ends it, and says so.
+    need("cc")
+    pathlib.Path("n.c").write_text("int needed(void); int needed(void) { return 0; }\n")
+    pathlib.Path("c.c").write_text("int needed(void); int main(void) { return needed(); }\n")
+    run(["cc", "-shared", "-fPIC", "-o", "libneeded.so", "n.c"]).ok()
+    run(["cc", "-o", "collector", "c.c", "-L.", "-lneeded"]).ok()
+    check_in("libneeded.so", run(["./collector"]).err)
+    done = run(["sh", "-c", "echo here"], env=dict(LD_PRELOAD=PRELOAD, PINJECT_COLLECTOR=f"{os.getcwd()}/collector"))
+    check_equal((done.status, done.out, done.err), (0, "here\n", ""))
+
+
 if __name__ == "__main__":
     main()

@@ -7,3 +7,18 @@ pinject_unit_test(request SOURCES test_request.c ${preload}/request.c LINK Threa
 pinject_unit_test(filter SOURCES test_filter.c ${preload}/filter.c LABELS preload)
 pinject_unit_test(timer_sample SOURCES test_timer_sample.c ${preload}/timer_sample.c LABELS preload)
 pinject_unit_test(thread_pool SOURCES test_thread_pool.c ${preload}/thread_pool.c LINK Threads::Threads LABELS preload)
+# Libraries for test_next_symbols: one with each kind of hash table, and one that the test loads.
+set(value 1)
+foreach(kind sysv gnu both)
+  add_library(test-symbols-${kind} SHARED next_symbols_library.c)
+  target_link_options(test-symbols-${kind} PRIVATE -Wl,--hash-style=${kind})
+  target_compile_definitions(test-symbols-${kind} PRIVATE TEST_VALUE=${value}
+    TEST_FUNCTION=$<IF:$<STREQUAL:${kind},both>,late,$<IF:$<STREQUAL:${kind},sysv>,old_hash,gnu_hash>>_function)
+  set_target_properties(test-symbols-${kind} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/unit)
+  math(EXPR value "${value} + 1")
+endforeach()
+pinject_unit_test(next_symbols SOURCES test_next_symbols.c ${preload}/symbols.c
+  LINK test-symbols-sysv test-symbols-gnu ${CMAKE_DL_LIBS} LABELS preload)
+set_target_properties(test_next_symbols PROPERTIES ENABLE_EXPORTS ON)
+target_compile_definitions(test_next_symbols PRIVATE TEST_LATE="$<TARGET_FILE:test-symbols-both>")
+add_dependencies(test_next_symbols test-symbols-both)
