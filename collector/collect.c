@@ -62,28 +62,26 @@ struct collect {
 
 /* ---- Signals ---- */
 
-/*
- * What the terminal sends reaches the command without us, and so does what a process of the tree sends to its whole
- * group. A signal that was sent to us alone is meant for the command.
- */
-static void take_signal(struct collect *collect, const struct signalfd_siginfo *info)
+static void take_signal(struct collect *collect, const struct signalfd_siginfo *info, bool ends)
 {
-    pid_t sender = (pid_t)info->ssi_pid, root = collect->args->root;
-    bool ends = info->ssi_signo == SIGTERM || info->ssi_signo == SIGHUP;
-    collect->interrupts++;
-    if (!root)
-        collect->stop = true;
-    if (!root || collect->root_ended || !ends || info->ssi_code > 0 || tasks_find_process(&collect->tasks, sender))
-        return;
-    if (collect->args->root_pidfd >= 0)
-        syscall(SYS_pidfd_send_signal, collect->args->root_pidfd, (int)info->ssi_signo, NULL, 0);
+    struct signals *signals = collect->args->signals;
+    collect->interrupts += ends;
+    if (!collect->args->root)
+        collect->stop |= ends;
+    else if (!collect->root_ended)
+        signals_pass(signals, info, tasks_find_process(&collect->tasks, (pid_t)info->ssi_pid));
+    if (info->ssi_signo == SIGCHLD && !collect->root_ended)
+        signals_stop_with_root(signals);
 }
 
 static void take_signals(struct collect *collect)
 {
+    struct signals *signals = collect->args->signals;
     struct signalfd_siginfo info;
-    while (read(collect->args->signal_fd, &info, sizeof(info)) == sizeof(info))
-        take_signal(collect, &info);
+    while (read(signals->ends, &info, sizeof(info)) == sizeof(info))
+        take_signal(collect, &info, true);
+    while (read(signals->others, &info, sizeof(info)) == sizeof(info))
+        take_signal(collect, &info, false);
 }
 
 /* ---- The root ---- */
@@ -237,12 +235,14 @@ static bool is_scarce(const struct session *session)
 static void gather(struct collect *collect)
 {
     struct tasks *tasks = &collect->tasks;
-    struct pollfd urgent[] = {{collect->args->signal_fd, POLLIN, 0}, {collect->args->root_pidfd, POLLIN, 0}};
+    const struct signals *signals = collect->args->signals;
+    struct pollfd urgent[] = {
+        {signals->ends, POLLIN, 0}, {signals->others, POLLIN, 0}, {collect->args->root_pidfd, POLLIN, 0}};
     uint64_t now = tasks_now_ns();
     while (now < collect->gather_ns && !is_scarce(collect->args->session) &&
            !pressure_needs_room(collect->args->session) && !arrivals_are_many(&collect->args->session->arrivals)) {
         struct timespec rest = {.tv_nsec = tasks->done ? 0 : (long)(collect->gather_ns - now)};
-        if (ppoll(urgent, 2, &rest, NULL) > 0)
+        if (ppoll(urgent, 3, &rest, NULL) > 0)
             return;
         tasks_write(tasks, 1);
         tasks_bury(tasks);
@@ -279,7 +279,7 @@ static int run_round(struct collect *collect, int timeout_ms)
     for (int i = 0; i < count; i++) {
         const void *tag = events[i].data.ptr;
         root |= tag == &collect->args->root_pidfd;
-        if (tag == &collect->args->signal_fd)
+        if (tag == &collect->args->signals)
             take_signals(collect);
         else if (tag != &collect->args->root_pidfd && tag != &collect->args->session &&
                  tag != &collect->args->session->nets)
@@ -421,7 +421,9 @@ static int prepare(struct collect *collect)
     if (!error)
         error = watch(collect, nets_fd(args->session->nets), (void *)&args->session->nets);
     if (!error)
-        error = watch(collect, args->signal_fd, (void *)&args->signal_fd);
+        error = watch(collect, args->signals->ends, (void *)&args->signals);
+    if (!error)
+        error = watch(collect, args->signals->others, (void *)&args->signals);
     if (!error && args->root)
         error = watch(collect, args->root_pidfd, (void *)&args->root_pidfd);
     return error;

@@ -18,23 +18,41 @@
 
 extern char **environ;
 
-/* Ignored by us; the dispositions that we were started with are kept for the command: the process', set once. */
+/* Ours; the dispositions that we were started with are kept for the command: the process', set once. */
 static struct {
     int number;
+    void (*handler)(int);
     struct sigaction old;
-} write_signals[] = {{.number = SIGPIPE}, {.number = SIGXFSZ}};
+} own_signals[] = {
+    {.number = SIGPIPE, .handler = SIG_IGN},
+    {.number = SIGXFSZ, .handler = SIG_IGN},
+    {.number = SIGCHLD, .handler = SIG_DFL}, /* else nobody tells that the command has stopped, nor how it ended */
+};
 
-void launch_ignore_write_signals(void)
+void launch_set_signals(void)
 {
-    const struct sigaction ignore = {.sa_handler = SIG_IGN};
-    for (size_t i = 0; i < sizeof write_signals / sizeof write_signals[0]; i++)
-        sigaction(write_signals[i].number, &ignore, &write_signals[i].old);
+    for (size_t i = 0; i < sizeof own_signals / sizeof own_signals[0]; i++) {
+        const struct sigaction action = {.sa_handler = own_signals[i].handler};
+        sigaction(own_signals[i].number, &action, &own_signals[i].old);
+    }
 }
 
-static void restore_write_signals(void)
+static void restore_signals(void)
 {
-    for (size_t i = 0; i < sizeof write_signals / sizeof write_signals[0]; i++)
-        sigaction(write_signals[i].number, &write_signals[i].old, NULL);
+    for (size_t i = 0; i < sizeof own_signals / sizeof own_signals[0]; i++)
+        sigaction(own_signals[i].number, &own_signals[i].old, NULL);
+}
+
+/* A terminal is lost with the session that it controls, so where there is one the command stays in ours. */
+static bool leads_session_without_terminal(void)
+{
+    if (getsid(0) != getpid())
+        return false;
+    int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+    bool none = terminal < 0 && errno == ENXIO;
+    if (terminal >= 0)
+        close(terminal);
+    return none;
 }
 
 /* What the child says: first this, then, only when exec failed, an int with the errno. */
@@ -80,6 +98,8 @@ static _Noreturn void run_child(const struct launch *launch, const struct sessio
     close(launch->gate);
     close(launch->news);
     session_restore_limits(session);
+    if (launch->apart)
+        setsid();
     /* Another class's loader would complain, or refuse to start the command. */
     int error = launch->refuses ? 0 : set_environment(session->segment) ? ENOMEM : 0;
     do
@@ -92,7 +112,7 @@ static _Noreturn void run_child(const struct launch *launch, const struct sessio
     struct launch_news first = {(uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec};
     if (buffer_write(news, &first, sizeof first))
         _exit(125);
-    restore_write_signals();
+    restore_signals();
     sigprocmask(SIG_SETMASK, mask, NULL);
     if (!error) {
         execvp(command[0], command);
@@ -107,6 +127,7 @@ int launch_start(struct launch *launch, const struct session *session, char *con
     int gate[2], news[2];
     enum pinject_image image = pinject_image_search(command[0]);
     *launch = (struct launch){.pid = -1, .pidfd = -1, .gate = -1, .news = -1};
+    launch->apart = leads_session_without_terminal();
     launch->closed = pinject_image_is_closed(image);
     launch->refuses = image == PINJECT_IMAGE_REFUSES;
     if (pipe2(gate, O_CLOEXEC)) {

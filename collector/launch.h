@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Starts the command: forked before anything of the collector runs in threads, held at a gate until its events are
- * armed, then executed with everything (signals, limits, descriptors, process group) as pinject-run itself found it.
+ * armed, then executed with everything (signals, limits, descriptors, process group, leadership of a session) as
+ * pinject-run itself found it.
  */
 #ifndef COLLECTOR_LAUNCH_H
 #define COLLECTOR_LAUNCH_H
@@ -20,6 +21,7 @@ struct launch {
     int news;    /* the child's CPU time, then the error of a failed exec */
     uint64_t startup_ns; /* CPU time of the child before exec */
     bool refuses; /* it must not even see LD_PRELOAD */
+    bool apart;  /* we lead our session; so does the command, one of its own */
     bool closed; /* the object will not be in the command: static, another class or libc */
 };
 
@@ -27,7 +29,7 @@ struct launch {
  * A reader of our stderr that went away, or the user's limit of the file size, must cost us a message or a file, not
  * the run. The command gets what was set before. First call of main().
  */
-void launch_ignore_write_signals(void);
+void launch_set_signals(void);
 /* MASK: the signal mask that the command gets. 0 or -errno after report_error(). */
 int launch_start(struct launch *launch, const struct session *session, char *const *command, const sigset_t *mask);
 /*

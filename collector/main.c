@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@
 #include "collector/result.h"
 #include "collector/session.h"
 #include "collector/settings_parse.h"
+#include "collector/signals.h"
 #include "collector/summary.h"
 #include "collector/wait.h"
 #include "common/buffer.h"
@@ -43,23 +43,8 @@ struct run {
     struct outcome outcome;
     char preload[PINJECT_PATH];
     char outfile[PATH_MAX];
-    sigset_t old_mask;
+    struct signals signals;
 };
-
-/* Signals that would end us before the results are written. The command gets its own from the terminal. */
-static int open_signals(struct run *run)
-{
-    static const int taken[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-    sigset_t set;
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
-        sigaddset(&set, taken[i]);
-    sigprocmask(SIG_BLOCK, &set, &run->old_mask);
-    int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (fd < 0)
-        report_error("cannot receive signals: %s", strerror(errno));
-    return fd;
-}
 
 static int make_outfile_absolute(struct run *run)
 {
@@ -159,10 +144,10 @@ static int run_command(struct run *run)
         return error == ENOENT ? STATUS_NOT_FOUND : error == ECHILD ? STATUS_OWN : STATUS_NOT_RUN;
     }
     run->args.root_startup_ns = run->launch.startup_ns;
-    live_start(&run->live, &run->session, &run->old_mask);
+    live_start(&run->live, &run->session, &run->signals.old_mask);
     error = collect_run(&run->args, &run->outcome);
     session_close_doors(&run->session);
-    live_end(&run->live, run->args.signal_fd);
+    live_end(&run->live, run->signals.ends);
     summary_print(&run->session, run->results, &run->outcome, &run->line.settings);
     if (run->line.settings.strict && (summary_incomplete(&run->session, run->results, &run->outcome) || error))
         return STATUS_OWN;
@@ -180,20 +165,23 @@ static int run_session(struct run *run)
         return STATUS_OWN;
     }
     say_notes(run);
-    int status = STATUS_OWN;
-    int signals = open_signals(run);
-    if (signals >= 0 && !launch_start(&run->launch, &run->session, run->line.settings.command, &run->old_mask)) {
+    int status = STATUS_OWN, error;
+    struct signals *signals = &run->signals;
+    error = signals_init(signals);
+    if (!error &&
+        !launch_start(&run->launch, &run->session, run->line.settings.command, &signals->old_mask)) {
+        signals_set_root(signals, run->launch.pid, run->launch.apart);
         run->args = (struct collect_args){.session = &run->session,
                                           .results = run->results,
                                           .root = run->launch.pid,
                                           .root_pidfd = run->launch.pidfd,
-                                          .signal_fd = signals};
+                                          .signals = signals};
         status = run_command(run);
         launch_release(&run->launch);
         outcome_release(&run->outcome);
     }
-    if (signals >= 0)
-        close(signals);
+    if (!error)
+        signals_release(signals);
     live_release(&run->live);
     unprepare(run);
     return status;
@@ -255,13 +243,14 @@ static int collect_session(struct run *run)
         answer_object(fd, "!");
         return STATUS_OWN;
     }
-    int signals = open_signals(run);
-    error = signals < 0 ? signals : session_open_doors(&run->session);
+    error = signals_init(&run->signals);
+    if (!error)
+        error = session_open_doors(&run->session);
     if (!error) {
         answer_object(fd, run->session.segment->path);
         detach_output(&run->line.settings);
         run->args = (struct collect_args){
-            .session = &run->session, .results = run->results, .root_pidfd = -1, .signal_fd = signals};
+            .session = &run->session, .results = run->results, .root_pidfd = -1, .signals = &run->signals};
         error = collect_run(&run->args, &run->outcome);
         session_close_doors(&run->session);
         if (run->line.settings.verbose)
@@ -311,7 +300,7 @@ int main(int argc, char **argv)
 {
     static struct run run; /* large; the only state of the program, passed down */
     report_program("pinject-run");
-    launch_ignore_write_signals();
+    launch_set_signals();
     tune_allocator();
     if (settings_parse(&run.line, argc, argv))
         return STATUS_OWN;

@@ -35,12 +35,17 @@ def test_options_of_the_command():
 
 
 def test_process_group_and_session():
-    text = run(["sh", "-c", "ps -o pgid= -p $$ >/dev/null 2>&1; cut -d' ' -f5,6 /proc/$$/stat"],
-               start_new_session=True).ok().out
-    check(text.strip())
-    process = start([PINJECT_RUN, "-q", "--", "sh", "-c", "cut -d' ' -f5,6 /proc/$$/stat"])
+    process = start([PINJECT_RUN, "-q", "--", "sh", "-c", "cut -d' ' -f5,6 /proc/$$/stat"], start_new_session=False,
+                    preexec_fn=lambda: os.setpgid(0, 0))
     out = process.communicate(timeout=60)[0].decode().split()
-    check_equal(out, [str(process.pid)] * 2, "process group and session of the command")
+    check_equal(out, [str(process.pid), str(os.getsid(0))], "process group and session of the command")
+
+
+def test_leader_of_a_session():
+    both(["sh", "-c", "set -- $(cut -d' ' -f1,5,6 /proc/$$/stat); test $1 = $2 && test $1 = $3"])
+    done = run(["setsid", "-w", PINJECT_RUN, "-q", "--", "sh", "-c", "cut -d' ' -f1,5,6 /proc/$$/stat; exit 7"],
+               start_new_session=False)
+    check_equal((done.status, len(set(done.out.split()))), (7, 1), done)
 
 
 def test_signal_dispositions_and_mask():

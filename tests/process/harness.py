@@ -347,10 +347,30 @@ _steal_before = 0
 _finished = False
 
 
+def _below(pid):
+    """The processes that PID has started, and theirs."""
+    parents = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents.setdefault(int(path.read_text().rpartition(")")[2].split()[1]), []).append(int(path.parent.name))
+        except OSError:
+            pass
+    found = [pid]
+    for pid in found:
+        found += parents.get(pid, [])
+    return found[1:]
+
+
 def _kill(process):
-    """Ends PROCESS, which is ours and not yet waited for, with the session that it leads."""
+    """Ends PROCESS, which is ours and not yet waited for, with the session that it leads, and a command of
+    pinject-run's, which leads one of its own."""
     if process.poll() is not None:
         return
+    for pid in _below(process.pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass
     try:
         if os.getpgid(process.pid) == process.pid:
             os.killpg(process.pid, signal.SIGKILL)

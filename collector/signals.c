@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/signals.h"
+
+#include <errno.h>
+#include <pinject/kernel.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/report.h"
+
+static const int ends[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+
+/* A fault of our own must find its handler: a blocked one ends us. */
+static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+
+int signals_init(struct signals *signals)
+{
+    sigset_t all, some;
+    *signals = (struct signals){.ends = -1, .others = -1, .leads = getsid(0) == getpid()};
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        sigdelset(&all, faults[i]);
+    sigprocmask(SIG_BLOCK, &all, &signals->old_mask);
+    sigemptyset(&some);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        sigaddset(&some, ends[i]);
+        sigdelset(&all, ends[i]);
+    }
+    signals->ends = signalfd(-1, &some, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals->ends >= 0)
+        signals->others = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals->others >= 0)
+        return 0;
+    int error = errno;
+    report_error("cannot receive signals: %s", strerror(error));
+    signals_release(signals);
+    return -error;
+}
+
+void signals_set_root(struct signals *signals, pid_t root, bool apart)
+{
+    signals->root = root;
+    signals->apart = apart;
+    witness_start(&signals->witness);
+}
+
+/* With what its sender put into it, where there is such. */
+static void send_on(pid_t to, const struct signalfd_siginfo *info)
+{
+    siginfo_t copy = {.si_signo = (int)info->ssi_signo, .si_code = SI_QUEUE};
+    copy.si_pid = (pid_t)info->ssi_pid;
+    copy.si_uid = info->ssi_uid;
+    copy.si_value.sival_ptr = (void *)(uintptr_t)info->ssi_ptr;
+    if (info->ssi_code == SI_QUEUE && to > 0 && !syscall(SYS_rt_sigqueueinfo, to, (int)info->ssi_signo, &copy))
+        return;
+    kill(to, (int)info->ssi_signo);
+}
+
+void signals_pass(struct signals *signals, const struct signalfd_siginfo *info, bool from_tree)
+{
+    /* Asked in any case: what it got now must not be taken for a later one. */
+    bool group = witness_has(&signals->witness, info);
+    bool hangup = info->ssi_signo == SIGHUP || info->ssi_signo == SIGCONT;
+    if (from_tree || (pid_t)info->ssi_pid == getpid())
+        return;
+    /* Of a lost terminal the kernel tells the session's leader alone, else the foreground group. */
+    if (info->ssi_code > 0 && !(hangup && signals->leads && !signals->apart && !group))
+        return;
+    if (group && !signals->apart)
+        return;
+    send_on(group ? -signals->root : signals->root, info);
+}
+
+void signals_stop_with_root(const struct signals *signals)
+{
+    static const struct sigaction defaults = {.sa_handler = SIG_DFL};
+    const struct timespec none = {0};
+    struct sigaction old;
+    siginfo_t info = {.si_pid = 0};
+    sigset_t set, before;
+    if (!signals->root || waitid(P_PID, (id_t)signals->root, &info, WSTOPPED | WNOHANG) || info.si_pid == 0)
+        return;
+    int number = info.si_status;
+    if (number != SIGTSTP && number != SIGTTIN && number != SIGTTOU) {
+        raise(SIGSTOP);
+        return;
+    }
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    sigaction(number, &defaults, &old);
+    while (sigtimedwait(&set, NULL, &none) > 0) /* the terminal's, which the command has obeyed: else we stop twice */
+        ;
+    kill(getpid(), number);
+    pthread_sigmask(SIG_UNBLOCK, &set, &before); /* here we stop */
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    sigaction(number, &old, NULL);
+}
+
+void signals_release(struct signals *signals)
+{
+    witness_end(&signals->witness);
+    if (signals->ends >= 0)
+        close(signals->ends);
+    if (signals->others >= 0)
+        close(signals->others);
+    signals->ends = signals->others = -1;
+}
