@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
-# timeout: 120
+# timeout: 900
 """perf record --call-graph dwarf: the stacks that perf script unwinds of the same file; where it fails, whole ones."""
 from harness import *
 
@@ -16,6 +16,7 @@ def need_dumps():
 
 
 def record(name, program, dump=8192, options=(), **kw):
+    kw.setdefault("timeout", 300)
     run(["perf", "record", "-q", "-N", "-F", "2000", "-e", EVENT, "--call-graph", f"dwarf,{dump}", *options, "-o", name,
          "--", *program], **kw).ok()
 
@@ -28,7 +29,9 @@ def stacks(text):
         # perf adds the address -1 where it cannot go on.
         frames = [line.split(" ", 1) for line in lines[1:] if not line.startswith("ffffffffffffffff ")]
         if lines:
-            check(lines[0] not in found, f"two samples at one time: {lines[0]}")
+            # Where the machine stood still for a moment several timers expire in one microsecond.
+            while lines[0] in found:
+                lines[0] += "'"
             found[lines[0]] = [(address, re.sub(r"\+0x[0-9a-f]+ ", " ", rest)) for address, rest in frames]
     return found
 
@@ -39,7 +42,12 @@ def ours(name, *options):
 
 def theirs(name):
     fields = "comm,pid,tid,time,period,event,ip,sym,symoff,dso"
-    return stacks(run(["perf", "script", "-i", name, "--no-inline", "-F", fields]).ok().out)
+    return stacks(run(["perf", "script", "-i", name, "--no-inline", "-F", fields], timeout=300).ok().out)
+
+
+def lost(name):
+    """What perf record could not keep up with: where a mapping is lost each of us guesses in his own way."""
+    return panalyze_json("--aggregate", name)["total"]["lost"]
 
 
 def places(frames, callers_less):
@@ -82,10 +90,11 @@ def test_as_perf_script():
         for options in ((), ("-z",)):
             with open("out", "w") as out:
                 record(name, program, dump=16384, options=options, stdout=out)
-            same, others = agree(name)
-            check(same >= 10, f"{name}: only {same} samples agree, and not {others[:2]}")
-            check(len(others) <= (1 - SHARE) * (same + len(others)),
-                  f"{name} {options}: {same} agree, {len(others)} do not: {others[:2]}")
+            with measured(if_=lost(name)):
+                same, others = agree(name)
+                check(same >= 10, f"{name}: only {same} samples agree, and not {others[:2]}")
+                check(len(others) <= (1 - SHARE) * (same + len(others)),
+                      f"{name} {options}: {same} agree, {len(others)} do not: {others[:2]}")
 
 
 def is_bottom(at, frames):

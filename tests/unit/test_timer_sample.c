@@ -81,6 +81,19 @@ static void test_sample(void **state)
     assert_true(sampler.head->cpu_ns > 0 && sampler.head->faults > 0);
 }
 
+/* Where nobody wants stacks a sample is its fixed part, in a session that counts there is none. */
+static void test_without_chains(void **state)
+{
+    (void)state;
+    uint64_t frames[4] = {0, 0x2222, 0, 0x3333};
+    sampler.flags = PINJECT_TIMER_SAMPLES;
+    take(0, 0x1111, frames);
+    const struct perf_event_header *header = (const struct perf_event_header *)(const void *)next(PERF_RECORD_SAMPLE);
+    assert_int_equal(header->size, 6 * 8);
+    assert_int_equal(header->misc, PERF_RECORD_MISC_USER);
+    assert_int_equal(sampler.page->data_head, 6 * 8);
+}
+
 /* Further samples of a thread weigh its user time; without that clock, and with another one, the expiries. */
 static void test_weights(void **state)
 {
@@ -207,6 +220,7 @@ static void test_counting_alone(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_without_chains, set_up),
         cmocka_unit_test_setup(test_sample, set_up),       cmocka_unit_test_setup(test_weights, set_up),
         cmocka_unit_test_setup(test_wild_frames, set_up),  cmocka_unit_test_setup(test_deep_stack, set_up),
         cmocka_unit_test_setup(test_full_ring, set_up),    cmocka_unit_test_setup(test_wrapping, set_up),
