@@ -20,16 +20,6 @@ bool account_is_orphan(const struct tasks *tasks, const struct process *process)
     return tasks->root_ended || (parent && !parent->live && !parent->left);
 }
 
-/* Its ended children first: what is theirs cannot be its own. */
-static void account_children(struct tasks *tasks, const struct process *process)
-{
-    if (!process->children)
-        return;
-    for (struct process *child = tasks->held; child; child = child->held_next)
-        if (child->ppid == process->pid && !child->live && !child->accounted)
-            account_process(tasks, child);
-}
-
 /* Whose wait was not seen may be in nobody's rusage; a parent whose rusage has room for them shows that they are. */
 static void settle_unwaited(struct tasks *tasks, struct process *process, struct process *parent, uint64_t used)
 {
@@ -46,13 +36,8 @@ static void settle_unwaited(struct tasks *tasks, struct process *process, struct
         parent->unwaited_ns += own + process->unwaited_ns;
 }
 
-/* Recursion: one level for each generation that ended at once. */
-void account_process(struct tasks *tasks, struct process *process)
+static void account_one(struct tasks *tasks, struct process *process)
 {
-    if (process->accounted)
-        return;
-    process->accounted = true;
-    account_children(tasks, process);
     if (process->net_owed) /* it ended before the next sweep */
         tasks_tell_no_net(tasks, process, -EACCES);
     if (process->revoked && process->leader) /* and it did not ask anew */
@@ -78,4 +63,81 @@ void account_process(struct tasks *tasks, struct process *process)
     /* Whom it waited for is in its rusage, and with that in nobody's. */
     if (process->orphan && !process->waited)
         tasks->orphans_ns += used + process->children_ns;
+}
+
+static struct process *begin(struct process *process, struct process *parent)
+{
+    process->accounted = true;
+    process->accounts_for = parent;
+    process->to_account = process->ended;
+    return process;
+}
+
+/*
+ * Its ended children first, and theirs before them: what is theirs cannot be its own. A chain of processes is as long
+ * as a target wants it: no recursion.
+ */
+void account_process(struct tasks *tasks, struct process *process)
+{
+    struct process *at = process->accounted ? NULL : begin(process, NULL);
+    while (at) {
+        struct process *child = at->to_account;
+        if (child) {
+            at->to_account = child->ended_next;
+            if (!child->live && !child->accounted)
+                at = begin(child, at);
+            continue;
+        }
+        struct process *parent = at->accounts_for;
+        account_one(tasks, at);
+        at = parent;
+    }
+}
+
+/* ---- Who is held ---- */
+
+void account_hold(struct tasks *tasks, struct process *process)
+{
+    struct process *parent = tasks_find_process(tasks, process->ppid);
+    process->held = true;
+    process->held_next = NULL;
+    process->held_prev = tasks->held_last;
+    *(tasks->held_last ? &tasks->held_last->held_next : &tasks->held) = process;
+    tasks->held_last = process;
+    if (!parent || parent == process)
+        return;
+    process->parent = parent;
+    process->ended_prev = NULL;
+    process->ended_next = parent->ended;
+    if (parent->ended)
+        parent->ended->ended_prev = process;
+    parent->ended = process;
+}
+
+static void leave_parent(struct process *process)
+{
+    if (!process->parent)
+        return;
+    *(process->ended_prev ? &process->ended_prev->ended_next : &process->parent->ended) = process->ended_next;
+    if (process->ended_next)
+        process->ended_next->ended_prev = process->ended_prev;
+    process->parent = NULL;
+}
+
+void account_let_go(struct tasks *tasks, struct process *process)
+{
+    if (!process->held)
+        return;
+    *(process->held_prev ? &process->held_prev->held_next : &tasks->held) = process->held_next;
+    *(process->held_next ? &process->held_next->held_prev : &tasks->held_last) = process->held_prev;
+    process->held = false;
+    leave_parent(process);
+}
+
+void account_forget(struct process *process)
+{
+    leave_parent(process);
+    for (struct process *child = process->ended; child; child = child->ended_next)
+        child->parent = NULL;
+    process->ended = NULL;
 }

@@ -165,14 +165,11 @@ static void hold(struct tasks *tasks, struct process *process)
 {
     if (process->held)
         return;
-    process->held = true;
-    process->held_next = NULL;
+    account_hold(tasks, process);
     process->ended_ns = tasks->now_ns;
     process->deadline_ns = tasks->now_ns + (process->left ? 0 : process->waited ? WAITED_NS : HOLD_NS);
     if (!process->waited && !process->root)
         process->orphan |= account_is_orphan(tasks, process);
-    *tasks->held_end = process;
-    tasks->held_end = &process->held_next;
 }
 
 /*
@@ -223,15 +220,7 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
 void tasks_finish_process(struct tasks *tasks, struct process *process)
 {
     struct task *leader = process->leader;
-    if (process->held) {
-        struct process **at = &tasks->held;
-        while (*at != process)
-            at = &(*at)->held_next;
-        *at = process->held_next;
-        if (!*at)
-            tasks->held_end = at;
-        process->held = false;
-    }
+    account_let_go(tasks, process);
     if (process->live) /* a thread came late: held again when it ends */
         return;
     if (process->root && (leader || !tasks->closing)) {

@@ -12,8 +12,7 @@
 static void add_files(struct tasks *tasks)
 {
     const struct opener_counts counts = opener_counts(results_opener(tasks->results));
-    unseen_add(&tasks->unseen, "file that was mapped and did not answer when it was read: no build id, no unwind tables",
-               "", counts.hung, 0);
+    unseen_add(&tasks->unseen, "file that was mapped and did not answer when it was read", "", counts.hung, 0);
     unseen_add(&tasks->unseen, "file that was mapped and not read: others of its user's did not answer, or too many"
                                " came", "", counts.refused, 0);
     unseen_add(&tasks->unseen, "file that was mapped and not read: the process that reads such files ended, or could"
@@ -54,6 +53,8 @@ static void add_ledger(struct tasks *tasks)
                tasks->net_lost, 0);
     unseen_add(unseen, "request dropped: the collector is out of memory", "",
                __atomic_load_n(&session->no_memory, __ATOMIC_RELAXED), 0);
+    unseen_add(unseen, "executable mapping forgotten: a process had thousands of them", "",
+               tasks->mappings_forgotten + (tasks->root_process ? tasks->root_process->space.forgotten : 0), 0);
     unseen_add(unseen, "damaged ring or record", "", tasks->broken_rings, 0);
     add_files(tasks);
 }

@@ -28,7 +28,11 @@ void program_put(struct program *program);
 
 struct process {
     struct process *next;        /* hash chain */
-    struct process *held_next;   /* ended, but not yet written */
+    struct process *held_prev, *held_next;   /* ended, but not yet written */
+    struct process *parent;      /* while held, and the parent is in the table; its list of such children follows */
+    struct process *ended, *ended_prev, *ended_next;
+    struct process *to_account;  /* account.c: of ENDED, the next one; and for whom this one is accounted */
+    struct process *accounts_for;
     pid_t pid, ppid;
     bool limited;                /* USER is known, and has a channel of his own */
     uid_t user;
@@ -44,6 +48,7 @@ struct process {
     int pidfd;                   /* -1: none */
     uint64_t start_ns;
     uint64_t maps_ns;            /* when its mappings were read because an address lay in none; 0: at its start */
+    uint64_t maps_next_ns;       /* not again before that, since it takes long */
     uint64_t exec_ns;            /* of the last exec */
     uint64_t ended_ns;           /* the last task's end was seen; 0: it lives */
     uint64_t deadline_ns;        /* while held: write then */
@@ -66,7 +71,6 @@ struct process {
     uint64_t children_ns;        /* CPU time of the children it waited for, with theirs */
     uint64_t guessed_ns;         /* the same of ended children whose wait was not seen (inside libc: system, popen) */
     uint64_t unwaited_ns;        /* of these, and of theirs, what stands in the tasks' unwaited_ns */
-    unsigned children;           /* that are in the table */
     struct stack_trust *trust;   /* --call-graph auto; NULL: nothing was compared yet */
     uint64_t rusage_ns;          /* CPU time as wait(2) told, with its children's; 0: unknown */
     uint64_t exit_ns;            /* with exit_known: the cost of its end */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/procfs.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 #include "common/buffer.h"
 
-enum { MAPS_MAX = 64 << 20, CMDLINE_MAX = 4 << 20 };
+enum { MAPS_MAX = 8 << 20, MAPS_PIECE = 4096, CMDLINE_MAX = 4 << 20 };
 
 char *procfs_read(pid_t pid, const char *name, size_t limit, size_t *ret_size)
 {
@@ -25,9 +26,29 @@ char *procfs_read(pid_t pid, const char *name, size_t limit, size_t *ret_size)
     return (char *)buffer.data;
 }
 
+/* Of more than MAPS_MAX the first lines: a target can have as many mappings as it likes. */
 char *procfs_maps(pid_t pid)
 {
-    return procfs_read(pid, "maps", MAPS_MAX, NULL);
+    char path[32];
+    struct buffer text = BUFFER_INIT;
+    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    ssize_t got = fd < 0 ? -1 : 1;
+    while (got > 0 && text.size < MAPS_MAX) {
+        unsigned char *to = buffer_extend(&text, MAPS_PIECE);
+        got = to ? read(fd, to, MAPS_PIECE) : -1;
+        if (to)
+            text.size -= got > 0 ? MAPS_PIECE - (size_t)got : MAPS_PIECE;
+    }
+    if (fd >= 0)
+        close(fd);
+    while (got > 0 && text.size > 0 && text.data[text.size - 1] != '\n')
+        text.size--;
+    buffer_append(&text, "", 1);
+    if (got >= 0 && text.size > 1 && !buffer_failed(&text))
+        return (char *)text.data;
+    buffer_release(&text);
+    return NULL;
 }
 
 char *procfs_cmdline(pid_t pid, size_t *ret_size)

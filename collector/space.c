@@ -53,7 +53,14 @@ static void list_put(struct mapping_list *list)
     for (size_t i = 0; i < list->count; i++)
         mapping_put(list->items[i]);
     free(list->items);
+    free(list->ranges);
     free(list);
+}
+
+static void put_item(struct mapping_list *list, struct mapping *mapping)
+{
+    list->items[list->count] = mapping;
+    list->ranges[list->count++] = (struct mapping_range){mapping->start, mapping->size};
 }
 
 /* A list of its own with references to the items that are not younger than TIME_NS. */
@@ -65,26 +72,27 @@ static struct mapping_list *list_copy(const struct mapping_list *list, uint64_t 
     copy->references = 1;
     copy->capacity = (list ? list->count : 0) + 16;
     copy->items = malloc(copy->capacity * sizeof(*copy->items));
-    if (!copy->items) {
-        free(copy);
+    copy->ranges = malloc(copy->capacity * sizeof(*copy->ranges));
+    if (!copy->items || !copy->ranges) {
+        list_put(copy);
         return NULL;
     }
     for (size_t i = 0; list && i < list->count; i++)
         if (list->items[i]->time_ns <= time_ns)
-            copy->items[copy->count++] = mapping_get(list->items[i]);
+            put_item(copy, mapping_get(list->items[i]));
     return copy;
 }
 
 void space_init(struct space *space)
 {
-    space->list = NULL;
-    space->version = 0;
+    *space = (struct space){.list = NULL};
 }
 
 void space_release(struct space *space)
 {
     list_put(space->list);
-    space_init(space);
+    space->list = NULL;
+    space->version = 0;
 }
 
 /* Makes the list ours alone, with room for one more. */
@@ -105,14 +113,57 @@ static int make_writable(struct space *space)
     if (!items)
         return -ENOMEM;
     list->items = items;
+    struct mapping_range *ranges = realloc(list->ranges, 2 * list->capacity * sizeof(*ranges));
+    if (!ranges)
+        return -ENOMEM;
+    list->ranges = ranges;
     list->capacity *= 2;
     return 0;
 }
 
-static bool covers(const struct mapping *newer, const struct mapping *older)
+static bool covers(const struct mapping *newer, const struct mapping_range *older)
 {
     return older->start >= newer->start && older->start - newer->start <= newer->size &&
            older->size <= newer->size - (older->start - newer->start);
+}
+
+/* Takes out those that CHOSEN says, from FIRST on; how many, at most MOST. */
+static size_t take_out(struct mapping_list *list, size_t first, size_t most,
+                       bool chosen(const struct mapping_list *, size_t, const struct mapping *),
+                       const struct mapping *mapping)
+{
+    size_t kept = first, out = 0;
+    for (size_t i = first; i < list->count; i++) {
+        if (out < most && chosen(list, i, mapping)) {
+            mapping_put(list->items[i]);
+            out++;
+            continue;
+        }
+        list->items[kept] = list->items[i];
+        list->ranges[kept++] = list->ranges[i];
+    }
+    list->count = kept;
+    return out;
+}
+
+static bool is_covered(const struct mapping_list *list, size_t index, const struct mapping *mapping)
+{
+    return covers(mapping, &list->ranges[index]) && list->items[index]->time_ns <= mapping->time_ns;
+}
+
+static bool is_nameless(const struct mapping_list *list, size_t index, const struct mapping *mapping)
+{
+    (void)mapping;
+    const char *path = list->items[index]->path;
+    return path[0] == '/' && path[1] == '/';
+}
+
+static bool is_any(const struct mapping_list *list, size_t index, const struct mapping *mapping)
+{
+    (void)list;
+    (void)index;
+    (void)mapping;
+    return true;
 }
 
 int space_add(struct space *space, struct mapping *mapping)
@@ -121,15 +172,15 @@ int space_add(struct space *space, struct mapping *mapping)
     if (error)
         return error;
     struct mapping_list *list = space->list;
-    size_t kept = 0, first = list->count >= SPACE_MAPPINGS ? list->count / 8 : 0;
-    for (size_t i = 0; i < list->count; i++) {
-        if (i < first || (covers(mapping, list->items[i]) && list->items[i]->time_ns <= mapping->time_ns))
-            mapping_put(list->items[i]);
-        else
-            list->items[kept++] = list->items[i];
+    size_t first = 0, most = SPACE_MAPPINGS / 8;
+    while (first < list->count && !covers(mapping, &list->ranges[first]))
+        first++;
+    take_out(list, first, SIZE_MAX, is_covered, mapping);
+    if (list->count >= SPACE_MAPPINGS) {
+        size_t out = take_out(list, 0, most, is_nameless, NULL);
+        space->forgotten += out + take_out(list, 0, most - out, is_any, NULL);
     }
-    list->items[kept++] = mapping_get(mapping);
-    list->count = kept;
+    put_item(list, mapping_get(mapping));
     space->version = next_version();
     return 0;
 }
@@ -163,6 +214,13 @@ static void unescape(char *path)
     *to = '\0';
 }
 
+/* Most lines are not: they need not be read in full. */
+static bool looks_executable(const char *line, size_t size)
+{
+    const char *access = memchr(line, ' ', size);
+    return access && (size_t)(line + size - access) > 4 && access[3] == 'x';
+}
+
 /* LINE is modified. True when it is an executable mapping. */
 static bool parse_line(char *line, struct mapping *values, const char **ret_path)
 {
@@ -185,43 +243,105 @@ static bool parse_line(char *line, struct mapping *values, const char **ret_path
     return true;
 }
 
+/* The lines of /proc come in order, one behind the other: the first of them need not be compared with each other. */
+static int add_line(struct space *space, const struct mapping *values, const char *path, uint64_t *end)
+{
+    struct mapping *mapping = mapping_new(values, path);
+    int error = mapping ? 0 : -ENOMEM;
+    if (mapping && *end <= values->start && !(error = make_writable(space))) {
+        put_item(space->list, mapping_get(mapping));
+        space->version = next_version();
+        *end = values->start + values->size;
+    } else if (mapping && !error) {
+        *end = UINT64_MAX;
+        error = space_add(space, mapping);
+    }
+    mapping_put(mapping);
+    return error;
+}
+
 int space_add_maps(struct space *space, const char *maps, uint64_t time_ns)
 {
     int error = 0;
+    uint64_t end = space->list ? UINT64_MAX : 0;
+    size_t added = 0;
     while (*maps && !error) {
         char line[8192];
-        size_t size = strcspn(maps, "\n");
+        const char *newline = strchr(maps, '\n'), *path;
+        size_t size = newline ? (size_t)(newline - maps) : strlen(maps);
         struct mapping values = {.time_ns = time_ns};
-        const char *path;
-        if (size < sizeof(line)) {
+        if (size < sizeof(line) && looks_executable(maps, size)) {
             memcpy(line, maps, size);
             line[size] = '\0';
-            if (parse_line(line, &values, &path)) {
-                struct mapping *mapping = mapping_new(&values, path);
-                error = mapping ? space_add(space, mapping) : -ENOMEM;
-                mapping_put(mapping);
-            }
+            bool valid = parse_line(line, &values, &path);
+            if (valid && added == SPACE_MAPPINGS)
+                space->forgotten++;
+            else if (valid && ++added)
+                error = add_line(space, &values, path, &end);
         }
-        maps += size + (maps[size] == '\n');
+        maps += size + (newline != NULL);
     }
     return error;
 }
 
-static bool overlap(const struct mapping *a, const struct mapping *b)
+static bool overlap(const struct mapping_range *a, const struct mapping *b)
 {
     return a->start - b->start < b->size || b->start - a->start < a->size;
 }
 
 bool space_knows(const struct space *space, const struct mapping *mapping)
 {
-    for (size_t i = space_count(space); i-- > 0;) {
-        const struct mapping *known = space_at(space, i);
-        if (overlap(known, mapping)) /* /proc tells no generation */
+    size_t i = space_count(space);
+    while (i-- > 0)
+        if (overlap(&space->list->ranges[i], mapping)) {
+            const struct mapping *known = space_at(space, i);
+            /* /proc tells no generation */
             return known->start == mapping->start && known->size == mapping->size && known->offset == mapping->offset &&
                    known->time_ns <= mapping->time_ns && mapping_same_object(known, mapping) &&
                    (known->ino_generation == mapping->ino_generation || !known->ino_generation);
+        }
+    return false;
+}
+
+bool space_has(const struct space *space, const struct mapping *mapping, bool object)
+{
+    for (size_t i = space_count(space); i-- > 0;) {
+        const struct mapping_range *range = &space->list->ranges[i];
+        if (range->start == mapping->start && range->size == mapping->size &&
+            space_at(space, i)->offset == mapping->offset &&
+            (!object || mapping_same_object(space_at(space, i), mapping)))
+            return true;
     }
     return false;
+}
+
+/* A mapping that ADDRESS is not in: what holds at ADDRESS ends where that begins, or begins where it ends. */
+static void narrow(uint64_t address, uint64_t start, uint64_t end, uint64_t *low, uint64_t *high)
+{
+    if (start > address)
+        *high = start < *high ? start : *high;
+    else
+        *low = end > *low ? end : *low;
+}
+
+const struct mapping *space_find(const struct space *space, uint64_t address, uint64_t *low, uint64_t *high)
+{
+    uint64_t unused_low, unused_high;
+    low = low ? low : &unused_low;
+    high = high ? high : &unused_high;
+    *low = 0;
+    *high = UINT64_MAX;
+    for (size_t i = space_count(space); i-- > 0;) {
+        const uint64_t start = space->list->ranges[i].start, size = space->list->ranges[i].size;
+        if (address < start || address - start >= size) {
+            narrow(address, start, start + size, low, high);
+            continue;
+        }
+        *low = start > *low ? start : *low;
+        *high = start + size < *high ? start + size : *high;
+        return space_at(space, i);
+    }
+    return NULL;
 }
 
 size_t space_count(const struct space *space)

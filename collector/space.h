@@ -11,8 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Beyond that the oldest are forgotten (programs that generate code without end). */
-enum { SPACE_MAPPINGS = 65536 };
+/*
+ * Beyond that the oldest are forgotten, first those of no file: of programs that generate code without end. Each new
+ * one is compared with all of them: a target can make one in a microsecond.
+ */
+enum { SPACE_MAPPINGS = 4096 };
 
 /* One executable mapping. Shared and immutable. */
 struct mapping {
@@ -25,14 +28,21 @@ struct mapping {
     char path[];
 };
 
+/* Where a mapping lies: side by side, so that a search over all of them is over soon. */
+struct mapping_range {
+    uint64_t start, size;
+};
+
 struct mapping_list {
     unsigned references;
     size_t count, capacity;
     struct mapping **items;      /* oldest first */
+    struct mapping_range *ranges; /* of each */
 };
 
 struct space {
     struct mapping_list *list;   /* NULL: nothing is mapped */
+    uint64_t forgotten;          /* mappings, for want of room; stays when it is released */
     uint64_t version;            /* changes with what is mapped; equal ones of any two spaces mean the same mappings */
 };
 
@@ -51,6 +61,10 @@ int space_add(struct space *space, struct mapping *mapping);
 int space_fork(const struct space *space, uint64_t time_ns, struct space *copy);
 /* Adds the executable mappings of MAPS, the text of /proc/PID/maps. Lines without sense are skipped. 0 or -ENOMEM. */
 int space_add_maps(struct space *space, const char *maps, uint64_t time_ns);
+/* The newest mapping of ADDRESS, or NULL. It is the newest of all from *LOW to *HIGH, exclusive; those may be NULL. */
+const struct mapping *space_find(const struct space *space, uint64_t address, uint64_t *low, uint64_t *high);
+/* Is there one at the place of MAPPING, of the same offset? With OBJECT: and of the same file. */
+bool space_has(const struct space *space, const struct mapping *mapping, bool object);
 /* MAPPING changes nothing: the same object has been at the same place since before, with nothing newer over it. */
 bool space_knows(const struct space *space, const struct mapping *mapping);
 size_t space_count(const struct space *space);

@@ -83,34 +83,6 @@ static struct unwind_file *find_file(struct tasks *tasks, const struct task *tas
     return object->file;
 }
 
-/* A mapping that ADDRESS is not in: what holds at ADDRESS ends where that begins, or begins where it ends. */
-static void narrow(uint64_t address, uint64_t start, uint64_t end, uint64_t *low, uint64_t *high)
-{
-    if (start > address)
-        *high = start < *high ? start : *high;
-    else
-        *low = end > *low ? end : *low;
-}
-
-/* The newest mapping of ADDRESS. It is the newest of all from *LOW to *HIGH, exclusive. */
-static const struct mapping *find_mapping(const struct space *space, uint64_t address, uint64_t *low, uint64_t *high)
-{
-    *low = 0;
-    *high = UINT64_MAX;
-    for (size_t i = space_count(space); i-- > 0;) {
-        const struct mapping *mapping = space_at(space, i);
-        const uint64_t start = mapping->start, end = start + mapping->size;
-        if (address < start || address - start >= mapping->size) {
-            narrow(address, start, end, low, high);
-            continue;
-        }
-        *low = start > *low ? start : *low;
-        *high = end < *high ? end : *high;
-        return mapping;
-    }
-    return NULL;
-}
-
 /* What other threads mapped may be in rings that are read later. */
 static const struct mapping *look_again(const struct stack_search *search, uint64_t address, uint64_t *low,
                                         uint64_t *high)
@@ -118,14 +90,14 @@ static const struct mapping *look_again(const struct stack_search *search, uint6
     struct process *process = search->task->process;
     if (!tasks_look_at_maps(search->tasks, process))
         return NULL;
-    return find_mapping(&process->space, address, low, high);
+    return space_find(&process->space, address, low, high);
 }
 
 static struct stack_block find_block(const struct stack_search *search, uint64_t address)
 {
     const struct space *space = &search->task->process->space;
     uint64_t low, high;
-    const struct mapping *mapping = find_mapping(space, address, &low, &high);
+    const struct mapping *mapping = space_find(space, address, &low, &high);
     if (!mapping)
         mapping = look_again(search, address, &low, &high);
     struct stack_block block = {.version = space->version, .mapped = mapping};

@@ -16,6 +16,7 @@ enum {
     BATCH = 64,                 /* in one sweep */
     TRIES = 3,
     CHILDREN_MAX = 1 << 20,     /* bytes of a list */
+    SLICE_NS = 20 * 1000 * 1000, /* in one sweep: what is left is looked for in the next one */
 };
 
 /* 0, or -errno of opening its events. */
@@ -52,7 +53,7 @@ static bool is_strange(struct tasks *tasks, pid_t tid)
     return tid > 0 && !tasks_find(tasks, tid) && !is_in_net(tasks, tid);
 }
 
-/* Each of them looks for its own in turn: tasks_admit(). Where the kernel does not tell children, there are none. */
+/* Each of them is a family in turn: tasks_admit(). Where the kernel does not tell children, there are none. */
 static void adopt_children(struct tasks *tasks, pid_t pid, pid_t tid, uint64_t time_ns)
 {
     char name[48], *end;
@@ -69,21 +70,75 @@ static void adopt_children(struct tasks *tasks, pid_t pid, pid_t tid, uint64_t t
     free(text);
 }
 
-void tasks_adopt_family(struct tasks *tasks, pid_t pid, uint64_t time_ns)
+/* False: there was no time for all. */
+static bool adopt_members(struct tasks *tasks, struct family *family, uint64_t end_ns)
 {
     char path[64];
+    pid_t pid = family->pid;
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     DIR *folder = opendir(path);
     const struct dirent *entry;
-    while (folder && (entry = readdir(folder))) {
+    bool done = true;
+    for (unsigned i = 0; folder && done && (entry = readdir(folder)); i++) {
         pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (tid != pid && is_strange(tasks, tid))
-            adopt(tasks, pid, tid, pid, 0, time_ns);
+        if (i < family->looked)
+            continue;
+        if (tid > 0 && tid != pid && is_strange(tasks, tid))
+            adopt(tasks, pid, tid, pid, 0, family->time_ns);
         if (tid > 0)
-            adopt_children(tasks, pid, tid, time_ns);
+            adopt_children(tasks, pid, tid, family->time_ns);
+        family->looked = i + 1;
+        done = tasks_now_ns() < end_ns;
     }
     if (folder)
         closedir(folder);
+    return done;
+}
+
+static void put_family(struct tasks *tasks, struct family *family)
+{
+    family->next = NULL;
+    *(tasks->families ? &tasks->families_last->next : &tasks->families) = family;
+    tasks->families_last = family;
+}
+
+/* One after the other, whoever found whom: a target can make a chain of them as long as it likes. */
+static void adopt_families(struct tasks *tasks)
+{
+    uint64_t end = tasks_now_ns() + SLICE_NS;
+    tasks->adopting = true;
+    while (tasks->families && tasks_now_ns() < end) {
+        struct family *family = tasks->families;
+        tasks->families = family->next;
+        if (adopt_members(tasks, family, end))
+            free(family);
+        else
+            put_family(tasks, family);
+    }
+    tasks->adopting = false;
+}
+
+void tasks_adopt_family(struct tasks *tasks, pid_t pid, uint64_t time_ns)
+{
+    struct family *family = calloc(1, sizeof(*family));
+    if (!family) {
+        tasks->unseen.uncounted++;
+        return;
+    }
+    family->pid = pid;
+    family->time_ns = time_ns;
+    put_family(tasks, family);
+    if (!tasks->adopting)
+        adopt_families(tasks);
+}
+
+void tasks_forget_families(struct tasks *tasks)
+{
+    while (tasks->families) {
+        struct family *family = tasks->families;
+        tasks->families = family->next;
+        free(family);
+    }
 }
 
 void tasks_tell_no_net(struct tasks *tasks, const struct process *process, int error)
@@ -110,8 +165,10 @@ void tasks_retry_net(struct tasks *tasks, struct process *process)
 void tasks_adopt_strangers(struct tasks *tasks)
 {
     struct unseen_child found[BATCH];
+    uint64_t end = tasks_now_ns() + SLICE_NS;
+    adopt_families(tasks);
     size_t count = unseen_strangers(&tasks->unseen, tasks->now_ns - WAIT_NS, TRIES, found, BATCH);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && tasks_now_ns() < end; i++) {
         const struct unseen_child *child = &found[i];
         int status = adopt(tasks, child->pid, child->tid, child->parent, 0, child->time_ns);
         if (status < 0)

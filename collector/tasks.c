@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/account.h"
+
 uint64_t tasks_now_ns(void)
 {
     struct timespec now;
@@ -22,7 +24,6 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
     tasks->plan = session->plan;
     tasks->results = results;
     tasks->epoll = epoll;
-    tasks->held_end = &tasks->held;
     tasks->done_end = &tasks->done;
     tasks->clock = plan_find_clock(session->plan);
     tasks->now_ns = tasks_now_ns();
@@ -86,6 +87,7 @@ void tasks_release(struct tasks *tasks)
         arrival_free(waiting->arrival);
         free(waiting);
     }
+    tasks_forget_families(tasks);
     *tasks->done_end = tasks->graveyard;
     tasks->graveyard = tasks->done;
     tasks->done = NULL;
@@ -120,9 +122,6 @@ struct process *tasks_add_process(struct tasks *tasks, pid_t pid, pid_t ppid, ui
     struct process **bucket = &tasks->by_pid[(uint32_t)pid % TASKS_TABLE];
     process->next = *bucket;
     *bucket = process;
-    struct process *parent = tasks_find_process(tasks, ppid);
-    if (parent)
-        parent->children++;
     return process;
 }
 
@@ -135,9 +134,8 @@ void tasks_remove_process(struct tasks *tasks, struct process *process)
         *at = process->next;
     if (tasks->root_process == process)
         tasks->root_process = NULL;
-    struct process *parent = tasks_find_process(tasks, process->ppid);
-    if (parent && parent->children) /* a number that was used again may have none */
-        parent->children--;
+    account_forget(process);
+    tasks->mappings_forgotten += process->space.forgotten;
     process_free(process);
 }
 

@@ -2,9 +2,9 @@
 /*
  * The tasks and processes of a session: from the arrival of each to its result file. Context: the event loop's thread.
  *
- * tasks.c has the tables and the life of the structures, order.c and admit.c take arrivals, drain.c reads rings, timed.c those of
- * timers, images.c knows which program runs when, finish.c makes result files of tasks (task_view.c) and ends processes
- * (account.c adds up their CPU time).
+ * tasks.c has the tables and the life of the structures, order.c and admit.c take arrivals, drain.c reads rings,
+ * timed.c those of timers, images.c knows which program runs when, finish.c makes result files of tasks (task_view.c)
+ * and ends processes (account.c adds up their CPU time).
  */
 #ifndef COLLECTOR_TASKS_H
 #define COLLECTOR_TASKS_H
@@ -111,6 +111,14 @@ struct waiting {
     uint64_t deadline_ns;
 };
 
+/* A process that was found: what it made may have to be found as well. */
+struct family {
+    struct family *next;
+    pid_t pid;
+    uint64_t time_ns;
+    unsigned looked;               /* threads of it that were looked at */
+};
+
 struct tasks {
     struct session *session;
     const struct plan *plan;
@@ -128,12 +136,14 @@ struct tasks {
     size_t waiting_count;
     uint64_t waiting_bytes;
     uint64_t hurried;              /* arrivals that could not wait, since too many did */
+    struct family *families, *families_last; /* found processes whose threads and children are looked for */
+    bool adopting;
     struct task *live;
     uint64_t live_count;
     uint64_t netted_live, timed_live;
     uint64_t nets_taken_ns;        /* what nets told is known up to then */
     uint64_t net_lost;             /* records of nets, for want of room */
-    struct process *held, **held_end;
+    struct process *held, *held_last; /* oldest first; account.c */
     struct process *root_process;  /* held until the very end */
     struct task *done, **done_end; /* ended and complete, to be written; oldest first */
     size_t done_count;
@@ -153,6 +163,8 @@ struct tasks {
     uint64_t orphans_ns;           /* of it, in processes that are in nobody's rusage */
     uint64_t unwaited_ns;          /* of it, in further processes whose wait was not seen */
     uint64_t broken_rings;
+    uint64_t mappings_forgotten;   /* of processes that had too many */
+    uint64_t maps_next_ns;         /* nobody's mappings are looked at before that */
     _Alignas(8) unsigned char scratch[PINJECT_RING_RECORD_MAX];
 };
 
@@ -218,8 +230,9 @@ bool tasks_netted_gone(const struct tasks *tasks, struct task *task);
 void tasks_netted_estimate(const struct tasks *tasks, struct task *task);
 
 /* strangers.c */
-/* Opens events for tasks that were announced and have not asked. */
+/* Opens events for tasks that were announced and have not asked. In sweeps, each for a bounded time. */
 void tasks_adopt_strangers(struct tasks *tasks);
+void tasks_forget_families(struct tasks *tasks);
 /* What is under PROCESS cannot be seen: ERROR, a -errno. */
 void tasks_tell_no_net(struct tasks *tasks, const struct process *process, int error);
 /* Tries to lay the net that PROCESS is owed (net_owed). */

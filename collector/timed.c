@@ -17,6 +17,8 @@ enum {
     LOST_WORDS = 6,                    /* header, id, lost, TID, TIME, IDENTIFIER */
     CHAIN_MAX = 256,
     MAPS_AGAIN_NS = 20 * 1000 * 1000,  /* between two looks at the mappings of a process */
+    MAPS_SHARE = 20,                   /* a process' looks take so small a part of the time */
+    MAPS_LONG_NS = 1000 * 1000,        /* after one that took longer, nobody's is looked at for as long */
     LATE_NS = 1000 * 1000 * 1000,      /* of a sample behind the time of its round */
 };
 
@@ -83,21 +85,6 @@ bool tasks_check_timed(const struct tasks *tasks, const struct task *task, void 
 
 /* ---- Mappings ---- */
 
-static bool is_at(const struct mapping *one, const struct mapping *other)
-{
-    return one->start == other->start && one->size == other->size && one->offset == other->offset;
-}
-
-static bool is_known(const struct space *space, const struct mapping *mapping)
-{
-    for (size_t i = space_count(space); i-- > 0;) {
-        const struct mapping *known = space_at(space, i);
-        if (is_at(known, mapping) && mapping_same_object(known, mapping))
-            return true;
-    }
-    return false;
-}
-
 /*
  * Does the program of SPACE still run, in which FOUND is mapped? An exec may be known to /proc before it is to us. The
  * kernel's own page is in all. By place alone: file systems of several name a device in /proc, another in records.
@@ -105,9 +92,8 @@ static bool is_known(const struct space *space, const struct mapping *mapping)
 static bool is_same_program(const struct space *space, const struct space *found)
 {
     for (size_t i = 0; i < space_count(found); i++)
-        for (size_t j = 0; j < space_count(space) && space_at(found, i)->start < USER_END; j++)
-            if (is_at(space_at(space, j), space_at(found, i)))
-                return true;
+        if (space_at(found, i)->start < USER_END && space_has(space, space_at(found, i), false))
+            return true;
     return !space_count(space);
 }
 
@@ -129,11 +115,9 @@ static void tell(struct tasks *tasks, struct process *process, struct mapping *m
     }
 }
 
-/* What has been mapped since the last look was mapped right after it, for all we know. */
-bool tasks_look_at_maps(struct tasks *tasks, struct process *process)
+/* Asks /proc. A look of TOOK ns costs no more than a share of the time: of the process, and of all of them. */
+static void look_at_maps(struct tasks *tasks, struct process *process)
 {
-    if (tasks->now_ns < process->maps_ns + MAPS_AGAIN_NS)
-        return false;
     uint64_t since = process->maps_ns ? process->maps_ns : process->start_ns;
     char *text = process_is_dead(process) ? NULL : procfs_maps(process->pid);
     struct space found;
@@ -141,21 +125,25 @@ bool tasks_look_at_maps(struct tasks *tasks, struct process *process)
     process->maps_ns = tasks_now_ns();
     if (text && space_add_maps(&found, text, since) == 0 && is_same_program(&process->space, &found))
         for (size_t i = 0; i < space_count(&found); i++)
-            if (!is_known(&process->space, space_at(&found, i)))
+            if (!space_has(&process->space, space_at(&found, i), true))
                 tell(tasks, process, space_at(&found, i));
+    process->space.forgotten += found.forgotten;
     space_release(&found);
     free(text);
-    return true;
 }
 
-static bool is_mapped(const struct space *space, uint64_t address)
+/* What has been mapped since the last look was mapped right after it, for all we know. */
+bool tasks_look_at_maps(struct tasks *tasks, struct process *process)
 {
-    for (size_t i = space_count(space); i-- > 0;) {
-        const struct mapping *mapping = space_at(space, i);
-        if (address >= mapping->start && address - mapping->start < mapping->size)
-            return true;
-    }
-    return false;
+    if (tasks->now_ns < process->maps_ns + MAPS_AGAIN_NS || tasks->now_ns < process->maps_next_ns ||
+        tasks->now_ns < tasks->maps_next_ns)
+        return false;
+    uint64_t start = tasks_now_ns();
+    look_at_maps(tasks, process);
+    uint64_t end = tasks_now_ns(), took = end - start;
+    process->maps_next_ns = end + took * MAPS_SHARE;
+    tasks->maps_next_ns = took > MAPS_LONG_NS ? end + took : 0;
+    return true;
 }
 
 void tasks_meet_timed(struct tasks *tasks, const struct task *task, const struct perf_event_header *record)
@@ -163,7 +151,7 @@ void tasks_meet_timed(struct tasks *tasks, const struct task *task, const struct
     struct process *process = task->process;
     uint64_t ip;
     memcpy(&ip, (const char *)record + 2 * sizeof(uint64_t), sizeof(ip));
-    if (!is_mapped(&process->space, ip))
+    if (!space_find(&process->space, ip, NULL, NULL))
         tasks_look_at_maps(tasks, process);
 }
 

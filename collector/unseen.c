@@ -14,6 +14,8 @@
 enum { CHILDREN_MAX = 65536 };
 /* A child may exec after its name was looked up, so that it is done some more times. */
 enum { LOOKS_MAX = 3 };
+/* Looks in one call: each is a file of /proc. */
+enum { LOOKS_AT_ONCE = 256 };
 
 static const char reason_more[] = "further reasons";
 static const char reason_process[] =
@@ -113,6 +115,26 @@ struct unseen_child *unseen_find(const struct unseen *unseen, pid_t tid)
     return *find_child(unseen, tid);
 }
 
+static void put_with_siblings(struct unseen *unseen, struct unseen_child *child)
+{
+    child->sibling_at = &unseen->by_parent[(unsigned)child->parent % UNSEEN_TABLE];
+    child->sibling = *child->sibling_at;
+    if (child->sibling)
+        child->sibling->sibling_at = &child->sibling;
+    *child->sibling_at = child;
+}
+
+static void drop(struct unseen *unseen, struct unseen_child **at)
+{
+    struct unseen_child *child = *at;
+    *child->sibling_at = child->sibling;
+    if (child->sibling)
+        child->sibling->sibling_at = child->sibling_at;
+    *at = child->next;
+    unseen->children--;
+    free(child);
+}
+
 static void settle(struct unseen *unseen, struct unseen_child **at)
 {
     struct unseen_child *child = *at;
@@ -122,9 +144,7 @@ static void settle(struct unseen *unseen, struct unseen_child **at)
     if (child->error == -EACCES || child->error == -EPERM)
         reason = reason_refused;
     unseen_add(unseen, reason, child->comm, 1, child->cpu_ns);
-    *at = child->next;
-    unseen->children--;
-    free(child);
+    drop(unseen, at);
 }
 
 static bool take_bit(const struct unseen *unseen, pid_t tid)
@@ -161,6 +181,7 @@ void unseen_announced(struct unseen *unseen, pid_t parent, pid_t pid, pid_t tid,
                                    .followed = followed,
                                    .time_ns = time_ns};
     unseen->table[(unsigned)tid % UNSEEN_TABLE] = child;
+    put_with_siblings(unseen, child);
     unseen->children++;
 }
 
@@ -197,18 +218,15 @@ void unseen_arrived(struct unseen *unseen, pid_t tid)
     }
     if (child->expected) /* its announcement may be on its way */
         unseen->arrived[tid / 64] |= 1ull << (tid % 64);
-    *at = child->next;
-    unseen->children--;
-    free(child);
+    drop(unseen, at);
 }
 
 bool unseen_has_strangers(const struct unseen *unseen, pid_t parent)
 {
-    for (size_t i = 0; unseen->children && i < UNSEEN_TABLE; i++)
-        for (const struct unseen_child *child = unseen->table[i]; child; child = child->next)
-            if (child->parent == parent && child->pid != parent && !child->ended)
-                return true;
-    return false;
+    const struct unseen_child *child = unseen->by_parent[(unsigned)parent % UNSEEN_TABLE];
+    while (child && (child->parent != parent || child->pid == parent || child->ended))
+        child = child->sibling;
+    return child;
 }
 
 size_t unseen_strangers(const struct unseen *unseen, uint64_t before_ns, unsigned tries, struct unseen_child *found,
@@ -233,12 +251,14 @@ void unseen_refused(struct unseen *unseen, pid_t tid, int error)
 
 void unseen_look(struct unseen *unseen, uint64_t before_ns)
 {
+    unsigned looks = 0;
     if (!unseen->children)
         return;
     for (size_t i = 0; i < UNSEEN_TABLE; i++)
-        for (struct unseen_child *child = unseen->table[i]; child; child = child->next)
+        for (struct unseen_child *child = unseen->table[i]; child && looks < LOOKS_AT_ONCE; child = child->next)
             if (!child->ended && child->looks < LOOKS_MAX && child->time_ns < before_ns) {
                 child->looks++;
+                looks++;
                 char comm[16];
                 procfs_comm(child->pid, child->tid, comm);
                 if (comm[0])

@@ -19,6 +19,7 @@ enum { UNSEEN_LINES = 256, UNSEEN_TABLE = 1024 };
 /* A task that the kernel announced and that did not ask. */
 struct unseen_child {
     struct unseen_child *next;
+    struct unseen_child *sibling, **sibling_at; /* of the same parent, or one with the same place in the table */
     pid_t pid, tid, parent;
     bool followed;               /* by the policy */
     bool expected;               /* unseen_expected() told of it, and no FORK record yet */
@@ -36,6 +37,7 @@ struct unseen {
     unsigned count;
     uint64_t uncounted;          /* what there was no memory for */
     struct unseen_child *table[UNSEEN_TABLE];
+    struct unseen_child *by_parent[UNSEEN_TABLE];
     size_t children;
     const uint32_t *dropped;     /* atomic, of the own channel: who found no slot to ask; NULL: no channel */
     uint64_t *arrived;           /* a bit per tid: asked before its announcement was read */
@@ -68,7 +70,10 @@ size_t unseen_strangers(const struct unseen *unseen, uint64_t before_ns, unsigne
                         size_t size);
 /* Events for TID could not be opened: ERROR, a -errno. */
 void unseen_refused(struct unseen *unseen, pid_t tid, int error);
-/* Looks up the names, while they still live, of those that did not ask and were announced before BEFORE_NS. */
+/*
+ * Looks up the names, while they still live, of those that did not ask and were announced before BEFORE_NS; of some of
+ * them in each call, where they are many.
+ */
 void unseen_look(struct unseen *unseen, uint64_t before_ns);
 /* Puts those that never came into the ledger: all announced before BEFORE_NS. */
 void unseen_settle(struct unseen *unseen, uint64_t before_ns);

@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <sys/mman.h>
+#include <time.h>
 
 #include "collector/space.h"
 
@@ -109,23 +110,78 @@ static void test_fork_is_of_its_time(void **state)
     assert_int_equal(space_count(&child), 0);
 }
 
+/* What has no name is forgotten before what has one, the oldest first; and it is counted. */
 static void test_bounded(void **state)
 {
     (void)state;
     struct space space;
     space_init(&space);
-    struct mapping values = {.size = 0x1000};
-    /* The table is filled without the search for what is covered, which would make this test slow. */
-    add(&space, 0, 0x1000, 1, "first");
-    space.list->items = realloc(space.list->items, SPACE_MAPPINGS * sizeof(struct mapping *));
-    space.list->capacity = SPACE_MAPPINGS;
-    while (space.list->count < SPACE_MAPPINGS) {
-        values.start += 0x1000;
-        space.list->items[space.list->count++] = mapping_new(&values, "//anon");
+    add(&space, 0x1000, 0x1000, 1, "/bin/first");
+    for (uint64_t i = 2; i <= SPACE_MAPPINGS + 10; i++)
+        add(&space, i * 0x1000, 0x1000, i, "//anon");
+    assert_true(space_count(&space) <= SPACE_MAPPINGS);
+    assert_int_equal(space_count(&space) + space.forgotten, SPACE_MAPPINGS + 10);
+    assert_string_equal(space_at(&space, 0)->path, "/bin/first");
+    assert_int_equal(space_at(&space, space_count(&space) - 1)->start, (SPACE_MAPPINGS + 10) * 0x1000ull);
+    space_release(&space);
+    for (uint64_t i = 1; i <= 2 * SPACE_MAPPINGS; i++)
+        add(&space, i * 0x1000, 0x1000, i, "/lib/plugin.so");
+    assert_true(space_count(&space) <= SPACE_MAPPINGS);
+    assert_int_equal(space_at(&space, space_count(&space) - 1)->start, 2 * SPACE_MAPPINGS * 0x1000ull);
+    space_release(&space);
+}
+
+static double cpu_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* As many mappings as the kernel lets a process have, all of them executable. */
+static void test_many_lines(void **state)
+{
+    (void)state;
+    enum { LINES = 65530, ROUNDS = 20 };
+    struct space space;
+    char *text = malloc(LINES * 80), *at = text;
+    assert_non_null(text);
+    for (uint64_t i = 1; i <= LINES; i++)
+        at += sprintf(at, "%lx-%lx r-xp 00000000 00:00 0 \n", i * 0x2000, i * 0x2000 + 0x1000);
+    double start = cpu_seconds();
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        space_init(&space);
+        assert_int_equal(space_add_maps(&space, text, 5), 0);
+        assert_int_equal(space_count(&space), SPACE_MAPPINGS);
+        assert_int_equal(space.forgotten, LINES - SPACE_MAPPINGS);
+        space_release(&space);
     }
-    add(&space, 0x7f0000000000, 0x1000, 2, "last");
-    assert_true(space_count(&space) < SPACE_MAPPINGS);
-    assert_string_equal(space_at(&space, space_count(&space) - 1)->path, "last");
+    assert_true(cpu_seconds() - start < 20); /* 0.4; seconds each, where every line was compared with all others */
+    free(text);
+}
+
+/* Lines that are not in order are told from mappings that lie over each other. */
+static void test_lines_out_of_order(void **state)
+{
+    (void)state;
+    static const char lines[] = "5000-6000 r-xp 00000000 08:01 5 /a\n"
+                                "1000-2000 r-xp 00000000 08:01 6 /b\n"
+                                "4000-7000 r-xp 00000000 08:01 7 /c\n";
+    struct space space;
+    uint64_t low, high;
+    space_init(&space);
+    assert_int_equal(space_add_maps(&space, lines, 5), 0);
+    assert_int_equal(space_count(&space), 2);
+    assert_string_equal(space_find(&space, 0x5800, &low, &high)->path, "/c");
+    assert_int_equal(low, 0x4000);
+    assert_int_equal(high, 0x7000);
+    assert_null(space_find(&space, 0x3000, &low, &high));
+    assert_int_equal(low, 0x2000);
+    assert_int_equal(high, 0x4000);
+    assert_true(space_has(&space, space_at(&space, 0), true));
+    assert_int_equal(space_add_maps(&space, "1000-2000 r-xp 00000000 08:01 8 /d\n", 6), 0);
+    assert_int_equal(space_count(&space), 2);
+    assert_string_equal(space_find(&space, 0x1000, NULL, NULL)->path, "/d");
     space_release(&space);
 }
 
@@ -152,6 +208,8 @@ int main(void)
         cmocka_unit_test(test_fork_shares),
         cmocka_unit_test(test_fork_is_of_its_time),
         cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_many_lines),
+        cmocka_unit_test(test_lines_out_of_order),
         cmocka_unit_test(test_same_object),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

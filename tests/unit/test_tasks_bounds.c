@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include "collector/account.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull
@@ -84,12 +85,62 @@ static void test_waiting_texts_are_bounded(void **state)
     stage_free(&stage);
 }
 
+/* Each the child of the one before, all ended and not waited for: the first is accounted for, or the last. */
+static void test_chain_of_processes(void **state)
+{
+    (void)state;
+    enum { COUNT = 200000, FIRST = 1000 };
+    for (unsigned last = 0; last < 2; last++) {
+        struct stage stage;
+        stage_new(&stage, PINJECT_SESSION_ALL, false);
+        for (pid_t pid = FIRST; pid < FIRST + COUNT; pid++) {
+            struct process *process = tasks_add_process(stage.tasks, pid, pid == FIRST ? 1 : pid - 1, T);
+            assert_non_null(process);
+            process->clock_ns = 10;
+            account_hold(stage.tasks, process);
+        }
+        double start = cpu_seconds();
+        account_process(stage.tasks, tasks_find_process(stage.tasks, last ? FIRST + COUNT - 1 : FIRST));
+        assert_int_equal(stage.tasks->attributed_ns, last ? 10 : 10ull * COUNT);
+        if (last) {
+            account_process(stage.tasks, tasks_find_process(stage.tasks, FIRST));
+            assert_int_equal(stage.tasks->attributed_ns, 10ull * COUNT);
+        }
+        stage_close(&stage);
+        assert_true(cpu_seconds() - start < 10);
+        assert_null(stage.tasks->held);
+        stage_free(&stage);
+    }
+}
+
+/* Parents that claim each other as theirs. */
+static void test_parents_in_a_ring(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    for (unsigned turn = 0; turn < 2; turn++)
+        for (pid_t pid = 10; pid < 13; pid++) {
+            if (!turn)
+                tasks_add_process(stage.tasks, pid, pid == 12 ? 10 : pid + 1, T);
+            else
+                account_hold(stage.tasks, tasks_find_process(stage.tasks, pid));
+        }
+    account_process(stage.tasks, tasks_find_process(stage.tasks, 11));
+    for (pid_t pid = 10; pid < 13; pid++)
+        assert_true(tasks_find_process(stage.tasks, pid)->accounted);
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_times_in_turn),
         cmocka_unit_test(test_waiting_is_bounded),
         cmocka_unit_test(test_waiting_texts_are_bounded),
+        cmocka_unit_test(test_chain_of_processes),
+        cmocka_unit_test(test_parents_in_a_ring),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -245,7 +245,7 @@ static void test_mappings_of_the_next_program(void **state)
     assert_non_null(maps);
     assert_int_equal(space_add_maps(&now, maps, T), 0);
     assert_int_equal(space_add(&own->space, space_at(&now, 0)), 0);
-    own->maps_ns = 0;
+    own->maps_ns = own->maps_next_ns = stage.tasks->maps_next_ns = 0;
     assert_true(tasks_look_at_maps(stage.tasks, own));
     assert_int_equal(space_count(&own->space), 1 + space_count(&now));
     space_release(&now);
