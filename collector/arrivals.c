@@ -43,6 +43,29 @@ static void drop_texts(struct arrival *arrival)
     arrival->cmdline_size = 0;
 }
 
+static void tally(struct arrivals *arrivals, const struct arrival *arrival, uint64_t bytes, bool in)
+{
+    const uint32_t one = in ? 1 : UINT32_MAX;
+    bytes = in ? bytes : -bytes;
+    __atomic_fetch_add(&arrivals->count, one, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&arrivals->bytes, bytes, __ATOMIC_RELAXED);
+    if (!arrival->limited)
+        return;
+    __atomic_fetch_add(&arrivals->others, one, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&arrivals->others_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+/* With it counted in. */
+static bool is_full(const struct arrivals *arrivals, const struct arrival *arrival, bool texts_alone)
+{
+    if (__atomic_load_n(&arrivals->bytes, __ATOMIC_RELAXED) > ARRIVALS_BYTES ||
+        (arrival->limited && __atomic_load_n(&arrivals->others_bytes, __ATOMIC_RELAXED) > ARRIVALS_BYTES / 2))
+        return true;
+    return !texts_alone &&
+           (__atomic_load_n(&arrivals->count, __ATOMIC_RELAXED) > ARRIVALS_MAX ||
+            (arrival->limited && __atomic_load_n(&arrivals->others, __ATOMIC_RELAXED) > ARRIVALS_MAX / 2));
+}
+
 /* Counts ARRIVAL in. False: there is no room for it. */
 static bool find_room(struct arrivals *arrivals, struct arrival *arrival)
 {
@@ -51,19 +74,17 @@ static bool find_room(struct arrivals *arrivals, struct arrival *arrival)
         close(arrival->pidfd);
         arrival->pidfd = -1;
     }
-    uint64_t size = arrival_text(arrival), bytes = __atomic_add_fetch(&arrivals->bytes, size, __ATOMIC_RELAXED);
-    if (bytes > ARRIVALS_BYTES && task) {
-        drop_texts(arrival);
-        __atomic_fetch_sub(&arrivals->bytes, size - arrival_text(arrival), __ATOMIC_RELAXED);
-        __atomic_fetch_add(&arrivals->cut, 1, __ATOMIC_RELAXED);
-    }
-    uint32_t count = __atomic_add_fetch(&arrivals->count, 1, __ATOMIC_RELAXED);
-    if (task || (bytes <= ARRIVALS_BYTES && count <= ARRIVALS_MAX))
+    uint64_t size = arrival_text(arrival);
+    tally(arrivals, arrival, size, true);
+    if (!is_full(arrivals, arrival, task))
         return true;
-    __atomic_fetch_sub(&arrivals->count, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_sub(&arrivals->bytes, size, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&arrivals->refused, 1, __ATOMIC_RELAXED);
-    return false;
+    tally(arrivals, arrival, size, false);
+    __atomic_fetch_add(task ? &arrivals->cut : &arrivals->refused, 1, __ATOMIC_RELAXED);
+    if (!task)
+        return false;
+    drop_texts(arrival);
+    tally(arrivals, arrival, arrival_text(arrival), true);
+    return true;
 }
 
 void arrivals_put(struct arrivals *arrivals, struct arrival *arrival)
@@ -93,8 +114,7 @@ struct arrival *arrivals_take(struct arrivals *arrivals)
     struct arrival *oldest = NULL;
     while (newest) {
         struct arrival *next = newest->next;
-        __atomic_fetch_sub(&arrivals->count, 1, __ATOMIC_RELAXED);
-        __atomic_fetch_sub(&arrivals->bytes, arrival_text(newest), __ATOMIC_RELAXED);
+        tally(arrivals, newest, arrival_text(newest), false);
         newest->next = oldest;
         oldest = newest;
         newest = next;

@@ -43,7 +43,8 @@ struct arrival {
 /*
  * What targets tell costs them next to nothing, and it may be lies without end: so many lie in the queue, and so much
  * text, at most. From the first bound on worker threads wait for the loop (pressure.h); beyond the second one news are
- * refused. Tasks that have their events are taken always, since each live one is there once, but without their texts.
+ * refused. Half of that is for the user whose session it is. Tasks that have their events are taken always, since each
+ * live one is there once, but without their texts.
  */
 enum { ARRIVALS_MANY = 2048, ARRIVALS_MAX = 8192, ARRIVALS_BYTES = 8 << 20 };
 
@@ -51,7 +52,9 @@ struct arrivals {
     struct arrival *head; /* atomic, newest first */
     int eventfd;
     uint32_t count;       /* atomic: of the queue */
+    uint32_t others;      /* atomic: of them, of other users than the session's */
     uint64_t bytes;       /* atomic: of their texts */
+    uint64_t others_bytes;
     uint64_t refused;     /* atomic: news that found no room */
     uint64_t cut;         /* atomic: tasks whose mappings and arguments found none */
 };

@@ -21,6 +21,12 @@
 #include "collector/stacks.h"
 #include "common/report.h"
 
+/*
+ * Each net has one set of events, and a ring, for each CPU, whatever the program under it is: on large machines few fit.
+ * Rings of all of them together are so large at most; and half of the descriptors is for tasks that asked.
+ */
+#define NETS_BYTES (UINT64_C(256) << 20)
+
 enum {
     SPARE_FDS = 256,   /* left for everything else of the collector */
     RING_FACTOR = 16,  /* all tasks of a CPU share the ring that else one has */
@@ -52,6 +58,7 @@ struct nets {
     pthread_mutex_t lock;
     int epoll;
     unsigned live;               /* atomic */
+    uint64_t fds, bytes;         /* atomic: of all of them */
     struct net *first;
     bool ids_known;
     uint64_t ids[PLAN_EVENTS];
@@ -68,10 +75,13 @@ struct nets {
 static void close_cpu(struct nets *nets, struct net_cpu *cpu)
 {
     for (unsigned i = 0; i < nets->session->plan->count; i++)
-        if (cpu->fds[i] >= 0)
+        if (cpu->fds[i] >= 0) {
             close(cpu->fds[i]);
+            __atomic_fetch_sub(&nets->fds, 1, __ATOMIC_RELAXED);
+        }
     if (cpu->map) {
         munmap(cpu->map, cpu->map_size);
+        __atomic_fetch_sub(&nets->bytes, cpu->map_size, __ATOMIC_RELAXED);
         __atomic_fetch_sub(&nets->session->ring_bytes, cpu->map_size, __ATOMIC_RELAXED);
     }
 }
@@ -86,7 +96,7 @@ static void free_net(struct nets *nets, struct net *net)
 }
 
 /* For a ring of SIZE bytes: what does not fit into it is lost, and who is told when it is full is told too late. */
-static int open_event(const struct nets *nets, unsigned index, pid_t tid, int cpu, bool on_exec, size_t size)
+static int open_event(struct nets *nets, unsigned index, pid_t tid, int cpu, bool on_exec, size_t size)
 {
     const struct plan *plan = nets->session->plan;
     const uint32_t children = PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK;
@@ -102,21 +112,25 @@ static int open_event(const struct nets *nets, unsigned index, pid_t tid, int cp
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)
         return -errno;
-    if ((uint64_t)fd + SPARE_FDS >= nets->session->fd_limit) {
+    if ((uint64_t)fd + SPARE_FDS >= nets->session->fd_limit ||
+        __atomic_load_n(&nets->fds, __ATOMIC_RELAXED) >= nets->session->fd_limit / 2) {
         close(fd);
         return -EMFILE;
     }
     return fd;
 }
 
-static size_t choose_pages(const struct nets *nets, size_t page)
+/* For the ring of one of CPUS. The sooner a net comes, the more it gets. */
+static size_t choose_pages(const struct nets *nets, size_t page, unsigned cpus)
 {
     const struct session *session = nets->session;
     size_t pages = session->plan->ring_pages * (session->plan->dump ? DUMP_FACTOR : RING_FACTOR);
-    if (session->ring_budget == UINT64_MAX)
-        return pages;
     uint64_t used = __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED);
-    uint64_t share = (session->ring_budget > used ? session->ring_budget - used : 0) / RING_SHARE;
+    uint64_t ours = __atomic_load_n(&nets->bytes, __ATOMIC_RELAXED);
+    uint64_t share = (NETS_BYTES > ours ? NETS_BYTES - ours : 0) / RING_SHARE / cpus;
+    uint64_t rest = (session->ring_budget > used ? session->ring_budget - used : 0) / RING_SHARE;
+    if (session->ring_budget != UINT64_MAX && rest < share)
+        share = rest;
     while (pages > 1 && (pages + 1) * page > share)
         pages /= 2;
     return pages;
@@ -132,6 +146,7 @@ static int map_ring(struct nets *nets, struct net_cpu *cpu, size_t wanted)
             cpu->map = map;
             pinject_ring_init(&cpu->ring, map, (const char *)map + page, pages * page);
             cpu->ring.sealed = true;
+            __atomic_fetch_add(&nets->bytes, cpu->map_size, __ATOMIC_RELAXED);
             __atomic_fetch_add(&nets->session->ring_bytes, cpu->map_size, __ATOMIC_RELAXED);
             return 0;
         }
@@ -141,10 +156,10 @@ static int map_ring(struct nets *nets, struct net_cpu *cpu, size_t wanted)
     return -errno;
 }
 
-static int open_cpu(struct nets *nets, struct net *net, struct net_cpu *cpu, int number, bool on_exec)
+static int open_cpu(struct nets *nets, struct net *net, struct net_cpu *cpu, int number, unsigned cpus, bool on_exec)
 {
     const struct plan *plan = nets->session->plan;
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = choose_pages(nets, page);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = choose_pages(nets, page, cpus);
     for (unsigned i = 0; i < plan->count; i++)
         cpu->fds[i] = -1;
     for (unsigned i = 0; i < plan->count; i++) {
@@ -154,6 +169,7 @@ static int open_cpu(struct nets *nets, struct net *net, struct net_cpu *cpu, int
         if (fd < 0)
             continue;
         cpu->fds[i] = fd;
+        __atomic_fetch_add(&nets->fds, 1, __ATOMIC_RELAXED);
         int status = i == 0 ? map_ring(nets, cpu, pages) : 0;
         if (status < 0)
             return status;
@@ -171,7 +187,7 @@ static int open_cpus(struct nets *nets, struct net *net, unsigned configured, bo
 {
     for (unsigned number = 0; number < configured; number++) {
         struct net_cpu *cpu = &net->cpus[net->cpu_count];
-        int status = open_cpu(nets, net, cpu, (int)number, on_exec);
+        int status = open_cpu(nets, net, cpu, (int)number, configured, on_exec);
         if (status == 0) {
             net->cpu_count++;
             continue;

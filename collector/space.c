@@ -270,13 +270,13 @@ int space_add_maps(struct space *space, const char *maps, uint64_t time_ns)
         const char *newline = strchr(maps, '\n'), *path;
         size_t size = newline ? (size_t)(newline - maps) : strlen(maps);
         struct mapping values = {.time_ns = time_ns};
-        if (size < sizeof(line) && looks_executable(maps, size)) {
+        bool wanted = size < sizeof(line) && looks_executable(maps, size);
+        if (wanted && added == SPACE_MAPPINGS) {
+            space->forgotten++;
+        } else if (wanted) {
             memcpy(line, maps, size);
             line[size] = '\0';
-            bool valid = parse_line(line, &values, &path);
-            if (valid && added == SPACE_MAPPINGS)
-                space->forgotten++;
-            else if (valid && ++added)
+            if (parse_line(line, &values, &path) && ++added)
                 error = add_line(space, &values, path, &end);
         }
         maps += size + (newline != NULL);

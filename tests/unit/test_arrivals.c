@@ -124,6 +124,26 @@ static void news_are_bounded(void **state)
     arrivals_release(&arrivals);
 }
 
+/* Another user's fill half of it: the rest is for the session's own. */
+static void others_have_half(void **state)
+{
+    (void)state;
+    struct arrivals arrivals;
+    assert_int_equal(arrivals_init(&arrivals), 0);
+    for (unsigned i = 0; i < 2 * ARRIVALS_MAX; i++) {
+        struct arrival *arrival = make(1, 1);
+        arrival->limited = true;
+        arrivals_put(&arrivals, arrival);
+    }
+    assert_int_equal(arrivals.refused, 2 * ARRIVALS_MAX - ARRIVALS_MAX / 2);
+    for (unsigned i = 0; i < ARRIVALS_MAX / 2; i++)
+        arrivals_put(&arrivals, make(1, 1));
+    assert_int_equal(arrivals.refused, 2 * ARRIVALS_MAX - ARRIVALS_MAX / 2);
+    assert_int_equal(free_all(arrivals_take(&arrivals)), ARRIVALS_MAX);
+    assert_int_equal(arrivals.count + arrivals.others + arrivals.others_bytes, 0);
+    arrivals_release(&arrivals);
+}
+
 /* Texts of megabytes: few of them fill the queue. A task with events is there nevertheless, without its own. */
 static void texts_are_bounded(void **state)
 {
@@ -156,6 +176,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(news_are_bounded),
+        cmocka_unit_test(others_have_half),
         cmocka_unit_test(texts_are_bounded),
         cmocka_unit_test(oldest_first),
         cmocka_unit_test(release_frees_the_rest),

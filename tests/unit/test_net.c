@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "door_fake.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -270,6 +271,58 @@ static void nobody_there(void **state)
     fake_close(&fake);
 }
 
+static unsigned open_files(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    unsigned count = 0;
+    assert_non_null(dir);
+    while (readdir(dir))
+        count++;
+    closedir(dir);
+    return count;
+}
+
+/* On a machine of many CPUs each net has hundreds of them: tasks that ask have to have some as well. */
+static void half_of_the_descriptors_stay(void **state)
+{
+    (void)state;
+    enum { LIMIT = 700, ROOTS = LIMIT };
+    static pid_t roots[ROOTS];
+    unsigned count = 0, refused = 0, most = 0;
+    fake_open(&fake);
+    fake.session.fd_limit = LIMIT;
+    const unsigned before = open_files();
+    for (int status = 0; count < ROOTS && !refused; count++) {
+        roots[count] = fork();
+        assert_true(roots[count] >= 0);
+        if (roots[count] == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            for (;;)
+                pause();
+        }
+        unsigned now = open_files();
+        most = now > most ? now : most;
+        status = nets_open(fake.session.nets, roots[count], roots[count], false);
+        refused = status == -EMFILE;
+        if (status == -EPERM && geteuid() != 0) /* the memory that may be locked ends before */
+            break;
+        assert_true(status == 0 || refused);
+    }
+    if (refused) {
+        /* A pidfd each is the net's too, but no event. */
+        assert_in_range(most - before, LIMIT / 4, LIMIT / 2 + count + 64);
+        assert_true(open_files() <= most);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        kill(roots[i], SIGKILL);
+        waitpid(roots[i], NULL, 0);
+    }
+    assert_false(nets_know(fake.session.nets, roots[0])); /* reads them to their ends */
+    assert_false(nets_live(fake.session.nets));
+    assert_int_equal(open_files(), before);
+    fake_close(&fake);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +330,7 @@ int main(void)
         cmocka_unit_test(the_young_stay),
         cmocka_unit_test(a_small_ring_is_read_in_time),
         cmocka_unit_test(nobody_there),
+        cmocka_unit_test(half_of_the_descriptors_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

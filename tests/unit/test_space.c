@@ -142,7 +142,7 @@ static double cpu_seconds(void)
 static void test_many_lines(void **state)
 {
     (void)state;
-    enum { LINES = 65530, ROUNDS = 20 };
+    enum { LINES = 65530, ROUNDS = 5 };
     struct space space;
     char *text = malloc(LINES * 80), *at = text;
     assert_non_null(text);
@@ -156,7 +156,7 @@ static void test_many_lines(void **state)
         assert_int_equal(space.forgotten, LINES - SPACE_MAPPINGS);
         space_release(&space);
     }
-    assert_true(cpu_seconds() - start < 20); /* 0.4; seconds each, where every line was compared with all others */
+    assert_true(cpu_seconds() - start < 20); /* 0.05; seconds each, where every line was compared with all others */
     free(text);
 }
 
