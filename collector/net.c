@@ -22,8 +22,8 @@
 #include "common/report.h"
 
 /*
- * Each net has one set of events, and a ring, for each CPU, whatever the program under it is: on large machines few fit.
- * Rings of all of them together are so large at most; and half of the descriptors is for tasks that asked.
+ * Each net has one set of events, and a ring, for each CPU, whatever the program under it is: on large machines few
+ * fit. Rings of all of them together are so large at most; and half of the descriptors is for tasks that asked.
  */
 #define NETS_BYTES (UINT64_C(256) << 20)
 

@@ -10,7 +10,7 @@
 
 #include "common/buffer.h"
 
-enum { MAPS_MAX = 8 << 20, MAPS_PIECE = 4096, CMDLINE_MAX = 4 << 20 };
+enum { MAPS_MAX = 8 << 20, MAPS_PIECE = 4096, CMDLINE_MAX = 1 << 20 };
 
 char *procfs_read(pid_t pid, const char *name, size_t limit, size_t *ret_size)
 {
