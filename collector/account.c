@@ -7,16 +7,17 @@
 
 static bool ended_before(const struct process *process, uint64_t time_ns)
 {
-    return process && !process->live && !process->left && process->leader && process->leader->end_ns < time_ns;
+    return process && !process->live && !process->left && process->leader && process->leader->end_ns <= time_ns;
 }
 
-/* Of who is in a net this is told a moment late, so that times decide. */
+/* Ends are met in any order, those of a net a moment late: times decide, where they are known. */
 bool account_is_orphan(const struct tasks *tasks, const struct process *process)
 {
     const struct process *parent = tasks_find_process(tasks, process->ppid);
-    if (process->leader && process->leader->netted)
-        return ended_before(parent, process->leader->end_ns) ||
-               ended_before(tasks->root_process, process->leader->end_ns);
+    const struct task *leader = process->leader;
+    if (leader && leader->end_ns)
+        return ended_before(parent, leader->end_ns) || ended_before(tasks->root_process, leader->end_ns) ||
+               (tasks->root_ended && !tasks->root_process);
     return tasks->root_ended || (parent && !parent->live && !parent->left);
 }
 

@@ -114,17 +114,42 @@ void process_set_waited(struct process *process, int status, uint64_t rusage_ns)
     process->rusage_ns = rusage_ns;
 }
 
-/* OWN: CPU time of the process without its children; COUNTED: what is in it, or was taken off, by counters. */
-static bool is_plausible(const struct process *process, uint64_t own, uint64_t counted, uint64_t *ret_ns)
+/*
+ * OWN: CPU time of the process, with the ends of the children that were taken off; UNSEEN: what these had used. A child
+ * that does next to nothing uses as much again while it ends.
+ */
+static bool is_plausible(const struct process *process, uint64_t own, uint64_t unseen, uint64_t *ret_ns)
 {
+    uint64_t counted = process->clock_ns + unseen;
     if (!own || own + CLOCK_SLACK_NS + counted / CLOCK_SLACK_SHARE < process->clock_ns)
         return false;
     uint64_t cost = own > process->clock_ns ? own - process->clock_ns : 0;
     bool free = process->revoked || process->uncounted;
-    if (!free && cost > EXIT_COST_NS + own / EXIT_COST_SHARE + process->ended_tasks * TASK_EXIT_COST_NS)
+    if (!free && cost > EXIT_COST_NS + own / EXIT_COST_SHARE + process->ended_tasks * TASK_EXIT_COST_NS + unseen)
         return false;
     *ret_ns = cost;
     return true;
+}
+
+/* What the children whose wait was not seen used while they ended: nobody else is told. OWN: without any child. */
+static uint64_t ends_of_unseen(const struct process *process, uint64_t own)
+{
+    uint64_t guessed = process->guessed_ns, known = own + process->children_ns + guessed;
+    if (!guessed || process->strangers || process->rusage_ns <= known)
+        return 0;
+    uint64_t ends = process->rusage_ns - known;
+    return ends <= EXIT_COST_NS + guessed ? ends : 0;
+}
+
+/*
+ * Children whose wait was not seen were waited for, most likely; else they are in nobody's rusage. What comes closer to
+ * its own is taken: the children's time must not pass for the cost of an end.
+ */
+static bool are_waited_for(const struct process *process)
+{
+    uint64_t most = process->rusage_ns, without = process->children_ns + process->clock_ns;
+    uint64_t with = without + process->guessed_ns;
+    return process->guessed_ns && most > without && (most >= with || with - most <= most - without);
 }
 
 bool process_exit_cost(const struct process *process, uint64_t *ret_ns)
@@ -133,15 +158,20 @@ bool process_exit_cost(const struct process *process, uint64_t *ret_ns)
     if (process->incomplete || process->left)
         return false;
     /* What a program without events starts has none either: with its parent's wait it is all in one figure. */
-    if (process->own_ns && !(process->revoked && process->rusage_ns))
-        return is_plausible(process, process->own_ns, process->clock_ns, ret_ns);
+    if (process->own_ns && !(process->revoked && process->rusage_ns)) {
+        if (!is_plausible(process, process->own_ns, 0, ret_ns))
+            return false;
+        *ret_ns += ends_of_unseen(process, process->own_ns);
+        return true;
+    }
     if (process->strangers || most < children)
         return false;
-    /* Children whose wait was not seen were waited for, most likely; else they are in nobody's rusage. */
-    if (guessed && most >= children + guessed &&
-        is_plausible(process, most - children - guessed, process->clock_ns + guessed, ret_ns))
-        return true;
-    return is_plausible(process, most - children, process->clock_ns, ret_ns);
+    if (!are_waited_for(process))
+        return is_plausible(process, most - children, 0, ret_ns);
+    if (most > children + guessed + process->clock_ns)
+        return is_plausible(process, most - children - guessed, guessed, ret_ns);
+    *ret_ns = 0; /* where CPUs are taken away the counters have more than the accounting */
+    return true;
 }
 
 bool process_waited_unseen(const struct process *process)

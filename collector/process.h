@@ -44,6 +44,7 @@ struct process {
     struct program *program;     /* of the current image; NULL: unknown */
     struct program *announced;   /* of the next one, where it will not speak for itself; NULL: unknown */
     bool net;                    /* a net is under it */
+    bool net_refused;            /* an image of it said nothing, and what comes from it cannot be covered */
     unsigned net_owed;           /* refused before the exec, when the process was not dumpable: tries that are left */
     int pidfd;                   /* -1: none */
     uint64_t start_ns;
@@ -85,8 +86,8 @@ uint64_t process_rusage_ns(const struct rusage *usage);
 /* The parent's wait: status and the CPU time of the process with its waited-for children. */
 void process_set_waited(struct process *process, int status, uint64_t rusage_ns);
 /*
- * CPU time that the kernel charged to the process beyond what its events counted: mostly the end of the process itself.
- * False when it is not known or not plausible (children that were waited for behind our back).
+ * CPU time that the kernel charged to the process beyond what its events counted: mostly the end of the process itself,
+ * and the ends of children that were waited for within libc (system, pclose) or in a program without the object. False when it is not known or not plausible (children that were waited for behind our back).
  */
 bool process_exit_cost(const struct process *process, uint64_t *ret_ns);
 /* Whether guessed_ns is in its rusage: they were waited for, unseen. False when that is not known. */

@@ -49,6 +49,13 @@ static void test_exit_cost_of_guessed(void **state)
     /* Clocks that differ by a percent: the children's time is not the cost of an end. */
     check_cost(
         &(struct process){.clock_ns = 242 * MS, .rusage_ns = 363 * MS, .guessed_ns = 123 * MS, .ended_tasks = 3}, 0);
+    check_cost(&(struct process){.clock_ns = 256 * MS, .rusage_ns = 371 * MS, .guessed_ns = 137 * MS}, 0);
+    /* Children that do next to nothing end as long as they live: 200 of system(). */
+    check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 290 * MS, .guessed_ns = 160 * MS}, 120 * MS);
+    check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 290 * MS, .guessed_ns = 160 * MS, .own_ns = 12 * MS},
+               2 * MS + 118 * MS);
+    check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 900 * MS, .guessed_ns = 160 * MS, .own_ns = 12 * MS},
+               2 * MS);
     /* They were not waited for after all. */
     check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .guessed_ns = 500 * MS}, 1 * MS);
 }

@@ -341,6 +341,28 @@ static void test_orphans(void **state)
     stage_free(&stage);
 }
 
+/* The end of a child may be met after its parent's, though it was before: it was waited for. */
+static void test_no_orphan(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *parent = stage_process(&stage, 100, 1, T, 1000);
+    struct task *early = stage_process(&stage, 101, 100, T + 1, 20);
+    struct task *late = stage_process(&stage, 102, 100, T + 1, 300);
+    stage_exit(early, T + 5);
+    stage_exit(parent, T + 6);
+    stage_exit(late, T + 7);
+    tasks_task_ended(stage.tasks, parent, true);
+    tasks_task_ended(stage.tasks, early, true);
+    tasks_task_ended(stage.tasks, late, true);
+    assert_false(tasks_find_process(stage.tasks, 101)->orphan);
+    assert_true(tasks_find_process(stage.tasks, 102)->orphan);
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->orphans_ns, 300);
+    stage_free(&stage);
+}
+
 /* As the object does: threads of the first process always, of others where that is wanted. */
 static void test_whom_it_follows(void **state)
 {
@@ -420,6 +442,7 @@ int main(void)
         cmocka_unit_test(test_number_again),
         cmocka_unit_test(test_sorted),
         cmocka_unit_test(test_orphans),
+        cmocka_unit_test(test_no_orphan),
         cmocka_unit_test(test_whom_it_follows),
         cmocka_unit_test(test_unwaited),
         cmocka_unit_test(test_orphans_children),
