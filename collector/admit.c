@@ -23,6 +23,7 @@ static struct task *new_task(const struct tasks *tasks, struct arrival *arrival)
     struct attached *events = arrival->events;
     task->events = events;
     task->netted = arrival->netted;
+    task->net = arrival->net;
     task->readings = arrival->readings;
     task->found_ns = arrival->found ? arrival->answered_ns : 0;
     if (task->netted && !(task->values = calloc(PLAN_EVENTS, sizeof(*task->values)))) {

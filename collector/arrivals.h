@@ -28,6 +28,7 @@ struct arrival {
     bool limited;                /* of another user than the collector's: it may tell of USER's processes alone */
     uid_t user;
     bool netted;                 /* announced by a net, and covered by it */
+    uint64_t net;                /* of it: the net's number */
     unsigned readings;           /* of it: READ records at its end */
     struct attached *events;     /* PROCESS, FORK, THREAD, ARM; NULL when refused */
     int pidfd;                   /* of pid for PROCESS, FORK and ARM; -1: none */

@@ -264,6 +264,8 @@ static void sweep_task(struct tasks *tasks, struct task *task)
     if (task->image_count && !task->images[task->image_count - 1].named &&
         tasks->now_ns - task->images[task->image_count - 1].start_ns > LOOK_NS)
         tasks_look_for_programs(tasks, task);
+    if (task->live)
+        tasks_cover_silent(tasks, task);
     if (task->live && task->result && tasks->now_ns - task->flushed_ns >= FLUSH_NS &&
         (!task->on_disk || result_pending(task->result)))
         tasks_flush(tasks, task);

@@ -45,6 +45,7 @@ struct net_cpu {
 
 struct net {
     struct net *next;
+    uint64_t number;
     pid_t pid, tid;              /* its root: 0 when the number is another's */
     int pidfd;                   /* of pid; -1: unknown */
     unsigned readings;
@@ -59,6 +60,7 @@ struct nets {
     int epoll;
     unsigned live;               /* atomic */
     uint64_t fds, bytes;         /* atomic: of all of them */
+    uint64_t numbers;            /* of nets so far */
     struct net *first;
     bool ids_known;
     uint64_t ids[PLAN_EVENTS];
@@ -254,6 +256,7 @@ int nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec)
         status = watch(nets, net);
     if (status == 0) {
         learn_ids(nets, net);
+        net->number = ++nets->numbers;
         net->next = nets->first;
         nets->first = net;
         __atomic_fetch_add(&nets->live, 1, __ATOMIC_RELEASE);
@@ -315,7 +318,7 @@ static void keep(struct nets *nets, struct net *net, const struct net_cpu *cpu, 
         return;
     }
     unsigned event = records_event(&nets->layout, cpu->ids, record);
-    *kept = (struct net_record){.order = nets->order++, .event = event, .readings = net->readings};
+    *kept = (struct net_record){.order = nets->order++, .net = net->number, .event = event, .readings = net->readings};
     memcpy(kept->bytes, record, record->size);
     struct perf_event_header *copy = (struct perf_event_header *)(void *)kept->bytes;
     records_set_id(&nets->layout, nets->ids[event], copy);

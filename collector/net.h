@@ -26,6 +26,7 @@ struct net_record {
     struct net_record *next;
     uint64_t time_ns;
     uint64_t order;              /* as it was read */
+    uint64_t net;                /* number of its net */
     pid_t pid, tid;              /* that wrote it */
     unsigned event;              /* of the plan */
     unsigned readings;           /* READ records that each task of its net writes at its end */

@@ -14,6 +14,7 @@
 enum {
     BEHIND_NS = 1000 * 1000,       /* records of one moment reach the rings of several CPUs within this time */
     READINGS_NS = 200 * 1000 * 1000, /* an ended task waits so long for its counts */
+    TWICE_NS = 10 * 1000 * 1000,     /* no number is given out again that soon */
 };
 
 void tasks_netted_estimate(const struct tasks *tasks, struct task *task)
@@ -36,8 +37,8 @@ bool tasks_netted_gone(const struct tasks *tasks, struct task *task)
     return tasks->now_ns > task->gone_ns + READINGS_NS;
 }
 
-static struct task *admit_writer(struct tasks *tasks, pid_t pid, pid_t tid, pid_t ppid, pid_t ptid, uint64_t time_ns,
-                                 unsigned readings)
+static struct task *admit_writer(struct tasks *tasks, const struct net_record *kept, pid_t pid, pid_t tid, pid_t ppid,
+                                 pid_t ptid, uint64_t time_ns)
 {
     struct arrival *arrival = calloc(1, sizeof(*arrival));
     if (!arrival)
@@ -49,22 +50,36 @@ static struct task *admit_writer(struct tasks *tasks, pid_t pid, pid_t tid, pid_
                                 .parent_tid = ptid,
                                 .time_ns = time_ns,
                                 .netted = true,
-                                .readings = readings,
+                                .net = kept->net,
+                                .readings = kept->readings,
                                 .pidfd = pid == tid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1};
     tasks_admit(tasks, arrival);
     return tasks_find(tasks, tid);
 }
 
+/*
+ * A net is laid CPU by CPU; who is made in between has a part of it, and may get another one. The first that announces
+ * a task tells of it, and no other.
+ */
+static bool is_told_twice(const struct tasks *tasks, const struct net_record *kept, const struct records_task *made)
+{
+    const struct task *task = tasks_find(tasks, made->tid);
+    return task && task->netted && !task->exiting && task->net != kept->net &&
+           made->time_ns < task->start_ns + TWICE_NS;
+}
+
 static void take_fork(struct tasks *tasks, const struct net_record *kept, const struct perf_event_header *record)
 {
     struct records_task made = records_parse_task(record);
+    if (is_told_twice(tasks, kept, &made))
+        return;
     struct task *creator = tasks_find(tasks, made.ptid);
     if (creator && !creator->netted) {
         tasks_drain(tasks, creator); /* its name and its program, as of then */
         creator = tasks_find(tasks, made.ptid);
     }
     if (tasks_follows(tasks, &made))
-        admit_writer(tasks, made.pid, made.tid, made.ppid, made.ptid, made.time_ns, kept->readings);
+        admit_writer(tasks, kept, made.pid, made.tid, made.ppid, made.ptid, made.time_ns);
     if (creator && creator->netted)
         tasks_take_record(tasks, creator, record);
 }
@@ -77,7 +92,7 @@ static struct task *find_renamed(const struct tasks *tasks, const struct net_rec
     if (!process || record->type != PERF_RECORD_COMM || !records_parse_comm(record).exec)
         return NULL;
     for (struct task *task = process->tasks; task; task = task->process_next)
-        if (task->netted && !task->exiting)
+        if (task->netted && !task->exiting && task->net == kept->net)
             return task;
     return NULL;
 }
@@ -90,7 +105,7 @@ static struct task *adopt(struct tasks *tasks, const struct net_record *kept, co
     if (!wanted || !tasks->net_lost || kept->tid <= 0 || kept->pid <= 0)
         return NULL;
     pid_t parent = kept->pid == kept->tid ? 0 : kept->pid;
-    return admit_writer(tasks, kept->pid, kept->tid, parent, 0, kept->time_ns, kept->readings);
+    return admit_writer(tasks, kept, kept->pid, kept->tid, parent, 0, kept->time_ns);
 }
 
 static void take_reading(struct tasks *tasks, struct task *task, const struct net_record *kept,
@@ -145,7 +160,7 @@ static void take(struct tasks *tasks, const struct net_record *kept)
     if (!task)
         task = adopt(tasks, kept, record);
     /* One with events of its own is told of by these. */
-    if (!task || !task->netted)
+    if (!task || !task->netted || task->net != kept->net)
         return;
     if (record->type == PERF_RECORD_READ) {
         take_reading(tasks, task, kept, record);

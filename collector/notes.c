@@ -97,6 +97,6 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
     const bool covered = net || task->netted || task->revoked;
     if (image && !image->named && !covered && image->start_ns > task->start_ns && task->kind != PINJECT_THREAD &&
         !task->left)
-        notes_add(notes, "its program did not load the object (static, setuid?): its children and threads are not "
-                         "profiled");
+        notes_add(notes, "its program did not ask for events (static, setuid, without access to the session?): its "
+                         "children and threads are not profiled");
 }

@@ -28,6 +28,14 @@ static void add_counted(struct unseen *unseen, const struct session *session, en
         unseen_add(unseen, reason, word, count, 0);
 }
 
+/* In another pid namespace nobody asks. Where what made it is covered by inheritance, so is all that is in it. */
+static bool is_foreign_missing(const struct session *session)
+{
+    return session->plan->source == PINJECT_SOURCE_TIMER ||
+           __atomic_load_n(&session->uninherited, __ATOMIC_RELAXED) ||
+           !__atomic_load_n(&session->inherited, __ATOMIC_RELAXED);
+}
+
 static void add_ledger(struct tasks *tasks)
 {
     const struct session *session = tasks->session;
@@ -37,7 +45,8 @@ static void add_ledger(struct tasks *tasks)
     add_counted(unseen, session, CHANNEL_DROPPED, "found no free slot to ask for events or to tell of an ended child");
     add_counted(unseen, session, CHANNEL_SEALED,
                 "start under a seccomp filter of the program's own that forbids to announce it");
-    add_counted(unseen, session, CHANNEL_FOREIGN, "in another pid namespace");
+    if (is_foreign_missing(session))
+        add_counted(unseen, session, CHANNEL_FOREIGN, "in another pid namespace");
     unseen_add(unseen, "message dropped: more of them came than can be taken", "",
                __atomic_load_n(&session->arrivals.refused, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "mappings and arguments dropped: more came than can be taken", "",

@@ -87,7 +87,8 @@ uint64_t process_rusage_ns(const struct rusage *usage);
 void process_set_waited(struct process *process, int status, uint64_t rusage_ns);
 /*
  * CPU time that the kernel charged to the process beyond what its events counted: mostly the end of the process itself,
- * and the ends of children that were waited for within libc (system, pclose) or in a program without the object. False when it is not known or not plausible (children that were waited for behind our back).
+ * and the ends of children that were waited for within libc (system, pclose) or in a program without the object. False
+ * when it is not known or not plausible (children that were waited for behind our back).
  */
 bool process_exit_cost(const struct process *process, uint64_t *ret_ns);
 /* Whether guessed_ns is in its rusage: they were waited for, unseen. False when that is not known. */

@@ -74,7 +74,7 @@ int request_copy(const struct session *session, const struct pinject_slot *from,
 {
     struct pinject_slot *slot = &ret->slot;
     copy_words(slot, from, offsetof(struct pinject_slot, text));
-    if (slot->kind < PINJECT_PROCESS || slot->kind > PINJECT_SPAWN || !is_task(slot->pid) ||
+    if (slot->kind < PINJECT_PROCESS || slot->kind > PINJECT_INHERIT || !is_task(slot->pid) ||
         (slot->kind != PINJECT_REAPED && !is_task(slot->tid)) || slot->ppid < 0 || slot->parent_tid < 0)
         return -EINVAL;
     if ((slot->kind == PINJECT_FORK || slot->kind == PINJECT_ARM || slot->kind == PINJECT_SPAWN) &&
@@ -231,6 +231,19 @@ static int begin_net(struct session *session, struct arrival *arrival)
     return 0;
 }
 
+/* Whose events are ours: nothing that is made by it has to ask. */
+static int begin_inherit(struct session *session, const struct arrival *arrival)
+{
+    int status = check_task(arrival->pid, arrival->tid);
+    if (status == 0 && !attach_knows(session, arrival->pid, arrival->tid, NULL) &&
+        !nets_know(session->nets, arrival->tid))
+        status = -ESRCH;
+    if (status == 0)
+        status = nets_open(session->nets, arrival->pid, arrival->tid, false);
+    __atomic_fetch_add(status < 0 ? &session->uninherited : &session->inherited, 1, __ATOMIC_RELAXED);
+    return status;
+}
+
 /* Whoever is not ours to see stays announced, and is in the ledger with what its parent's wait tells. */
 static int begin_spawned(struct session *session, struct arrival *arrival)
 {
@@ -320,7 +333,11 @@ int request_begin(struct channel *channel, const struct request *request, struct
         arrival_free(arrival);
         return origin;
     }
-    int status = begin(session, arrival);
+    int status = arrival->kind == PINJECT_INHERIT ? begin_inherit(session, arrival) : begin(session, arrival);
+    if (arrival->kind == PINJECT_INHERIT) {
+        arrival_free(arrival);
+        return status;
+    }
     if (status == -EEXIST) {
         /* Asked twice: it has what it wants. */
         arrival_free(arrival);

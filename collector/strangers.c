@@ -15,6 +15,9 @@ enum {
     WAIT_NS = 20 * 1000 * 1000, /* who asks has asked by then, but on a machine with more work than CPUs */
     BATCH = 64,                 /* in one sweep */
     TRIES = 3,
+    BUSY_NS = 5 * 1000 * 1000,  /* on such a machine it has not used so much before it asks... */
+    PATIENT_NS = 500 * 1000 * 1000, /* ... and asks by then */
+    SILENT_NS = 20 * 1000 * 1000,
     CHILDREN_MAX = 1 << 20,     /* bytes of a list */
     SLICE_NS = 20 * 1000 * 1000, /* in one sweep: what is left is looked for in the next one */
 };
@@ -162,6 +165,44 @@ void tasks_retry_net(struct tasks *tasks, struct process *process)
     }
 }
 
+/* It has got further than to where it would have asked. */
+static bool is_past_start(const struct tasks *tasks, const struct task *task, struct image *image)
+{
+    struct attach_value values[PLAN_EVENTS] = {0};
+    attach_read(task->events, values);
+    uint64_t clock = tasks_clock(tasks, values);
+    if (!image->looked_ns)
+        image->looked_ns = clock + 1;
+    return clock >= image->looked_ns + SILENT_NS || unseen_has_strangers(&tasks->unseen, task->pid);
+}
+
+/* Its children and threads cannot ask either. */
+static bool is_silent(const struct tasks *tasks, const struct task *task)
+{
+    const struct process *process = task->process;
+    struct image *image = task->image_count ? &task->images[task->image_count - 1] : NULL;
+    if (!image || image->named || !image->looked || image->start_ns != process->exec_ns || !tasks->session->nets)
+        return false;
+    if (!task->events || task != process->main || task->timed || process->net || process->net_refused ||
+        process->secure || tasks->plan->source == PINJECT_SOURCE_TIMER)
+        return false;
+    return is_past_start(tasks, task, image);
+}
+
+void tasks_cover_silent(struct tasks *tasks, struct task *task)
+{
+    struct process *process = task->process;
+    if (!is_silent(tasks, task))
+        return;
+    int status = nets_open(tasks->session->nets, process->pid, task->key, false);
+    process->net = status == 0;
+    process->net_refused = status < 0;
+    if (status == 0)
+        tasks_adopt_family(tasks, process->pid, tasks->now_ns);
+    else if (status != -ESRCH)
+        tasks_tell_no_net(tasks, process, status);
+}
+
 void tasks_adopt_strangers(struct tasks *tasks)
 {
     struct unseen_child found[BATCH];
@@ -170,6 +211,10 @@ void tasks_adopt_strangers(struct tasks *tasks)
     size_t count = unseen_strangers(&tasks->unseen, tasks->now_ns - WAIT_NS, TRIES, found, BATCH);
     for (size_t i = 0; i < count && tasks_now_ns() < end; i++) {
         const struct unseen_child *child = &found[i];
+        /* A program that waits for a CPU will ask: a net under what it makes would be for nothing. */
+        if (child->pid == child->tid && child->time_ns > tasks->now_ns - PATIENT_NS &&
+            procfs_scheduled_ns(child->pid, child->tid) < BUSY_NS)
+            continue;
         int status = adopt(tasks, child->pid, child->tid, child->parent, 0, child->time_ns);
         if (status < 0)
             unseen_refused(&tasks->unseen, child->tid, status);

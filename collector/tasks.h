@@ -35,6 +35,7 @@ struct image {
     bool named;                    /* PROGRAM was told by the object, not guessed from the ring or read in /proc */
     bool resolved;                 /* the program's path is the kernel's, not what was given to exec */
     bool looked;                   /* /proc was asked already */
+    uint64_t looked_ns;            /* unnamed: CPU time that was counted at the first sweep since, + 1 */
     struct program *program;       /* NULL: unknown */
     struct attach_value *at_end;   /* counts when it ended, plan.count entries; NULL: unknown */
 };
@@ -71,6 +72,7 @@ struct task {
     bool silent;                   /* went on to a program in which no timer runs */
     bool broken;                   /* its ring was given up */
     bool netted;                   /* covered by a net: no events of its own */
+    uint64_t net;                  /* of it: the net's number */
     uint64_t found_ns;             /* it did not ask: events were opened then, from outside; 0: it did */
     bool exiting;                  /* netted: its EXIT was read */
     bool revoked;                  /* its events ended before it: the kernel took them away at an exec */
@@ -235,6 +237,8 @@ void tasks_adopt_strangers(struct tasks *tasks);
 void tasks_forget_families(struct tasks *tasks);
 /* What is under PROCESS cannot be seen: ERROR, a -errno. */
 void tasks_tell_no_net(struct tasks *tasks, const struct process *process, int error);
+/* TASK's program has said nothing for a while: what comes from it is covered by inheritance. */
+void tasks_cover_silent(struct tasks *tasks, struct task *task);
 /* Tries to lay the net that PROCESS is owed (net_owed). */
 void tasks_retry_net(struct tasks *tasks, struct process *process);
 /* The same for threads and children of PID, which was found, that nobody knows. TIME_NS: since when it is known. */

@@ -19,7 +19,8 @@ enum { LOOKS_AT_ONCE = 256 };
 
 static const char reason_more[] = "further reasons";
 static const char reason_process[] =
-    "child that ended before it could be found (it did not load the object: static, setuid, cleaned environment)";
+    "child that ended before it could be found (it did not ask: static, setuid, cleaned environment, or without access "
+    "to the session)";
 static const char reason_thread[] = "thread that ended before it could be found (it was not created by pthread_create)";
 static const char reason_no_slot[] =
     "task that ended before it could be found (it found no free slot to ask, or does not ask: static, setuid)";

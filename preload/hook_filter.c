@@ -87,6 +87,9 @@ PINJECT_HOOK int prctl(int option, ...)
     return (int)sealed(kind, strict, pinject_next()->prctl(option, a, b, c, d));
 }
 
+/* hook_inherit.c: before those that make tasks which cannot ask for themselves. */
+__attribute__((visibility("hidden"))) void pinject_inherit_by_syscall(long number, long a, long b);
+
 /* syscall(), when it is one of the two that matter here; neither has more arguments than fit in registers. */
 __attribute__((used, visibility("hidden"))) long pinject_filter_by_syscall(long number, long a, long b, long c, long d,
                                                                           long e);
@@ -109,9 +112,9 @@ long pinject_filter_by_syscall(long number, long a, long b, long c, long d, long
 #endif
 
 /*
- * Not in C: what returns twice (vfork, clone) must find no frame of ours, and the seventh argument lies in the caller's
- * frame, where a compiler's wrapper would write it back; when fewer were given, that is a variable of the caller's,
- * which another thread may write to.
+ * Not in C: what returns twice (vfork, clone) must find no frame of ours (what is pushed is popped before), and the
+ * seventh argument lies in the caller's frame, where a compiler's wrapper would write it back; when fewer were given,
+ * that is a variable of the caller's, which another thread may write to.
  */
 __asm__(".pushsection .text\n"
         ".globl syscall\n"
@@ -122,12 +125,41 @@ __asm__(".pushsection .text\n"
         "    je pinject_filter_by_syscall\n"
         "    cmpq $157, %rdi\n"
         "    je pinject_filter_by_syscall\n"
+        "    cmpq $56, %rdi\n"
+        "    je 1f\n"
+        "    cmpq $272, %rdi\n"
+        "    je 1f\n"
+        "    cmpq $308, %rdi\n"
+        "    je 1f\n"
+        "    cmpq $425, %rdi\n"
+        "    je 1f\n"
+        "    cmpq $435, %rdi\n"
+        "    je 1f\n"
+        "    jmp *pinject_next_syscall(%rip)\n"
+        "1:\n"
+        "    pushq %rax\n    .cfi_adjust_cfa_offset 8\n"
+        "    pushq %rdi\n    .cfi_adjust_cfa_offset 8\n"
+        "    pushq %rsi\n    .cfi_adjust_cfa_offset 8\n"
+        "    pushq %rdx\n    .cfi_adjust_cfa_offset 8\n"
+        "    pushq %rcx\n    .cfi_adjust_cfa_offset 8\n"
+        "    pushq %r8\n    .cfi_adjust_cfa_offset 8\n"
+        "    pushq %r9\n    .cfi_adjust_cfa_offset 8\n"
+        "    call pinject_inherit_by_syscall\n"
+        "    popq %r9\n    .cfi_adjust_cfa_offset -8\n"
+        "    popq %r8\n    .cfi_adjust_cfa_offset -8\n"
+        "    popq %rcx\n    .cfi_adjust_cfa_offset -8\n"
+        "    popq %rdx\n    .cfi_adjust_cfa_offset -8\n"
+        "    popq %rsi\n    .cfi_adjust_cfa_offset -8\n"
+        "    popq %rdi\n    .cfi_adjust_cfa_offset -8\n"
+        "    popq %rax\n    .cfi_adjust_cfa_offset -8\n"
         "    jmp *pinject_next_syscall(%rip)\n"
         ".cfi_endproc\n"
         ".size syscall, . - syscall\n"
         ".popsection\n");
 
 _Static_assert(SYS_seccomp == 317 && SYS_prctl == 157, "the numbers above");
+_Static_assert(SYS_clone == 56 && SYS_unshare == 272 && SYS_setns == 308 && SYS_io_uring_setup == 425 &&
+               SYS_clone3 == 435, "and those of pinject_inherit_by_syscall()");
 #elif defined(__aarch64__)
 /* All arguments lie in registers. By another name: unistd.h declares it with three dots. */
 PINJECT_HOOK long pinject_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
@@ -136,6 +168,7 @@ long pinject_syscall(long number, long a, long b, long c, long d, long e, long f
 {
     if (__builtin_expect(number == SYS_seccomp || number == SYS_prctl, 0))
         return pinject_filter_by_syscall(number, a, b, c, d, e);
+    pinject_inherit_by_syscall(number, a, b);
     return pinject_next_syscall(number, a, b, c, d, e, f);
 }
 #endif

@@ -74,6 +74,42 @@ static int plain_prctl(int option, ...)
     return result < 0 ? failed(result) : (int)result;
 }
 
+static int no_clone(int (*run)(void *), void *stack, int flags, void *argument, ...)
+{
+    (void)run, (void)stack, (void)flags, (void)argument;
+    return failed(-ENOSYS);
+}
+
+static int no_system(const char *command)
+{
+    return command ? failed(-ENOSYS) : 0;
+}
+
+static FILE *no_popen(const char *command, const char *mode)
+{
+    (void)command, (void)mode;
+    errno = ENOSYS;
+    return NULL;
+}
+
+static int plain_unshare(int flags)
+{
+    long result = SYS_1(SYS_unshare, flags);
+    return result < 0 ? failed(result) : 0;
+}
+
+static int plain_setns(int fd, int type)
+{
+    long result = SYS_2(SYS_setns, fd, type);
+    return result < 0 ? failed(result) : 0;
+}
+
+static int no_timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
+{
+    (void)clock, (void)event, (void)timer;
+    return failed(-ENOSYS);
+}
+
 static long plain_syscall(long number, ...)
 {
     va_list list;
@@ -184,6 +220,12 @@ static struct pinject_next next = {
     .sigprocmask = no_sigprocmask,
     .pthread_sigmask = late_pthread_sigmask,
     .prctl = plain_prctl,
+    .clone = no_clone,
+    .system = no_system,
+    .popen = no_popen,
+    .unshare = plain_unshare,
+    .setns = plain_setns,
+    .timer_create = no_timer_create,
     .dl_iterate_phdr = no_iteration,
 };
 
@@ -207,6 +249,12 @@ static const struct {
     {"setreuid", offsetof(struct pinject_next, setreuid)},
     {"setresuid", offsetof(struct pinject_next, setresuid)},
     {"prctl", offsetof(struct pinject_next, prctl)},
+    {"clone", offsetof(struct pinject_next, clone)},
+    {"system", offsetof(struct pinject_next, system)},
+    {"popen", offsetof(struct pinject_next, popen)},
+    {"unshare", offsetof(struct pinject_next, unshare)},
+    {"setns", offsetof(struct pinject_next, setns)},
+    {"timer_create", offsetof(struct pinject_next, timer_create)},
     {"sigaction", offsetof(struct pinject_next, sigaction)},
     {"signal", offsetof(struct pinject_next, signal)},
     {"sigprocmask", offsetof(struct pinject_next, sigprocmask)},
@@ -236,6 +284,11 @@ static void resolve(void)
     for (size_t i = 0; i < MEMBERS; i++)
         store((char *)&next + members[i].offset, &symbols[i]);
     store(&pinject_next_syscall, &symbols[MEMBERS]);
+}
+
+void *pinject_next_find(const char *name)
+{
+    return pinject_symbols_find_late(next.dl_iterate_phdr, name);
 }
 
 const struct pinject_next *pinject_next(void)

@@ -7,10 +7,12 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <threads.h>
+#include <time.h>
 
 #define PINJECT_HOOK __attribute__((visibility("default")))
 
@@ -41,6 +43,12 @@ struct pinject_next {
     int (*setreuid)(uid_t, uid_t);
     int (*setresuid)(uid_t, uid_t, uid_t);
     int (*prctl)(int, ...);
+    int (*clone)(int (*)(void *), void *, int, void *, ...);
+    int (*system)(const char *);
+    FILE *(*popen)(const char *, const char *);
+    int (*unshare)(int);
+    int (*setns)(int, int);
+    int (*timer_create)(clockid_t, struct sigevent *, timer_t *);
     int (*dl_iterate_phdr)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
     int (*libc_start_main)(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void),
                            void (*)(void), void *);
@@ -48,6 +56,10 @@ struct pinject_next {
 
 /* By itself, as a jump has to find it; set before anybody can call, to the kernel's own until the others are known. */
 extern long (*pinject_next_syscall)(long, ...) __attribute__((visibility("hidden")));
+
+/* What few programs call, looked up each time. NULL: there is none. Not in signal handlers, nor between fork and exec:
+   it takes the loader's lock. */
+void *pinject_next_find(const char *name);
 
 /*
  * Resolved once in the constructor, so that nobody has to in a signal handler, after fork or in a vfork child. Called

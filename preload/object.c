@@ -24,25 +24,39 @@ struct pinject_object pinject_object;
 enum { FORKING = 64, TID_BITS = 22 };
 static uint64_t forking[FORKING];
 
+/* Whose next threads and children are covered by inheritance: by thread, so that not each call has to ask. */
+static uint32_t inheriting[FORKING];
+
 _Static_assert(PINJECT_TASKS == 1 << TID_BITS, "a tid has its room beside the thread's key");
 
 enum pinject_image pinject_object_admits(enum pinject_image image)
 {
     bool loads = image == PINJECT_IMAGE_TAKES || image == PINJECT_IMAGE_STATIC;
-    return loads && !sys_exists(pinject_object.preload) ? PINJECT_IMAGE_REFUSES : image;
+    return loads && !pinject_object_reachable() ? PINJECT_IMAGE_REFUSES : image;
+}
+
+/*
+ * A process that was made behind libc's back has our numbers and not its own, maybe in another pid namespace: there it
+ * would ask for somebody else. Whose parent we are, as far as the kernel says, is in ours.
+ */
+static bool is_known(int32_t pid, int32_t ppid)
+{
+    return pid == pinject_object.pid || ppid == pinject_object.pid;
 }
 
 static struct pinject_claim claim(uint32_t kind, uint32_t flags, int32_t parent_tid)
 {
-    int32_t tid = sys_gettid();
-    struct pinject_claim mine = pinject_request_claim(&pinject_object.channel, tid);
+    int32_t tid = sys_gettid(), pid = sys_getpid(), ppid = sys_getppid();
+    struct pinject_claim mine = {NULL, 0, 0};
+    if (is_known(pid, ppid))
+        mine = pinject_request_claim(&pinject_object.channel, tid);
     if (!mine.slot)
         return mine;
     mine.slot->kind = kind;
     mine.slot->flags = flags;
-    mine.slot->pid = sys_getpid();
+    mine.slot->pid = pid;
     mine.slot->tid = tid;
-    mine.slot->ppid = sys_getppid();
+    mine.slot->ppid = ppid;
     mine.slot->parent_tid = parent_tid;
     mine.slot->startup_ns = sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     sys_get_name(mine.slot->comm);
@@ -208,10 +222,40 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 #endif
 }
 
+static uint32_t *inheriting_slot(int32_t tid)
+{
+    return &inheriting[(uint32_t)tid % FORKING];
+}
+
+/* Its number may have been another's. */
+static void forget_inheriting(int32_t tid)
+{
+    uint32_t old = (uint32_t)tid;
+    __atomic_compare_exchange_n(inheriting_slot(tid), &old, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 void pinject_object_thread(int32_t creator)
 {
-    if (pinject_object_follows())
-        ask(PINJECT_THREAD, 0, creator);
+    if (!pinject_object_follows())
+        return;
+    forget_inheriting(sys_gettid());
+    ask(PINJECT_THREAD, 0, creator);
+}
+
+void pinject_object_inherit(void)
+{
+    int saved = errno;
+    pinject_object_ready();
+    int32_t tid = sys_gettid();
+    /* Timers sample whom the object is in, and nobody else. */
+    bool wanted = pinject_object_follows() && !(pinject_object.flags & PINJECT_SESSION_TIMER) &&
+                  __atomic_load_n(inheriting_slot(tid), __ATOMIC_RELAXED) != (uint32_t)tid;
+    struct pinject_claim mine = {NULL, 0, 0};
+    if (wanted)
+        mine = claim(PINJECT_INHERIT, 0, 0);
+    if (mine.slot && pinject_request_send(&pinject_object.channel, mine) == 0)
+        __atomic_store_n(inheriting_slot(tid), (uint32_t)tid, __ATOMIC_RELAXED);
+    errno = saved;
 }
 
 /* As the kernel will name the task: the last part of PATH, cut. */
@@ -283,7 +327,8 @@ void pinject_object_before_fork(void)
     uint64_t key = forking_key();
     if (pinject_object.standing != PINJECT_FOLLOWED || pinject_object_sealed())
         return;
-    __atomic_store_n(forking_slot(key), key | (uint32_t)sys_gettid(), __ATOMIC_RELAXED);
+    bool known = is_known(sys_getpid(), sys_getppid());
+    __atomic_store_n(forking_slot(key), key | (known ? (uint32_t)sys_gettid() : 0), __ATOMIC_RELAXED);
 }
 
 void pinject_object_forked(void)
@@ -299,13 +344,16 @@ void pinject_object_forked(void)
     if (word == 0 || object->standing != PINJECT_FOLLOWED)
         return; /* not prepared: fork() came here already, through _Fork() */
     *forking_slot(key) = 0;
-    int32_t parent_tid = word >> TID_BITS == key >> TID_BITS ? (int32_t)(word & (PINJECT_TASKS - 1)) : 0;
+    bool mine = word >> TID_BITS == key >> TID_BITS;
+    int32_t parent_tid = mine ? (int32_t)(word & (PINJECT_TASKS - 1)) : 0;
     object->pid = sys_getpid();
     object->threads = object->flags & PINJECT_SESSION_PTHREAD;
     pinject_thread_pool_reset();
     pinject_timer_forked();
-    /* A parent outside our namespace has no pid here: the first child after unshare(CLONE_NEWPID). */
-    bool foreign = sys_getppid() == 0;
+    forget_inheriting(object->pid);
+    /* A parent outside our namespace has no pid here: the first child after unshare(CLONE_NEWPID). What one that is
+       not known makes is as little known. */
+    bool foreign = sys_getppid() == 0 || (mine && parent_tid == 0);
     if (foreign)
         __atomic_fetch_add(&object->channel.requests->foreign, 1, __ATOMIC_RELAXED);
     if (!foreign && object->flags & PINJECT_SESSION_FORK && pinject_object_follows()) {

@@ -62,7 +62,12 @@ static inline bool pinject_object_follows(void)
            !__atomic_load_n(&pinject_object.channel.segment->closed, __ATOMIC_RELAXED);
 }
 
-/* IMAGE, or PINJECT_IMAGE_REFUSES where its loader would not find the object: after chroot, in a mount namespace. */
+/*
+ * session.c. Could a new image load the object and open the session? Not after chroot, under landlock, or where neither
+ * the session's files nor its socket can be reached. Context: also a vfork child.
+ */
+bool pinject_object_reachable(void);
+/* IMAGE, or PINJECT_IMAGE_REFUSES where it could not. */
 enum pinject_image pinject_object_admits(enum pinject_image image);
 
 /* Something starts that WANTED says (enum pinject_session_flags) would be followed, and that may not be announced. */
@@ -84,6 +89,11 @@ void pinject_object_arm(const char *path);
 void pinject_object_net(bool covered, uint32_t flags, const char *path, char *const *argv);
 /* PID was made by posix_spawn and runs a program that cannot be injected. */
 void pinject_object_spawned(int32_t pid);
+/*
+ * The calling thread is about to make others that cannot ask for themselves: from now on all that it makes is covered
+ * by inheritance. Asked once a thread.
+ */
+void pinject_object_inherit(void);
 void pinject_object_snapshot(void);
 void pinject_object_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t stime_ns);
 

@@ -112,6 +112,9 @@ enum pinject_kind {
     /* A child made by posix_spawn, and pid and tid are its: it runs a program that cannot be injected. Open its events.
        No text. */
     PINJECT_SPAWN = 9,
+    /* A task that has events is about to make others that cannot ask for themselves (threads of libc's own, children in
+       another pid namespace): what it makes from now on is to be covered by inheritance. No text. */
+    PINJECT_INHERIT = 10,
 };
 
 enum pinject_request_flags {

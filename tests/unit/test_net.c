@@ -7,6 +7,7 @@
 
 #include "collector/net.h"
 #include "collector/records.h"
+#include "collector/request.h"
 
 static struct fake fake;
 
@@ -323,6 +324,39 @@ static void half_of_the_descriptors_stay(void **state)
     fake_close(&fake);
 }
 
+/* A task that is about to make threads which cannot ask; one that has no events may not ask for it either. */
+static void asked_for(void **state)
+{
+    (void)state;
+    int to, from;
+    struct family family;
+    fake_open(&fake);
+    pid_t root = start(&to, &from);
+    struct request request = {.slot = {.kind = PINJECT_INHERIT, .pid = root, .tid = root}};
+    struct arrival *arrival;
+    struct attached *own;
+    assert_int_equal(request_begin(fake.session.channels.list[0], &request, &arrival), -ESRCH);
+    assert_false(nets_live(fake.session.nets));
+    assert_int_equal(fake.session.uninherited, 1);
+    assert_int_equal(attach_task(&fake.session, root, ATTACH_RUNNING, &own), 0);
+    int status = request_begin(fake.session.channels.list[0], &request, &arrival);
+    if (status == -EPERM && geteuid() != 0)
+        skip();
+    assert_int_equal(status, 0);
+    assert_null(arrival);
+    assert_int_equal(request_begin(fake.session.channels.list[0], &request, &arrival), 0);
+    assert_int_equal(fake.session.inherited, 2);
+    assert_int_equal(write(to, "a", 1), 1);
+    assert_int_equal(read(from, &family, sizeof(family)), sizeof(family));
+    assert_true(nets_know(fake.session.nets, family.child));
+    assert_int_equal(write(to, "b", 1), 1);
+    assert_int_equal(waitpid(root, NULL, 0), root);
+    close(to);
+    close(from);
+    attach_free(own);
+    fake_close(&fake);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +365,7 @@ int main(void)
         cmocka_unit_test(a_small_ring_is_read_in_time),
         cmocka_unit_test(nobody_there),
         cmocka_unit_test(half_of_the_descriptors_stay),
+        cmocka_unit_test(asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What makes threads and processes that cannot ask for themselves: libc creates threads of its own for timers,
+ * asynchronous I/O and look-ups of names, without pthread_create's hook; the kernel does for io_uring; and in another
+ * pid namespace numbers mean others. Before the first such call of a thread the collector is asked to cover by
+ * inheritance what it makes. No call changes otherwise.
+ */
+#define _LARGEFILE64_SOURCE
+#include "next.h"
+#include "object.h"
+#include "own_environ.h"
+#include "reach.h"
+#include "sys.h"
+
+#include <aio.h>
+#include <errno.h>
+#include <mqueue.h>
+#include <netdb.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "text.h"
+#include <time.h>
+
+/* A new mount namespace may hide the session, a new user namespace the task itself: both before it is too late. */
+#define OTHER_WORLD (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUSER)
+
+/* Calls the function of that name, or fails with ENOSYS. */
+#define CALL_NEXT(type, name, ...)                              \
+    __extension__({                                             \
+        type;                                                   \
+        void *found_ = pinject_next_find(name);                 \
+        memcpy(&function, &found_, sizeof(found_));             \
+        if (!found_)                                            \
+            errno = ENOSYS;                                     \
+        found_ ? function(__VA_ARGS__) : -1;                    \
+    })
+
+static bool makes_threads(const struct sigevent *event)
+{
+    return event && event->sigev_notify == SIGEV_THREAD;
+}
+
+/* ---- Threads of libc's own ---- */
+
+PINJECT_HOOK int timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
+{
+    if (makes_threads(event))
+        pinject_object_inherit();
+    return pinject_next()->timer_create(clock, event, timer);
+}
+
+PINJECT_HOOK int mq_notify(mqd_t queue, const struct sigevent *event)
+{
+    if (makes_threads(event))
+        pinject_object_inherit();
+    return CALL_NEXT(int (*function)(mqd_t, const struct sigevent *), "mq_notify", queue, event);
+}
+
+/* Whatever tells of the end: a thread does the work. */
+#define AIO_HOOK(name, type)                                                        \
+    PINJECT_HOOK int name(struct type *block)                                       \
+    {                                                                               \
+        pinject_object_inherit();                                                   \
+        return CALL_NEXT(int (*function)(struct type *), #name, block);             \
+    }
+
+AIO_HOOK(aio_read, aiocb)
+AIO_HOOK(aio_write, aiocb)
+#ifdef __GLIBC__
+AIO_HOOK(aio_read64, aiocb64)
+AIO_HOOK(aio_write64, aiocb64)
+
+PINJECT_HOOK int aio_fsync64(int operation, struct aiocb64 *block)
+{
+    pinject_object_inherit();
+    return CALL_NEXT(int (*function)(int, struct aiocb64 *), "aio_fsync64", operation, block);
+}
+
+PINJECT_HOOK int lio_listio64(int mode, struct aiocb64 *const list[], int count, struct sigevent *event)
+{
+    pinject_object_inherit();
+    return CALL_NEXT(int (*function)(int, struct aiocb64 *const[], int, struct sigevent *), "lio_listio64", mode, list,
+                     count, event);
+}
+
+PINJECT_HOOK int getaddrinfo_a(int mode, struct gaicb *list[], int count, struct sigevent *event)
+{
+    pinject_object_inherit();
+    return CALL_NEXT(int (*function)(int, struct gaicb *[], int, struct sigevent *), "getaddrinfo_a", mode, list, count,
+                     event);
+}
+#endif
+
+PINJECT_HOOK int aio_fsync(int operation, struct aiocb *block)
+{
+    pinject_object_inherit();
+    return CALL_NEXT(int (*function)(int, struct aiocb *), "aio_fsync", operation, block);
+}
+
+PINJECT_HOOK int lio_listio(int mode, struct aiocb *const list[], int count, struct sigevent *event)
+{
+    pinject_object_inherit();
+    return CALL_NEXT(int (*function)(int, struct aiocb *const[], int, struct sigevent *), "lio_listio", mode, list,
+                     count, event);
+}
+
+/* ---- Shells that libc starts within itself ---- */
+
+/* They get environ as it is. Where they could not load the object or open the session, it says nothing of us. */
+static void prepare_shell(void)
+{
+    int saved = errno;
+    pinject_object_ready();
+    if (pinject_object_follows() && pinject_object.flags & PINJECT_SESSION_VFORK && !pinject_object_reachable()) {
+        pinject_object_inherit();
+        pinject_own_environ_forget(pinject_object.ours);
+    }
+    errno = saved;
+}
+
+PINJECT_HOOK int system(const char *command)
+{
+    if (command)
+        prepare_shell();
+    return pinject_next()->system(command);
+}
+
+PINJECT_HOOK FILE *popen(const char *command, const char *mode)
+{
+    prepare_shell();
+    return pinject_next()->popen(command, mode);
+}
+
+/* ---- Other namespaces ---- */
+
+PINJECT_HOOK int unshare(int flags)
+{
+    if (flags & OTHER_WORLD)
+        pinject_object_inherit();
+    return pinject_next()->unshare(flags);
+}
+
+/* TYPE 0: whatever the descriptor is of. */
+PINJECT_HOOK int setns(int fd, int type)
+{
+    if (type == 0 || type & OTHER_WORLD)
+        pinject_object_inherit();
+    return pinject_next()->setns(fd, type);
+}
+
+PINJECT_HOOK int clone(int (*run)(void *), void *stack, int flags, void *argument, ...)
+{
+    va_list list;
+    va_start(list, argument);
+    pid_t *parent_tid = va_arg(list, pid_t *);
+    void *storage = va_arg(list, void *);
+    pid_t *child_tid = va_arg(list, pid_t *);
+    va_end(list);
+    if (flags & OTHER_WORLD)
+        pinject_object_inherit();
+    return pinject_next()->clone(run, stack, flags, argument, parent_tid, storage, child_tid);
+}
+
+/* ---- The same by syscall(), before hook_filter.c passes it on ---- */
+
+__attribute__((used, visibility("hidden"))) void pinject_inherit_by_syscall(long number, long a, long b);
+
+/* The flags come first in clone3's structure, which may be wild. */
+static uint64_t flags_of_clone3(const uint64_t *arguments)
+{
+    struct pinject_reach reach = {{0}, 0};
+    return pinject_reach(&reach, arguments, sizeof(*arguments)) ? *arguments : 0;
+}
+
+void pinject_inherit_by_syscall(long number, long a, long b)
+{
+    uint64_t flags = 0;
+    int saved = errno;
+    switch (number) {
+    case SYS_clone:
+    case SYS_unshare:
+        flags = (uint64_t)a;
+        break;
+    case SYS_clone3:
+        flags = flags_of_clone3((const uint64_t *)a);
+        break;
+    case SYS_setns:
+        flags = b ? (uint64_t)b : OTHER_WORLD;
+        break;
+    case SYS_io_uring_setup:
+        flags = OTHER_WORLD; /* its workers are threads of ours that no hook sees */
+        break;
+    default:
+        break;
+    }
+    if (flags & OTHER_WORLD)
+        pinject_object_inherit();
+    errno = saved;
+}
