@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "analyze/export/export.h"
+#include "analyze/model/loader.h"
 #include "common/buffer.h"
 #include "test_view_fake.h"
 
@@ -153,8 +154,8 @@ static void compare(const char *name, const struct buffer *ours)
         if (text[at] == '\n')
             line++, begin = at + 1;
     if (at < ours->size || at < golden.size)
-        fail_msg("%s.txt, line %u:\n%.*s\ninstead of\n%.*s\nIf that is right: PINJECT_GOLDEN=write, then git diff.", name,
-                 line, length_of_line(text + begin, ours->size - begin), text + begin,
+        fail_msg("%s.txt, line %u:\n%.*s\ninstead of\n%.*s\nIf that is right: PINJECT_GOLDEN=write, then git diff.",
+                 name, line, length_of_line(text + begin, ours->size - begin), text + begin,
                  length_of_line(wanted + begin, golden.size - begin), wanted + begin);
     buffer_release(&golden);
 }
@@ -209,6 +210,40 @@ static void test_of_ours(void **state)
     show_file("ours-2.data", "ours-2");
 }
 
+/* What was chosen, and nothing else, goes into one file of all. */
+static void test_merged_by_task(void **state)
+{
+    static const struct shown merge = {.name = "perf", .view = export_golden, .format = "perf", .samples = true};
+    const char *file = "fp.data";
+    (void)state;
+    for (unsigned way = 0; way < 3; way++) {
+        struct profile *profile = NULL, *merged = NULL;
+        struct shown one = merge;
+        int32_t tid = 3465;
+        size_t size = 0;
+        assert_int_equal(profile_load(&file, 1, NULL, &profile), 0);
+        if (way == 1)
+            one.settings.tids = (struct settings_numbers){.items = &tid, .count = 1};
+        else if (way == 2) {
+            one.settings.event = "page-faults";
+            assert_true(profile_select_event(profile, one.settings.event) >= 0);
+        }
+        char *bytes = print(&one, profile, &size);
+        assert_int_equal(profile_load_memory((const unsigned char *)bytes, size, NULL, &merged), 0);
+        assert_int_equal(merged->task_count, profile->task_count);
+        uint64_t samples[2] = {0};
+        for (uint32_t i = 0; i < merged->event_count; i++)
+            samples[strcmp(merged->events[i].name, "page-faults") == 0] += merged->events[i].samples;
+        assert_int_equal(samples[0], way == 0 ? 7 : way == 1 ? 3 : 0);
+        assert_true(way == 1 ? samples[1] < 10 : samples[1] > 10);
+        for (uint32_t i = 0; i < merged->task_count; i++)
+            assert_true(way != 1 || merged->tasks[i].tid == tid || merged->tasks[i].samples == 0);
+        free(bytes);
+        profile_free(merged);
+        profile_free(profile);
+    }
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -233,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_made_up),
         cmocka_unit_test(test_of_perf),
         cmocka_unit_test(test_of_ours),
+        cmocka_unit_test(test_merged_by_task),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
