@@ -7,6 +7,9 @@
 
 #define SESSION PINJECT_ENV_SESSION "="
 #define PRELOAD "LD_PRELOAD="
+#define TRACE "LD_TRACE_LOADED_OBJECTS="
+
+enum { IS_OTHER, IS_SESSION, IS_PRELOAD, IS_TRACE };
 
 static bool is_separator(char c)
 {
@@ -157,37 +160,43 @@ static enum verdict judge(const struct pinject_env_plan *plan, size_t index, con
     return gone ? DROP : CHANGE;
 }
 
-/* An entry's first bytes can be compared, and the whole of it when it is one of the two that we handle: 1; 0: not
-   ours. */
-static int look_at(struct pinject_reach *reach, const char *entry, bool *ret_session)
+/* Which one the entry is: of this name it can be compared, and the whole of it. Negative: wild. */
+static int look_at(struct pinject_reach *reach, const char *entry)
 {
-    /* Most entries differ from both names in the first byte. */
+    static const char *const names[] = {[IS_SESSION] = SESSION, [IS_PRELOAD] = PRELOAD, [IS_TRACE] = TRACE};
+    /* Most entries differ from all names in the first byte. */
     if (!pinject_reach(reach, entry, 1))
         return -EFAULT;
     if (*entry != 'P' && *entry != 'L')
-        return 0;
-    const char *name = *entry == 'P' ? SESSION : PRELOAD;
-    for (size_t i = 1; name[i]; i++) {
+        return IS_OTHER;
+    unsigned possible = 1u << IS_SESSION | 1u << IS_PRELOAD | 1u << IS_TRACE;
+    for (size_t i = 0; possible; i++) {
         if (!pinject_reach(reach, entry + i, 1))
             return -EFAULT;
-        if (entry[i] != name[i])
-            return 0;
+        for (int which = IS_SESSION; which <= IS_TRACE; which++) {
+            if (!(possible >> which & 1))
+                continue;
+            if (entry[i] != names[which][i]) {
+                possible &= ~(1u << which);
+            } else if (!names[which][i + 1]) {
+                long length = pinject_reach_length(reach, entry, PINJECT_ENV_STRING);
+                return length < 0 ? (int)length : which;
+            }
+        }
     }
-    long length = pinject_reach_length(reach, entry, PINJECT_ENV_STRING);
-    if (length < 0)
-        return (int)length;
-    *ret_session = *entry == 'P';
-    return 1;
+    return IS_OTHER;
 }
 
-/* Counts, and finds the variables; every byte that judge() and build read later has been reached here. */
+/*
+ * Counts, and finds the variables; every byte that judge() and build read later has been reached here. An image that
+ * the loader only lists the objects of (ldd) is not to have ours.
+ */
 static int scan(struct pinject_env_plan *plan, bool *ret_foreign)
 {
     struct pinject_reach reach = {{0}, 0};
     size_t last_preload = 0;
     bool has_preload = false;
     for (;; plan->entries++) {
-        bool session = false;
         if (!pinject_reach(&reach, plan->envp + plan->entries, sizeof(char *)))
             return -EFAULT;
         const char *entry = plan->envp[plan->entries];
@@ -195,15 +204,17 @@ static int scan(struct pinject_env_plan *plan, bool *ret_foreign)
             break;
         if (plan->entries >= PINJECT_ENV_ENTRIES)
             return -E2BIG;
-        int found = look_at(&reach, entry, &session);
+        int found = look_at(&reach, entry);
         if (found < 0)
             return found;
-        if (found > 0 && session) {
+        if (found == IS_SESSION) {
             plan->has_session = true;
             *ret_foreign |= !session_is_ours(entry, plan->ours);
-        } else if (found > 0) {
+        } else if (found == IS_PRELOAD) {
             has_preload = true;
             last_preload = plan->entries;
+        } else if (found == IS_TRACE) {
+            plan->join = false;
         }
     }
     plan->preload_at = has_preload ? last_preload : plan->entries;
@@ -221,6 +232,7 @@ int pinject_env_plan(struct pinject_env_plan *plan, char *const *envp, struct pi
     }
     if (foreign)
         return 0;
+    join = plan->join;
     size_t strings = 0;
     for (size_t i = 0; i < plan->entries; i++) {
         size_t size;

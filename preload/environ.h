@@ -39,7 +39,7 @@ struct pinject_env_plan {
     size_t entries;
     size_t bytes;       /* memory for pinject_env_build() */
     size_t preload_at;  /* join: the LD_PRELOAD that ld.so obeys, the last one; == entries: none */
-    bool join;
+    bool join;          /* false also where the loader is to list the image's objects (LD_TRACE_LOADED_OBJECTS) */
     bool has_session;   /* join */
     bool changes;       /* false: pass the vector on as it is */
 };

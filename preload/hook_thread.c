@@ -98,6 +98,10 @@ PINJECT_HOOK int pthread_create(pthread_t *thread, const pthread_attr_t *attr, v
     struct pinject_thread_record *record = prepare((union pinject_thread_start){.posix = start}, argument);
     if (!record)
         return pinject_next()->pthread_create(thread, attr, start, argument);
+    /* By a tail call, so that no frame of ours stands between the program and the report of where the thread was made.
+       A record whose thread cannot be made stays behind then. */
+    if (pinject_next()->sanitized)
+        return pinject_next()->pthread_create(thread, attr, begin_posix, record);
     int error = pinject_next()->pthread_create(thread, attr, begin_posix, record);
     if (error != 0)
         pinject_thread_pool_give(record);
@@ -109,6 +113,8 @@ PINJECT_HOOK int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
     struct pinject_thread_record *record = prepare((union pinject_thread_start){.c11 = start}, argument);
     if (!record)
         return pinject_next()->thrd_create(thread, start, argument);
+    if (pinject_next()->sanitized)
+        return pinject_next()->thrd_create(thread, begin_c11, record);
     int result = pinject_next()->thrd_create(thread, begin_c11, record);
     if (result != thrd_success)
         pinject_thread_pool_give(record);

@@ -104,12 +104,6 @@ static int plain_setns(int fd, int type)
     return result < 0 ? failed(result) : 0;
 }
 
-static int no_timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
-{
-    (void)clock, (void)event, (void)timer;
-    return failed(-ENOSYS);
-}
-
 static long plain_syscall(long number, ...)
 {
     va_list list;
@@ -186,6 +180,15 @@ static int late_thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
     return function ? function(thread, start, argument) : thrd_error;
 }
 
+/* In librt. */
+static int late_timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
+{
+    void *found = pinject_symbols_find_late(next.dl_iterate_phdr, "timer_create");
+    int (*function)(clockid_t, struct sigevent *, timer_t *);
+    memcpy(&function, &found, sizeof(function));
+    return function ? function(clock, event, timer) : failed(-ENOSYS);
+}
+
 /* As libc's own: these two of libpthread's cannot be blocked. */
 static int late_pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
@@ -225,7 +228,7 @@ static struct pinject_next next = {
     .popen = no_popen,
     .unshare = plain_unshare,
     .setns = plain_setns,
-    .timer_create = no_timer_create,
+    .timer_create = late_timer_create,
     .dl_iterate_phdr = no_iteration,
 };
 
@@ -276,14 +279,16 @@ static void store(void *function, const struct pinject_symbol *symbol)
 
 static void resolve(void)
 {
-    struct pinject_symbol symbols[MEMBERS + 1];
+    struct pinject_symbol symbols[MEMBERS + 2];
     for (size_t i = 0; i < MEMBERS; i++)
         symbols[i] = (struct pinject_symbol){members[i].name, NULL};
     symbols[MEMBERS] = (struct pinject_symbol){"syscall", NULL};
-    pinject_symbols_find(symbols, MEMBERS + 1);
+    symbols[MEMBERS + 1] = (struct pinject_symbol){"__sanitizer_print_stack_trace", NULL};
+    pinject_symbols_find(symbols, MEMBERS + 2);
     for (size_t i = 0; i < MEMBERS; i++)
         store((char *)&next + members[i].offset, &symbols[i]);
     store(&pinject_next_syscall, &symbols[MEMBERS]);
+    next.sanitized = symbols[MEMBERS + 1].address;
 }
 
 void *pinject_next_find(const char *name)

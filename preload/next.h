@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -50,6 +51,7 @@ struct pinject_next {
     int (*setns)(int, int);
     int (*timer_create)(clockid_t, struct sigevent *, timer_t *);
     int (*dl_iterate_phdr)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
+    bool sanitized; /* the runtime of a sanitizer is among them: it writes down who calls it */
     int (*libc_start_main)(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void),
                            void (*)(void), void *);
 };

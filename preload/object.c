@@ -171,7 +171,8 @@ static void init(int argc, char **argv, char **envp)
 {
     struct pinject_object *object = &pinject_object;
     pinject_next();
-    if (!envp || getauxval(AT_SECURE))
+    /* Of what valgrind runs inherited events tell: they lie under valgrind itself, a static program. */
+    if (!envp || getauxval(AT_SECURE) || sys_on_valgrind())
         return;
     object->argc = argc;
     object->argv = argv;

@@ -75,6 +75,31 @@ static inline uintptr_t sys_thread_pointer(void)
 #endif
 }
 
+/*
+ * Whether valgrind runs the program: it then judges what we do as what the program does. Its request to be told; for
+ * a processor these instructions change nothing.
+ */
+static inline bool sys_on_valgrind(void)
+{
+    volatile uint64_t request[6] = {0x1001};
+    uint64_t result = 0;
+#if defined(__x86_64__)
+    __asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi; xchgq %%rbx, %%rbx"
+                     : "+d"(result)
+                     : "a"(request)
+                     : "cc", "memory");
+#elif defined(__aarch64__)
+    register uint64_t x3 __asm__("x3") = 0;
+    register volatile uint64_t *x4 __asm__("x4") = request;
+    __asm__ volatile("ror x12, x12, #3; ror x12, x12, #13; ror x12, x12, #51; ror x12, x12, #61; orr x10, x10, x10"
+                     : "+r"(x3)
+                     : "r"(x4)
+                     : "cc", "memory");
+    result = x3;
+#endif
+    return result != 0;
+}
+
 static inline int sys_getpid(void)
 {
     return (int)SYS_0(SYS_getpid);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: preload transparent
-# timeout: 300
+# timeout: 400
 """Debuggers and tracers of followed programs, followed programs in debuggers, and builds that must be identical."""
 import hashlib
 
@@ -54,6 +54,112 @@ def test_profiled_program_traced_from_within():
     done = run(["strace", "-f", "-o", "calls", PINJECT_RUN, "-q", "--follow-all", "--", "sh", "-c", script])
     check_equal((done.status, done.out, done.err), (0, "done\n", ""))
     check_equal(len(results()), 2)
+
+
+SPAWNS = """#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+extern char **environ;
+int main(void)
+{
+    char *arguments[] = {"true", NULL}, *own[] = {"A=1", NULL};
+    int status = -1;
+    pid_t pid;
+    setenv("B", "2", 1);
+    posix_spawnp(&pid, "true", NULL, NULL, arguments, environ);
+    waitpid(pid, &status, 0);
+    posix_spawn(&pid, "/bin/true", NULL, NULL, arguments, own);
+    waitpid(pid, NULL, 0);
+    printf("%d\\n", status);
+    return 0;
+}
+"""
+THREADS = """#include <pthread.h>
+#include <stdio.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int shared;
+static void *run(void *argument)
+{
+    for (int i = 0; i < 100; i++) {
+        if (!RACE)
+            pthread_mutex_lock(&lock);
+        shared++;
+        if (!RACE)
+            pthread_mutex_unlock(&lock);
+    }
+    return argument;
+}
+int main(void)
+{
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, run, NULL);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    printf("%d\\n", shared);
+    return 0;
+}
+"""
+
+
+def compiled(name, text, *options):
+    need("cc")
+    pathlib.Path(f"{name}.c").write_text(text)
+    run(["cc", "-g", "-O1", "-pthread", "-o", name, f"{name}.c", *options]).ok()
+    return f"./{name}"
+
+
+def test_verdicts_of_valgrind():
+    need_perf_events()
+    need("valgrind")
+    programs = [("memcheck", compiled("spawns", SPAWNS)), ("drd", compiled("threads", THREADS, "-DRACE=0"))]
+    programs += [("helgrind", programs[1][1]), ("helgrind", compiled("race", THREADS, "-DRACE=1"))]
+    for tool, program in programs:
+        command = ["valgrind", "-q", f"--tool={tool}", "--error-exitcode=9", program]
+        # Numbers of processes, threads and addresses differ from run to run, and so does which thread comes first.
+        shown = lambda text: sorted(set(re.sub(r"==\d+==|0x[0-9A-F]+|#?\d+|\?\?\?", "", text).splitlines()))
+        alone = run(command)
+        check_equal(alone.status, 9 if "race" in program else 0, alone)
+        for way in ("threads", "all", "bare all") if tool != "helgrind" else ("all",):
+            done = run([*start_of(way), *command])
+            check_equal((done.status, shown(done.out)), (alone.status, shown(alone.out)), (way, command))
+            check("libpinject" not in done.err and "hook" not in done.err, done)
+            if alone.status == 0:
+                check_equal(done.err, alone.err, (way, command))
+        # From outside nothing of it is missing.
+        pinject_run("-q", "--strict", "--follow-all", "-o", "strict", "--", *command[:3], program).ok()
+        run([PINJECT_RUN, "--wait"])
+
+
+def test_report_of_the_thread_sanitizer():
+    need_perf_events()
+    program = compiled("race", THREADS, "-DRACE=1", "-fsanitize=thread")
+    if run([program]).status != 66:
+        skip("the thread sanitizer does not run here")
+    for way in WAYS:
+        done = run([*start_of(way), program])
+        check_equal(done.status, 66, way)
+        created = re.findall(r"created by main thread at:\n +#0 pthread_create .*\n +#1 (\S+) (\S+)", done.err)
+        check(created, done)
+        check_equal({(name, os.path.basename(place).partition(":")[0]) for name, place in created},
+                    {("main", "race.c")}, way)
+        run([PINJECT_RUN, "--wait"])
+
+
+def test_ldd():
+    need_perf_events()
+    need("ldd")
+    strip = lambda text: re.sub(r" \(0x[0-9a-f]+\)", "", text)
+    for command in (["ldd", "/bin/ls"], ["env", "LD_TRACE_LOADED_OBJECTS=", "/bin/ls"],
+                    ["sh", "-c", "LD_TRACE_LOADED_OBJECTS=1 /bin/ls; echo $LD_TRACE_LOADED_OBJECTS"]):
+        alone = run(command).ok()
+        check_in("libc.so", alone.out)
+        for way in WAYS:
+            done = run([*start_of(way), *command])
+            check_equal((done.status, strip(done.out), done.err), (0, strip(alone.out), ""), (way, command))
+            run([PINJECT_RUN, "--wait"])
+        pinject_run("-q", "--strict", "--follow-all", "-o", "strict", "--", *command).ok()
 
 
 DEBUGGED = """#include <pthread.h>

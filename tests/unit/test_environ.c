@@ -136,6 +136,17 @@ static void test_strange_entries(void **state)
     assert_string_equal(after(false, VECTOR(S("LD_PRELOAD"), S(""), S("PINJECT_SESSION"), S("PINJECT_FREQ=9"))), "=");
 }
 
+/* ldd: the loader would list our object, too. */
+static void test_no_join_where_objects_are_listed(void **state)
+{
+    (void)state;
+    assert_string_equal(after(true, VECTOR(S("LD_TRACE_LOADED_OBJECTS=1"), S("A=1"))), "=");
+    assert_string_equal(after(true, VECTOR(S(SESSION), S("LD_PRELOAD=" OURS ":/a.so"), S("LD_TRACE_LOADED_OBJECTS="))),
+                        "LD_PRELOAD=/a.so|LD_TRACE_LOADED_OBJECTS=|");
+    assert_string_equal(after(true, VECTOR(S("LD_TRACE_LOADED_OBJECTS"), S("LD_TRACE_LOADED_OBJECTSX=1"), S("LD_"))),
+                        "LD_TRACE_LOADED_OBJECTS|LD_TRACE_LOADED_OBJECTSX=1|LD_|" SESSION "|LD_PRELOAD=" OURS "|");
+}
+
 static void test_leave(void **state)
 {
     (void)state;
@@ -240,6 +251,7 @@ int main(void)
         cmocka_unit_test(test_join),
         cmocka_unit_test(test_join_takes_the_variable_that_ld_so_obeys),
         cmocka_unit_test(test_strange_entries),
+        cmocka_unit_test(test_no_join_where_objects_are_listed),
         cmocka_unit_test(test_leave),
         cmocka_unit_test(test_another_session_is_left_alone),
         cmocka_unit_test(test_wild_pointers),
