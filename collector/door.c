@@ -146,6 +146,12 @@ struct scheduling {
 static void ask_for_quick_wakes(void)
 {
     struct scheduling scheduling = {.size = sizeof(scheduling)};
+    struct sched_param lowest = {.sched_priority = 1};
+    /* A session of its own (setsid, a bare LD_PRELOAD's collector) is a group of its own to the scheduler, in which no
+       niceness counts against the others: 30 to 50 of 200 forked children were seen asleep before they ran, instead of
+       none or one. The lowest real-time priority goes before all groups, and behind every real-time program. */
+    if (sched_getscheduler(0) == SCHED_OTHER && sched_setscheduler(0, SCHED_FIFO, &lowest) == 0)
+        return;
     if (syscall(SYS_sched_getattr, 0, &scheduling, sizeof(scheduling), 0) < 0 || scheduling.policy != SCHED_OTHER)
         return;
     scheduling.runtime_ns = SLICE_NS;

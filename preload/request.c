@@ -79,6 +79,8 @@ struct pinject_claim pinject_request_claim(const struct pinject_channel *channel
                                         __ATOMIC_RELAXED);
             break;
         }
+        if (sys_is_real_time())
+            break;
         /* 0.5, 1, ... 8 ms: as many as wait are served in such a time. */
         if (round < CLAIM_ROUNDS - 1)
             sys_sleep_ns(CLAIM_PAUSE_NS << round);
@@ -97,13 +99,15 @@ static bool may_lie(const struct pinject_claim *claim)
     return claim->slot->kind == PINJECT_REAPED && claim->index % NEWS != 0;
 }
 
-static void ring_bell(const struct pinject_channel *channel, uint32_t index, bool wake)
+/* ELSEWHERE: the bell of another CPU, as nobody gets this one from a real-time task. */
+static void ring_bell(const struct pinject_channel *channel, uint32_t index, bool wake, bool elsewhere)
 {
     const struct pinject_segment *segment = channel->segment;
     struct pinject_requests *requests = channel->requests;
     int cpu = sys_cpu();
     uint32_t number = cpu >= 0 && cpu < PINJECT_CPUS ? segment->bell_of_cpu[cpu] : 0;
-    struct pinject_bell *bell = &requests->bells[number < channel->bells_used ? number : 0];
+    number = number < channel->bells_used ? number : 0;
+    struct pinject_bell *bell = &requests->bells[elsewhere ? (number + 1) % channel->bells_used : number];
     /* Pairs with the door's exchange, acquire. */
     __atomic_fetch_or(&bell->pending[index / 64], 1ull << (index % 64), __ATOMIC_RELEASE);
     if (!wake)
@@ -173,7 +177,9 @@ int pinject_request_send(const struct pinject_channel *channel, struct pinject_c
 {
     struct pinject_requests *requests = channel->requests;
     bool reply = !(claim.slot->flags & PINJECT_REQUEST_NO_REPLY);
-    bool stalled = reply && __atomic_load_n(&requests->stalled, __ATOMIC_RELAXED);
+    /* Whoever waits gives way, and a real-time program may count on nobody coming before it then. */
+    bool real_time = sys_is_real_time();
+    bool stalled = reply && (real_time || __atomic_load_n(&requests->stalled, __ATOMIC_RELAXED));
     if (stalled) {
         /* Nobody will look at the answer, so that the collector is to free the slot. */
         claim.slot->flags |= PINJECT_REQUEST_NO_REPLY | PINJECT_REQUEST_NO_WAIT;
@@ -189,7 +195,7 @@ int pinject_request_send(const struct pinject_channel *channel, struct pinject_c
         __atomic_fetch_add(&requests->unanswered, 1, __ATOMIC_RELAXED);
         return -EPROTO;
     }
-    ring_bell(channel, claim.index, wake);
+    ring_bell(channel, claim.index, wake, real_time);
     if (reply)
         return wait_for_answer(channel, claim);
     return stalled ? -EAGAIN : 0;

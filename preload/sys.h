@@ -221,6 +221,13 @@ static inline int sys_cpu(void)
     return SYS_3(SYS_getcpu, &cpu, 0, 0) < 0 ? -1 : (int)cpu;
 }
 
+/* SCHED_FIFO, SCHED_RR, SCHED_DEADLINE: in whose order nobody may come between. */
+static inline bool sys_is_real_time(void)
+{
+    long policy = SYS_1(SYS_sched_getscheduler, 0) & 0xff; /* without SCHED_RESET_ON_FORK */
+    return policy == 1 || policy == 2 || policy == 6;
+}
+
 static inline void sys_sleep_ns(uint32_t ns)
 {
     struct timespec pause = {0, (long)ns};

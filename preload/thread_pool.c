@@ -80,6 +80,8 @@ void pinject_thread_pool_wait(const uint32_t *stalled)
     /* They may all wait for a CPU that their creator has. */
     if (__atomic_load_n(&crowd.held, __ATOMIC_RELAXED) < MANY || __atomic_load_n(&crowd.vain, __ATOMIC_RELAXED) >= VAIN)
         return;
+    if (sys_is_real_time())
+        return;
     uint64_t limit = sys_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
     struct timespec deadline = {(time_t)(limit / 1000000000u), (long)(limit % 1000000000u)};
     __atomic_fetch_add(&crowd.waiting, 1, __ATOMIC_SEQ_CST);
