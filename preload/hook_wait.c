@@ -70,30 +70,40 @@ static int status_of(const siginfo_t *info)
     }
 }
 
+/* The kernel writes zeros where no child is told of, also when it fails: so it does for a call that asks nothing. */
+static int tell_nothing(siginfo_t *info, int result)
+{
+    int saved = errno;
+    bool wild = info && SYS_5(SYS_waitid, P_ALL, 0, info, 0, NULL) == -EFAULT;
+    errno = wild ? EFAULT : saved;
+    return wild ? -1 : result;
+}
+
 /*
  * libc's waitid has no rusage. It waits, and leaves the child; the kernel's then takes exactly that child, without
- * waiting. When another thread was faster, there is a next round, as the kernel itself would go on waiting.
+ * waiting, and writes to the program's `info` what it always writes there, no byte more, or says EFAULT. When another
+ * thread was faster, there is a next round, as the kernel itself would go on waiting.
  */
 PINJECT_HOOK int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
+    const long untouched = -1;
     if (!(options & WEXITED) || options & WNOWAIT || !reports())
         return pinject_next()->waitid(type, id, info, options);
     for (;;) {
-        siginfo_t seen, taken = {.si_pid = 0};
+        siginfo_t seen;
         struct rusage usage;
         seen.si_pid = 0;
+        usage.ru_maxrss = untouched;
         int result = pinject_next()->waitid(type, id, &seen, options | WNOWAIT);
         if (result < 0 || seen.si_pid == 0)
-            return result < 0 ? result : pinject_next()->waitid(type, id, info, options);
-        int kind = options & ~(WNOHANG);
-        long error = SYS_5(SYS_waitid, P_PID, seen.si_pid, &taken, kind | WNOHANG, &usage);
-        if (error == -ECHILD || (error == 0 && taken.si_pid == 0))
-            continue;
-        if (error < 0)
+            return tell_nothing(info, result);
+        long error = SYS_5(SYS_waitid, P_PID, seen.si_pid, info, options | WNOHANG, &usage);
+        if (usage.ru_maxrss != untouched) { /* also where `info` is wild: the child is gone */
+            report(seen.si_pid, status_of(&seen), &usage);
+            errno = error < 0 ? (int)-error : errno;
+            return error < 0 ? -1 : 0;
+        }
+        if (error < 0 && error != -ECHILD)
             return pinject_next()->waitid(type, id, info, options);
-        report(taken.si_pid, status_of(&taken), &usage);
-        if (info)
-            *info = taken;
-        return 0;
     }
 }

@@ -115,6 +115,53 @@ static void by_waitid(void)
     show("wait after waitid", pid, wait(&status));
 }
 
+/* Which bytes are written, of those that the kernel leaves alone none. */
+static void show_bytes(const char *what, pid_t pid, int result, siginfo_t *info)
+{
+    unsigned char bytes[sizeof(*info)];
+    int failed = result < 0 ? errno : 0;
+    if (info->si_pid == pid)
+        info->si_pid = 1;
+    if (info->si_uid == getuid())
+        info->si_uid = 1;
+    memcpy(bytes, info, sizeof(bytes));
+    printf("%s: result %d errno %d", what, result, failed);
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        printf("%s%02x", i % 8 ? "" : " ", bytes[i]);
+    puts("");
+    memset(info, 0xa5, sizeof(*info));
+}
+
+static void bytes_of_waitid(void)
+{
+    siginfo_t info;
+    memset(&info, 0xa5, sizeof(info));
+    pid_t pid = child_that(6);
+    show_bytes("exited", pid, waitid(P_PID, (id_t)pid, &info, WEXITED), &info);
+    show_bytes("none", pid, waitid(P_ALL, 0, &info, WEXITED), &info);
+    show_bytes("none at once", pid, waitid(P_ALL, 0, &info, WEXITED | WNOHANG), &info);
+    pid = child_that(1000);
+    show_bytes("running", pid, waitid(P_ALL, 0, &info, WEXITED | WNOHANG), &info);
+    kill(pid, SIGKILL);
+    show_bytes("killed", pid, waitid(P_ALL, 0, &info, WEXITED), &info);
+}
+
+static void wild_waitid(void)
+{
+    siginfo_t *wild = (siginfo_t *)8, *constant = (siginfo_t *)(uintptr_t)"only to be read; nobody may write to it at all";
+    pid_t pid = child_that(7);
+    printf("wild: %d %d\n", waitid(P_PID, (id_t)pid, wild, WEXITED), errno);
+    printf("afterwards: %d %d\n", waitid(P_PID, (id_t)pid, NULL, WEXITED), errno);
+    pid = child_that(7);
+    printf("constant: %d %d\n", waitid(P_PID, (id_t)pid, constant, WEXITED), errno);
+    printf("afterwards: %d %d\n", waitid(P_PID, (id_t)pid, NULL, WEXITED), errno);
+    printf("wild and none: %d %d\n", waitid(P_ALL, 0, wild, WEXITED), errno);
+    pid = child_that(1000);
+    printf("wild and running: %d %d\n", waitid(P_ALL, 0, wild, WEXITED | WNOHANG), errno);
+    kill(pid, SIGKILL);
+    printf("afterwards: %d\n", waitid(P_PID, (id_t)pid, NULL, WEXITED));
+}
+
 static sem_t ready;
 
 static void *wait_until_cancelled(void *data)
@@ -168,6 +215,8 @@ int main(void)
     stopped();
     wild();
     by_waitid();
+    bytes_of_waitid();
+    wild_waitid();
     cancelled(NULL);
     cancelled(&ready);
     interrupted();
