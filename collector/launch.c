@@ -100,8 +100,8 @@ static _Noreturn void run_child(const struct launch *launch, const struct sessio
     session_restore_limits(session);
     if (launch->apart)
         setsid();
-    /* Another class's loader would complain, or refuse to start the command. */
-    int error = launch->refuses ? 0 : set_environment(session->segment) ? ENOMEM : 0;
+    /* Another class's loader would complain, or refuse to start the command; what it starts inherits the variables. */
+    int error = launch->closed ? 0 : set_environment(session->segment) ? ENOMEM : 0;
     do
         got = read(gate, &byte, 1);
     while (got < 0 && errno == EINTR);
@@ -125,11 +125,10 @@ static _Noreturn void run_child(const struct launch *launch, const struct sessio
 int launch_start(struct launch *launch, const struct session *session, char *const *command, const sigset_t *mask)
 {
     int gate[2], news[2];
-    enum pinject_image image = pinject_image_search(command[0]);
+    struct pinject_judge judge = {.directory = AT_FDCWD};
     *launch = (struct launch){.pid = -1, .pidfd = -1, .gate = -1, .news = -1};
     launch->apart = leads_session_without_terminal();
-    launch->closed = pinject_image_is_closed(image);
-    launch->refuses = image == PINJECT_IMAGE_REFUSES;
+    launch->closed = pinject_image_is_closed(pinject_image_search(&judge, command[0]));
     if (pipe2(gate, O_CLOEXEC)) {
         int error = errno;
         report_error("cannot make a pipe: %s", strerror(error));

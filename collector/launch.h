@@ -20,9 +20,8 @@ struct launch {
     int gate;    /* the child waits for a byte */
     int news;    /* the child's CPU time, then the error of a failed exec */
     uint64_t startup_ns; /* CPU time of the child before exec */
-    bool refuses; /* it must not even see LD_PRELOAD */
     bool apart;  /* we lead our session; so does the command, one of its own */
-    bool closed; /* the object will not be in the command: static, another class or libc */
+    bool closed; /* static, another class or libc: the object will not be in the command, nor are our variables */
 };
 
 /*

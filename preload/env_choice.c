@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "env_choice.h"
 #include "object.h"
-#include "reach.h"
 
 #include <errno.h>
 
-enum { SURELY_THERE = 4096 };
-
-bool pinject_env_choose(struct pinject_env_plan *plan, char *const *envp, bool follow)
+char *const *pinject_env_chosen(struct pinject_room *room, char *const *envp, bool join)
 {
     const struct pinject_object *object = &pinject_object;
-    if (object->standing == PINJECT_NOTHING)
-        return false;
-    int error = pinject_env_plan(plan, envp, object->ours, follow);
-    if (error == 0 && plan->changes && plan->bytes > SURELY_THERE && !pinject_reach_stack(plan->bytes))
-        error = -E2BIG;
-    if (error == -E2BIG && follow)
+    struct pinject_env_plan plan;
+    int error = pinject_env_plan(&plan, envp, object->ours, join);
+    if (error == 0 && !plan.changes)
+        return envp;
+    void *memory = error == 0 ? pinject_room_vector(room, plan.bytes) : NULL;
+    if (memory)
+        return pinject_env_build(&plan, memory);
+    if (error != -EFAULT && join)
         __atomic_fetch_add(&object->channel.requests->dropped, 1, __ATOMIC_RELAXED);
-    return error == 0 && plan->changes;
+    return envp;
 }

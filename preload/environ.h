@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Environments: ours put into a vector, or taken out of it. Only PINJECT_SESSION and our name within LD_PRELOAD are
- * ever touched. Nothing allocates; the plan says how much memory the caller has to bring (stack).
+ * ever touched. Nothing allocates; the plan says how much memory the caller has to bring.
  */
 #ifndef PINJECT_PRELOAD_ENVIRON_H
 #define PINJECT_PRELOAD_ENVIRON_H

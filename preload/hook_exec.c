@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The exec family. Everything here may run in a child of vfork, on its parent's memory and stack, and in a signal
- * handler: automatic variables only, nothing of the process is written.
+ * handler on a small one: automatic variables, few of them, and a room (room.h).
  */
 #include "env_choice.h"
 #include "image.h"
@@ -16,7 +16,7 @@
 #include <stdarg.h>
 #include <unistd.h>
 
-enum exec_way { BY_PATH, BY_SEARCH, BY_FD, BY_FD_AND_PATH };
+enum exec_way { BY_PATH, BY_SEARCH, BY_FD, BY_FD_AND_PATH, BY_NUMBER, BY_NUMBER_FD_AND_PATH };
 
 struct exec_call {
     enum exec_way way;
@@ -38,6 +38,10 @@ static int exec_next(const struct exec_call *call, char *const *envp)
         return next->fexecve(call->fd, call->argv, envp);
     case BY_FD_AND_PATH:
         return next->execveat(call->fd, call->path, call->argv, envp, call->flags);
+    case BY_NUMBER:
+        return (int)pinject_next_syscall(SYS_execve, call->path, call->argv, envp);
+    case BY_NUMBER_FD_AND_PATH:
+        return (int)pinject_next_syscall(SYS_execveat, (long)call->fd, call->path, call->argv, envp, (long)call->flags);
     }
     return -1;
 }
@@ -52,19 +56,23 @@ static bool image_is_followed(void)
     return object->flags & (sys_getpid() == object->pid ? PINJECT_SESSION_EXEC : PINJECT_SESSION_VFORK);
 }
 
-static enum pinject_image image_of(const struct exec_call *call)
+static enum pinject_image image_of(struct pinject_judge *judge, const struct exec_call *call)
 {
+    judge->directory = AT_FDCWD;
+    judge->searches = false;
     switch (call->way) {
     case BY_PATH:
-        return pinject_image_at(AT_FDCWD, call->path);
+    case BY_NUMBER:
+        return pinject_image_at(judge, AT_FDCWD, call->path);
     case BY_SEARCH:
-        return pinject_image_search(call->path);
+        return pinject_image_search(judge, call->path);
     case BY_FD:
-        return pinject_image_at(call->fd, "");
+        return pinject_image_at(judge, call->fd, "");
     case BY_FD_AND_PATH:
-        return pinject_image_at(call->fd, call->path);
+    case BY_NUMBER_FD_AND_PATH:
+        return pinject_image_at(judge, call->fd, call->path);
     }
-    return PINJECT_IMAGE_TAKES;
+    return PINJECT_IMAGE_UNKNOWN;
 }
 
 /* Events from the exec on, for a task without; or its last counts of this image. A net under what is closed. */
@@ -72,8 +80,8 @@ static void announce(const struct exec_call *call, bool follow, enum pinject_ima
 {
     const struct pinject_object *object = &pinject_object;
     bool timed = pinject_timer_runs(), timers = timed || object->flags & PINJECT_SESSION_TIMER;
-    bool closed = follow && (pinject_image_is_closed(image) || image == PINJECT_IMAGE_SECURE);
-    uint32_t flags = image == PINJECT_IMAGE_SECURE ? PINJECT_REQUEST_SECURE : 0;
+    bool closed = follow && (pinject_image_is_closed(image) || pinject_image_is_secure(image));
+    uint32_t flags = pinject_image_is_secure(image) ? PINJECT_REQUEST_SECURE : 0;
     bool covered = timed || pinject_request_covered(&object->channel, sys_gettid());
     if (covered && object->flags & PINJECT_SESSION_SNAPSHOT)
         pinject_object_snapshot();
@@ -91,27 +99,55 @@ static void announce(const struct exec_call *call, bool follow, enum pinject_ima
         pinject_object_arm(call->path);
 }
 
-/* execve and what stands on it. envp is the program's own. */
+struct preparation {
+    const struct exec_call *call;
+    char *const *envp;   /* the program's own */
+    char *const *chosen;
+    struct pinject_room *room;
+    bool joined;         /* with our variables */
+};
+
+static void prepare(void *data)
+{
+    struct preparation *this = data;
+    bool follow = image_is_followed();
+    enum pinject_image image =
+        follow ? pinject_object_admits(image_of(&this->room->judge, this->call)) : PINJECT_IMAGE_UNKNOWN;
+    this->joined = follow && pinject_image_takes(image);
+    this->chosen = pinject_env_chosen(this->room, this->envp, this->joined);
+    /* A shell tries one folder after the other: only what exists is worth the wait. */
+    if (pinject_object_follows() && image != PINJECT_IMAGE_MISSING)
+        announce(this->call, follow, image);
+}
+
+static void leave_out(void *data)
+{
+    struct preparation *this = data;
+    this->chosen = pinject_env_chosen(this->room, this->envp, false);
+}
+
+/* execve and what stands on it. Of the stack it takes what a small one has left under a handler's frame. */
 static int exec_image(const struct exec_call *call, char *const *envp)
 {
-    struct pinject_env_plan plan;
     pinject_object_ready();
     if (pinject_object.standing == PINJECT_NOTHING)
         return exec_next(call, envp);
-    bool follow = image_is_followed();
-    enum pinject_image image = follow ? pinject_object_admits(image_of(call)) : PINJECT_IMAGE_TAKES;
-    char *const *chosen = PINJECT_ENV_CHOSEN(&plan, envp, follow && image != PINJECT_IMAGE_REFUSES);
-    /* A shell tries one folder after the other: only what exists is worth the wait. */
-    if (pinject_object_follows() && image != PINJECT_IMAGE_MISSING)
-        announce(call, follow, image);
+    struct preparation this = {.call = call, .envp = envp, .chosen = envp, .room = pinject_room_claim()};
+    if (this.room)
+        pinject_room_call(this.room, prepare, &this);
+    else if (pinject_object.standing == PINJECT_FOLLOWED)
+        __atomic_fetch_add(&pinject_object.channel.requests->dropped, 1, __ATOMIC_RELAXED);
     bool changed = pinject_signal_before_exec();
     bool told = pinject_timer_before_exec();
-    int result = exec_next(call, chosen);
+    int result = exec_next(call, this.chosen);
     /* Ours may be too much, also where the program's own environ holds them: then it goes unfollowed. */
-    if (errno == E2BIG && follow)
-        result = exec_next(call, PINJECT_ENV_CHOSEN(&plan, envp, false));
+    if (errno == E2BIG && this.joined) {
+        pinject_room_call(this.room, leave_out, &this);
+        result = exec_next(call, this.chosen);
+    }
     pinject_timer_after_exec(told);
     pinject_signal_after_exec(changed);
+    pinject_room_release(this.room);
     return result;
 }
 
@@ -144,6 +180,20 @@ PINJECT_HOOK int execveat(int fd, const char *path, char *const argv[], char *co
 {
     return exec_image(&(struct exec_call){.way = BY_FD_AND_PATH, .fd = fd, .path = path, .argv = argv, .flags = flags},
                       envp);
+}
+
+/* syscall(), when it is one of these two. */
+__attribute__((used, visibility("hidden"))) long pinject_exec_by_syscall(long number, long a, long b, long c, long d,
+                                                                        long e);
+
+long pinject_exec_by_syscall(long number, long a, long b, long c, long d, long e)
+{
+    if (number == SYS_execve)
+        return exec_image(&(struct exec_call){.way = BY_NUMBER, .path = (const char *)a, .argv = (char *const *)b},
+                          (char *const *)c);
+    return exec_image(&(struct exec_call){.way = BY_NUMBER_FD_AND_PATH, .fd = (int)a, .path = (const char *)b,
+                                          .argv = (char *const *)c, .flags = (int)e},
+                      (char *const *)d);
 }
 
 /* Arguments of a list, with the first and the NULL; 0 when there are more than the kernel could be given. */

@@ -125,6 +125,10 @@ __asm__(".pushsection .text\n"
         "    je pinject_filter_by_syscall\n"
         "    cmpq $157, %rdi\n"
         "    je pinject_filter_by_syscall\n"
+        "    cmpq $59, %rdi\n"
+        "    je pinject_exec_by_syscall\n"
+        "    cmpq $322, %rdi\n"
+        "    je pinject_exec_by_syscall\n"
         "    cmpq $56, %rdi\n"
         "    je 1f\n"
         "    cmpq $272, %rdi\n"
@@ -157,7 +161,7 @@ __asm__(".pushsection .text\n"
         ".size syscall, . - syscall\n"
         ".popsection\n");
 
-_Static_assert(SYS_seccomp == 317 && SYS_prctl == 157, "the numbers above");
+_Static_assert(SYS_seccomp == 317 && SYS_prctl == 157 && SYS_execve == 59 && SYS_execveat == 322, "the numbers above");
 _Static_assert(SYS_clone == 56 && SYS_unshare == 272 && SYS_setns == 308 && SYS_io_uring_setup == 425 &&
                SYS_clone3 == 435, "and those of pinject_inherit_by_syscall()");
 #elif defined(__aarch64__)
@@ -168,6 +172,8 @@ long pinject_syscall(long number, long a, long b, long c, long d, long e, long f
 {
     if (__builtin_expect(number == SYS_seccomp || number == SYS_prctl, 0))
         return pinject_filter_by_syscall(number, a, b, c, d, e);
+    if (__builtin_expect(number == SYS_execve || number == SYS_execveat, 0))
+        return pinject_exec_by_syscall(number, a, b, c, d, e);
     pinject_inherit_by_syscall(number, a, b);
     return pinject_next_syscall(number, a, b, c, d, e, f);
 }

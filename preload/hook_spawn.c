@@ -4,26 +4,55 @@
 #include "image.h"
 #include "next.h"
 #include "object.h"
+#include "room.h"
+#include "spawn_directory.h"
+#include "sys.h"
 #include "timer_signal.h"
 
 #include <errno.h>
-#include <fcntl.h>
+
+typedef int spawn_next(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
+                       char *const[], char *const[]);
+
+struct spawn_call {
+    spawn_next *next;
+    const char *path;
+    bool search;
+    const posix_spawn_file_actions_t *actions;
+    const posix_spawnattr_t *attr;
+};
+
+/* The child may enter, and execute, where the caller may not. */
+static bool has_other_rights(const posix_spawnattr_t *attr)
+{
+    short flags = 0;
+    return attr && posix_spawnattr_getflags(attr, &flags) == 0 && flags & POSIX_SPAWN_RESETIDS &&
+           (SYS_0(SYS_getuid) != SYS_0(SYS_geteuid) || SYS_0(SYS_getgid) != SYS_0(SYS_getegid));
+}
+
+static enum pinject_image judge(struct pinject_judge *judge, const struct spawn_call *call)
+{
+    struct pinject_spawn_directory directory;
+    enum pinject_image image = PINJECT_IMAGE_UNKNOWN;
+    if (has_other_rights(call->attr) || pinject_spawn_directory_find(call->actions, &directory) < 0)
+        return PINJECT_IMAGE_UNKNOWN;
+    judge->directory = directory.fd;
+    judge->searches = false;
+    if (!directory.descriptors || !pinject_spawn_names_descriptor(call->path))
+        image = call->search ? pinject_image_search(judge, call->path)
+                             : pinject_image_at(judge, directory.fd, call->path);
+    pinject_spawn_directory_close(&directory);
+    /* It may become one until libc looks. */
+    return pinject_object_admits(image == PINJECT_IMAGE_MISSING ? PINJECT_IMAGE_UNKNOWN : image);
+}
 
 /* Not followed: as if it were missing. */
-static enum pinject_image image_to_follow(const char *path, bool search)
+static enum pinject_image image_to_follow(struct pinject_room *room, const struct spawn_call *call)
 {
-    pinject_object_ready();
     pinject_object_count_sealed(PINJECT_SESSION_VFORK);
     if (!pinject_object_follows() || !(pinject_object.flags & PINJECT_SESSION_VFORK))
         return PINJECT_IMAGE_MISSING;
-    enum pinject_image image = search ? pinject_image_search(path) : pinject_image_at(AT_FDCWD, path);
-    /* It may become one until libc looks. */
-    return pinject_object_admits(image == PINJECT_IMAGE_MISSING ? PINJECT_IMAGE_TAKES : image);
-}
-
-static bool is_preloaded(enum pinject_image image)
-{
-    return image != PINJECT_IMAGE_REFUSES && image != PINJECT_IMAGE_MISSING;
+    return judge(&room->judge, call);
 }
 
 /* It runs already: it cannot ask for itself. */
@@ -35,36 +64,35 @@ static void announce(enum pinject_image image, const pid_t *pid)
     errno = saved;
 }
 
-PINJECT_HOOK int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-                             const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+static int spawn(const struct spawn_call *call, pid_t *pid, char *const argv[], char *const envp[])
 {
-    struct pinject_env_plan plan;
     pid_t own_pid, *pid_to = pid ? pid : &own_pid;
-    enum pinject_image image = image_to_follow(path, false);
-    char *const *chosen = PINJECT_ENV_CHOSEN(&plan, envp, is_preloaded(image));
+    pinject_object_ready();
+    struct pinject_room *room = pinject_object.standing == PINJECT_NOTHING ? NULL : pinject_room_claim();
+    if (!room)
+        return call->next(pid, call->path, call->actions, call->attr, argv, envp);
+    enum pinject_image image = image_to_follow(room, call);
+    bool join = pinject_image_takes(image);
+    char *const *chosen = pinject_env_chosen(room, envp, join);
     bool changed = pinject_signal_before_exec();
-    int error = pinject_next()->posix_spawn(pid_to, path, actions, attr, argv, chosen);
-    if (error == E2BIG && is_preloaded(image))
-        error = pinject_next()->posix_spawn(pid_to, path, actions, attr, argv, PINJECT_ENV_CHOSEN(&plan, envp, false));
+    int error = call->next(pid_to, call->path, call->actions, call->attr, argv, chosen);
+    if (error == E2BIG && join)
+        error = call->next(pid_to, call->path, call->actions, call->attr, argv, pinject_env_chosen(room, envp, false));
     pinject_signal_after_exec(changed);
+    pinject_room_release(room);
     if (error == 0)
         announce(image, pid_to);
     return error;
 }
 
+PINJECT_HOOK int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                             const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+    return spawn(&(struct spawn_call){pinject_next()->posix_spawn, path, false, actions, attr}, pid, argv, envp);
+}
+
 PINJECT_HOOK int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                               const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
-    struct pinject_env_plan plan;
-    pid_t own_pid, *pid_to = pid ? pid : &own_pid;
-    enum pinject_image image = image_to_follow(file, true);
-    char *const *chosen = PINJECT_ENV_CHOSEN(&plan, envp, is_preloaded(image));
-    bool changed = pinject_signal_before_exec();
-    int error = pinject_next()->posix_spawnp(pid_to, file, actions, attr, argv, chosen);
-    if (error == E2BIG && is_preloaded(image))
-        error = pinject_next()->posix_spawnp(pid_to, file, actions, attr, argv, PINJECT_ENV_CHOSEN(&plan, envp, false));
-    pinject_signal_after_exec(changed);
-    if (error == 0)
-        announce(image, pid_to);
-    return error;
+    return spawn(&(struct spawn_call){pinject_next()->posix_spawnp, file, true, actions, attr}, pid, argv, envp);
 }

@@ -11,9 +11,10 @@
 #include <unistd.h>
 
 enum {
-    SCRIPTS = 4,      /* interpreters of interpreters; the kernel goes no further either */
-    HEAD = 1024,      /* bytes of a file's start: ELF and program headers as linkers lay them out */
-    NAME = 256,
+    SCRIPTS = 6,       /* files of a chain of interpreters; the kernel goes no further either */
+    LINE = 256,        /* bytes of a script that the kernel looks at */
+    HEADERS = 65536,   /* bytes of program headers that the kernel accepts */
+    SELF_PATH = 32,
 };
 
 #if defined(__x86_64__)
@@ -23,134 +24,212 @@ enum {
 #endif
 #define OWN_CLASS (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)
 
-static bool contains(const char *text, size_t size, const char *part)
+_Static_assert(sizeof(struct statx) == sizeof(((struct pinject_judge *)0)->status), "a status fits");
+
+/* glibc's dynamic loader, by the names that it has had. Any other may take the object amiss. */
+static bool is_own_loader(const char *path)
 {
-    size_t length = strlen(part);
-    for (size_t at = 0; at + length <= size; at++)
-        if (memcmp(text + at, part, length) == 0)
+    static const char *const names[] = {"ld-linux", "ld-lsb", "ld64.so", "ld-2."};
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strncmp(name, names[i], strlen(names[i])) == 0)
             return true;
     return false;
 }
 
-/* A dynamic loader that is not glibc's. */
-static bool is_foreign_loader(const char *path, size_t size)
+static enum pinject_image judge_loader(struct pinject_judge *judge, int fd, const ElfW(Phdr) *header)
 {
-    return contains(path, size, "/ld-musl") || contains(path, size, "uClibc") || contains(path, size, "/linker");
+    char *name = judge->name;
+    if (header->p_filesz < 2 || header->p_filesz > PATH_MAX)
+        return PINJECT_IMAGE_UNKNOWN;
+    if (header->p_filesz > sizeof(judge->name))
+        return PINJECT_IMAGE_REFUSES;
+    long got = sys_pread(fd, name, header->p_filesz, header->p_offset);
+    if (got != (long)header->p_filesz || name[got - 1] != 0)
+        return PINJECT_IMAGE_UNKNOWN;
+    return is_own_loader(name) ? PINJECT_IMAGE_TAKES : PINJECT_IMAGE_REFUSES;
 }
 
-static enum pinject_image judge_elf(int fd, const char *head, size_t size)
+static enum pinject_image judge_elf(struct pinject_judge *judge, int fd, size_t size)
 {
     ElfW(Ehdr) elf;
-    char name[NAME];
+    ElfW(Phdr) header;
     if (size < sizeof(elf))
-        return PINJECT_IMAGE_MISSING;
-    memcpy(&elf, head, sizeof(elf));
+        return PINJECT_IMAGE_UNKNOWN;
+    memcpy(&elf, judge->head, sizeof(elf));
     if (elf.e_ident[EI_CLASS] != OWN_CLASS)
         return PINJECT_IMAGE_REFUSES;
 #ifdef OWN_MACHINE
     if (elf.e_machine != OWN_MACHINE)
         return PINJECT_IMAGE_REFUSES;
 #endif
-    size_t i;
-    for (i = 0; i < elf.e_phnum && i < 64; i++) {
-        ElfW(Phdr) header;
+    if (elf.e_phentsize != sizeof(header) || elf.e_phnum > HEADERS / sizeof(header))
+        return PINJECT_IMAGE_UNKNOWN;
+    for (size_t i = 0; i < elf.e_phnum; i++) {
         uint64_t at = elf.e_phoff + i * sizeof(header);
         if (at <= size && sizeof(header) <= size - at)
-            memcpy(&header, head + at, sizeof(header));
+            memcpy(&header, judge->head + at, sizeof(header));
         else if (sys_pread(fd, &header, sizeof(header), at) != (long)sizeof(header))
-            break;
-        if (header.p_type != PT_INTERP)
-            continue;
-        size_t wanted = header.p_filesz < sizeof(name) ? header.p_filesz : sizeof(name);
-        long got = sys_pread(fd, name, wanted, header.p_offset);
-        return got > 0 && is_foreign_loader(name, (size_t)got) ? PINJECT_IMAGE_REFUSES : PINJECT_IMAGE_TAKES;
+            return PINJECT_IMAGE_UNKNOWN;
+        if (header.p_type == PT_INTERP)
+            return judge_loader(judge, fd, &header);
     }
-    return i == elf.e_phnum ? PINJECT_IMAGE_STATIC : PINJECT_IMAGE_TAKES;
+    return PINJECT_IMAGE_STATIC;
 }
 
-/* The interpreter's name out of "#! NAME ARGUMENT". */
-static bool find_interpreter(const char *head, size_t size, char *ret_name)
+static bool is_blank(char c)
 {
-    size_t at = 2, length = 0;
-    while (at < size && (head[at] == ' ' || head[at] == '\t'))
+    return c == ' ' || c == '\t';
+}
+
+/*
+ * The interpreter's name out of "#! NAME ARGUMENT", as the kernel reads it: within the first bytes of the file, which
+ * end the line where it goes on, unless that would cut the name.
+ */
+static bool find_interpreter(struct pinject_judge *judge, size_t size)
+{
+    const char *head = judge->head;
+    size_t at = 2, length = 0, end = size < LINE ? size : LINE;
+    const char *newline = memchr(head, '\n', end);
+    bool cut = !newline && end == LINE;
+    if (newline)
+        end = (size_t)(newline - head);
+    while (at < end && is_blank(head[at]))
         at++;
-    while (at + length < size && length < NAME && head[at + length] > ' ')
+    while (at + length < end && !is_blank(head[at + length]) && head[at + length])
         length++;
-    if (length == 0 || length >= NAME)
+    if (length == 0 || (cut && at + length == end))
         return false;
-    memcpy(ret_name, head + at, length);
-    ret_name[length] = 0;
+    memcpy(judge->name, head + at, length);
+    judge->name[length] = 0;
     return true;
 }
 
-/* *RET_IMAGE: what it is as far as the file's mode tells. */
-static int open_image(int fd, const char *path, enum pinject_image *ret_image)
+/* Whether exec may run it; yes where a sandbox refuses to say. */
+static bool is_executable(int fd, const char *path)
 {
-    const unsigned setgid = S_ISGID | S_IXGRP;
-    struct statx status;
-    int empty = path[0] == 0 ? AT_EMPTY_PATH : 0;
-    *ret_image = PINJECT_IMAGE_MISSING;
-    if (sys_statx(fd, path, empty, STATX_TYPE | STATX_MODE, &status) < 0 || !S_ISREG(status.stx_mode))
-        return -1;
-    bool set = status.stx_mode & S_ISUID || (status.stx_mode & setgid) == setgid;
-    *ret_image = set ? PINJECT_IMAGE_SECURE : PINJECT_IMAGE_TAKES;
-    int file = (int)(empty ? SYS_3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0)
-                           : SYS_4(SYS_openat, fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0));
-    if (file == -EACCES)
-        *ret_image = PINJECT_IMAGE_SECURE;
-    return file;
+    long error = SYS_4(SYS_faccessat2, fd, path, X_OK, AT_EACCESS);
+    if (error == -ENOSYS)
+        error = SYS_3(SYS_faccessat, fd, path, X_OK);
+    return error == 0 || error == -EPERM;
 }
 
-enum pinject_image pinject_image_at(int fd, const char *path)
+/* Whether exec would change the user or the group. */
+static bool is_set_id(const struct statx *status)
 {
-    char head[HEAD], name[NAME];
+    const unsigned setgid = S_ISGID | S_IXGRP;
+    return (status->stx_mode & S_ISUID && status->stx_uid != (uint32_t)SYS_0(SYS_geteuid)) ||
+           ((status->stx_mode & setgid) == setgid && status->stx_gid != (uint32_t)SYS_0(SYS_getegid));
+}
+
+/* The file of a descriptor. One of O_PATH cannot be read itself. */
+static int open_again(int fd)
+{
+    static const char directory[] = "/proc/self/fd/";
+    char path[SELF_PATH], digits[12];
+    size_t at = 0, count = 0;
+    if (sys_pread(fd, digits, 1, 0) != -EBADF)
+        return (int)SYS_3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0);
+    memcpy(path, directory, at = sizeof(directory) - 1);
+    for (unsigned rest = (unsigned)fd; rest || count == 0; rest /= 10)
+        digits[count++] = (char)('0' + rest % 10);
+    while (count > 0)
+        path[at++] = digits[--count];
+    path[at] = 0;
+    return sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+/* A descriptor to read it by, and what the mode tells in *RET_IMAGE: TAKES or SECURE. Or -1, and all that can be said.
+ */
+static int open_image(struct pinject_judge *judge, int fd, const char *path, enum pinject_image *ret_image)
+{
+    struct statx *status = (struct statx *)(void *)judge->status;
+    bool empty = path[0] == 0, set = false;
+    int error = sys_statx(fd, path, empty ? AT_EMPTY_PATH : 0, STATX_TYPE | STATX_MODE | STATX_UID | STATX_GID, status);
+    *ret_image = PINJECT_IMAGE_MISSING;
+    if (error == 0 && !S_ISREG(status->stx_mode))
+        return -1;
+    if (error == 0)
+        set = is_set_id(status);
+    else if (error != -ENOSYS && error != -EPERM) /* refused by a sandbox that knows no statx: the file is opened */
+        return -1;
+    if (judge->searches && !is_executable(fd, path))
+        return -1;
+    int file = empty ? open_again(fd)
+                     : (int)SYS_4(SYS_openat, fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+    if (file == -EACCES)
+        *ret_image = set ? PINJECT_IMAGE_SECURE_CLOSED : PINJECT_IMAGE_SECURE;
+    else if (file < 0 && (file != -ENOENT || empty))
+        *ret_image = PINJECT_IMAGE_UNKNOWN;
+    else if (file >= 0)
+        *ret_image = set ? PINJECT_IMAGE_SECURE : PINJECT_IMAGE_TAKES;
+    return file < 0 ? -1 : file;
+}
+
+enum pinject_image pinject_image_at(struct pinject_judge *judge, int fd, const char *path)
+{
     struct pinject_reach reach = {{0}, 0};
-    enum pinject_image image = PINJECT_IMAGE_MISSING;
     if (!pinject_reach(&reach, path, 1))
         return PINJECT_IMAGE_MISSING;
     for (int i = 0; i < SCRIPTS; i++) {
-        int file = open_image(fd, path, &image);
+        enum pinject_image image;
+        int file = open_image(judge, fd, path, &image);
         if (file < 0)
             return image;
-        long size = sys_pread(file, head, sizeof(head), 0);
-        bool script = size > 2 && head[0] == '#' && head[1] == '!' && find_interpreter(head, (size_t)size, name);
-        bool elf = size > SELFMAG && memcmp(head, ELFMAG, SELFMAG) == 0;
-        if (elf && image != PINJECT_IMAGE_SECURE)
-            image = judge_elf(file, head, (size_t)size);
-        else if (!elf) /* that of a script has no effect */
-            image = PINJECT_IMAGE_TAKES;
+        bool secure = image == PINJECT_IMAGE_SECURE;
+        long size = sys_pread(file, judge->head, sizeof(judge->head), 0);
+        bool script = size > 2 && judge->head[0] == '#' && judge->head[1] == '!';
+        bool elf = size > SELFMAG && memcmp(judge->head, ELFMAG, SELFMAG) == 0;
+        if (elf)
+            image = judge_elf(judge, file, (size_t)size);
+        else if (!script || !find_interpreter(judge, (size_t)size))
+            image = PINJECT_IMAGE_UNKNOWN, script = false; /* for a shell, or an interpreter that the kernel knows */
         sys_close(file);
+        if (!script && secure)
+            return image == PINJECT_IMAGE_TAKES ? PINJECT_IMAGE_SECURE : PINJECT_IMAGE_SECURE_CLOSED;
         if (!script)
             return image;
-        fd = AT_FDCWD;
-        path = name;
+        fd = judge->directory;
+        path = judge->name;
     }
-    return image;
+    return PINJECT_IMAGE_MISSING;
 }
 
-enum pinject_image pinject_image_search(const char *file)
+/* The bytes of PATH up to which libc takes its elements, and one more. */
+static size_t path_limit(const char *path)
 {
-    char path[HEAD];
+    return strnlen(path, PATH_MAX - 1) + 1;
+}
+
+enum pinject_image pinject_image_search(struct pinject_judge *judge, const char *file)
+{
     struct pinject_reach reach = {{0}, 0};
-    long length = pinject_reach_length(&reach, file, NAME);
+    long length = pinject_reach_length(&reach, file, PATH_MAX);
     if (length <= 0)
         return PINJECT_IMAGE_MISSING;
     if (strchr(file, '/'))
-        return pinject_image_at(AT_FDCWD, file);
+        return pinject_image_at(judge, judge->directory, file);
+    if (length > NAME_MAX)
+        return PINJECT_IMAGE_MISSING;
     const char *at = pinject_env_value(environ, "PATH=");
-    for (at = at ? at : "/bin:/usr/bin"; at; at = *at ? at + 1 : NULL) {
-        size_t size = 0;
-        while (at[size] && at[size] != ':')
+    if (!at)
+        at = "/bin:/usr/bin";
+    judge->searches = true;
+    for (size_t limit = path_limit(at), size;; at += size) {
+        for (size = 0; at[size] && at[size] != ':';)
             size++;
-        if (size + (size_t)length + 2 <= sizeof(path)) {
-            memcpy(path, at, size);
-            path[size] = '/';
-            memcpy(path + size + (size > 0), file, (size_t)length + 1);
-            enum pinject_image image = pinject_image_at(AT_FDCWD, path);
+        if (size < limit) {
+            memcpy(judge->path, at, size);
+            judge->path[size] = '/';
+            memcpy(judge->path + size + (size > 0), file, (size_t)length + 1);
+            enum pinject_image image = pinject_image_at(judge, judge->directory, judge->path);
             if (image != PINJECT_IMAGE_MISSING)
                 return image;
-        }
-        at += size;
+            if (!at[size++])
+                return PINJECT_IMAGE_MISSING;
+        } else if (!at[size]) {
+            return PINJECT_IMAGE_MISSING;
+        } /* else libc goes on at this very colon, with an empty element */
     }
-    return PINJECT_IMAGE_MISSING;
 }

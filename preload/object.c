@@ -2,8 +2,9 @@
 #include "object.h"
 #include "next.h"
 #include "own_environ.h"
-#include "reach.h"
 #include "pinject/pinject.h"
+#include "reach.h"
+#include "room.h"
 #include "start.h"
 #include "sys.h"
 #include "thread_pool.h"
@@ -31,8 +32,7 @@ _Static_assert(PINJECT_TASKS == 1 << TID_BITS, "a tid has its room beside the th
 
 enum pinject_image pinject_object_admits(enum pinject_image image)
 {
-    bool loads = image == PINJECT_IMAGE_TAKES || image == PINJECT_IMAGE_STATIC;
-    return loads && !pinject_object_reachable() ? PINJECT_IMAGE_REFUSES : image;
+    return image == PINJECT_IMAGE_TAKES && !pinject_object_reachable() ? PINJECT_IMAGE_REFUSES : image;
 }
 
 /*
@@ -337,6 +337,7 @@ void pinject_object_forked(void)
     struct pinject_object *object = &pinject_object;
     uint64_t key = forking_key();
     uint64_t word = *forking_slot(key);
+    pinject_rooms_reset();
     if (pinject_object_sealed()) {
         pinject_thread_pool_reset();
         pinject_object_count_sealed(PINJECT_SESSION_FORK);

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include "text.h"
 
-enum { PAGE = 4096, STACK_MARGIN = 16384 };
+enum { PAGE = 4096 };
 
 uint32_t pinject_reach_blind;
 
@@ -55,14 +55,4 @@ long pinject_reach_length(struct pinject_reach *reach, const char *string, size_
         length += rest;
     }
     return -E2BIG;
-}
-
-bool pinject_reach_stack(size_t size)
-{
-    /* The main thread's stack grows by these very reads, up to its limit. */
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)(PAGE - 1);
-    for (size_t below = PAGE; below < size + STACK_MARGIN; below += PAGE)
-        if (here < below + PAGE || !page_is_readable(here - below))
-            return false;
-    return true;
 }

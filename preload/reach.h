@@ -26,7 +26,4 @@ bool pinject_reach(struct pinject_reach *reach, const void *address, size_t size
 /* Length of a string, or -EFAULT when it leaves readable memory, -E2BIG when it is longer than `limit`. */
 long pinject_reach_length(struct pinject_reach *reach, const char *string, size_t limit);
 
-/* Whether the stack below the caller has room for `size` bytes (and some more): a guard page within it says no. */
-bool pinject_reach_stack(size_t size);
-
 #endif

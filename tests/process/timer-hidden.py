@@ -123,7 +123,9 @@ def test_static_programs_that_follow():
             with measured():
                 check(tasks[key]["cpu_ns"] >= ns * 0.98 - 2e6, f"{way}: {ns}: {tasks[key]}")
                 check(tasks[key]["weight"] > 25e6, f"{way}: {ns}: {tasks[key]}")
-        check_coverage(tree)
+        # What it starts at once may have ended before the net was there: no object is in it, to ask.
+        early = [line for line in tree["coverage"].get("unseen") or [] if line["comm"] in ("sh", "true")]
+        check_coverage(tree, early)
 
 
 def test_stacks_that_are_unwound():

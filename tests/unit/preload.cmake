@@ -3,6 +3,8 @@
 set(preload ${PROJECT_SOURCE_DIR}/preload)
 pinject_unit_test(environ SOURCES test_environ.c ${preload}/environ.c ${preload}/reach.c LABELS preload)
 pinject_unit_test(image SOURCES test_image.c ${preload}/image.c ${preload}/environ.c ${preload}/reach.c LABELS preload)
+pinject_unit_test(spawn_directory SOURCES test_spawn_directory.c ${preload}/spawn_directory.c ${preload}/reach.c LABELS preload)
+pinject_unit_test(room SOURCES test_room.c ${preload}/room.c LINK Threads::Threads LABELS preload)
 pinject_unit_test(request SOURCES test_request.c ${preload}/request.c LINK Threads::Threads LABELS preload)
 pinject_unit_test(filter SOURCES test_filter.c ${preload}/filter.c LABELS preload)
 pinject_unit_test(timer_sample SOURCES test_timer_sample.c ${preload}/timer_sample.c LABELS preload)

@@ -234,14 +234,6 @@ static void test_leave_in_place(void **state)
     assert_null(again[1]);
 }
 
-static void test_stack_room(void **state)
-{
-    (void)state;
-    assert_true(pinject_reach_stack(4096));
-    assert_true(pinject_reach_stack(128 * 1024));
-    assert_false(pinject_reach_stack((size_t)1 << 40));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,7 +249,6 @@ int main(void)
         cmocka_unit_test(test_wild_pointers),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_leave_in_place),
-        cmocka_unit_test(test_stack_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

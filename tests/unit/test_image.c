@@ -10,6 +10,20 @@
 
 static char folder[] = "/tmp/pinject-image-XXXXXX";
 
+static struct pinject_judge judge;
+
+static enum pinject_image image_at(int fd, const char *path)
+{
+    judge = (struct pinject_judge){.directory = AT_FDCWD};
+    return pinject_image_at(&judge, fd, path);
+}
+
+static enum pinject_image image_search(const char *file)
+{
+    judge = (struct pinject_judge){.directory = AT_FDCWD};
+    return pinject_image_search(&judge, file);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -58,18 +72,22 @@ static struct elf elf_with(const char *loader)
 static enum pinject_image image_of(struct elf elf)
 {
     write_file("program", &elf, sizeof(elf));
-    return pinject_image_at(AT_FDCWD, "program");
+    return image_at(AT_FDCWD, "program");
 }
 
 static void test_programs(void **state)
 {
     (void)state;
-    assert_int_equal(pinject_image_at(AT_FDCWD, "/proc/self/exe"), PINJECT_IMAGE_TAKES);
+    assert_int_equal(image_at(AT_FDCWD, "/proc/self/exe"), PINJECT_IMAGE_TAKES);
     assert_int_equal(image_of(elf_with("/lib64/ld-linux-x86-64.so.2")), PINJECT_IMAGE_TAKES);
     assert_int_equal(image_of(elf_with("/nix/store/abc-glibc/lib/ld-linux-x86-64.so.2")), PINJECT_IMAGE_TAKES);
     assert_int_equal(image_of(elf_with(NULL)), PINJECT_IMAGE_STATIC);
     assert_int_equal(image_of(elf_with("/lib/ld-musl-x86_64.so.1")), PINJECT_IMAGE_REFUSES);
     assert_int_equal(image_of(elf_with("/system/bin/linker64")), PINJECT_IMAGE_REFUSES);
+    /* Whoever is not known to take it may refuse to. */
+    assert_int_equal(image_of(elf_with("/opt/strange/ld.so")), PINJECT_IMAGE_REFUSES);
+    assert_int_equal(image_of(elf_with("/opt/ld-linux-farm/loader")), PINJECT_IMAGE_REFUSES);
+    assert_int_equal(image_of(elf_with("ld-2.31.so")), PINJECT_IMAGE_TAKES);
     struct elf elf = elf_with(NULL);
     elf.header.e_ident[EI_CLASS] = ELFCLASS32;
     assert_int_equal(image_of(elf), PINJECT_IMAGE_REFUSES);
@@ -87,7 +105,7 @@ static void test_far_program_headers(void **state)
     memcpy(file, &elf, sizeof(elf));
     memcpy(file + 5000, elf.segments, sizeof(elf.segments));
     write_file("far", file, sizeof(file));
-    assert_int_equal(pinject_image_at(AT_FDCWD, "far"), PINJECT_IMAGE_REFUSES);
+    assert_int_equal(image_at(AT_FDCWD, "far"), PINJECT_IMAGE_REFUSES);
 }
 
 static void test_hostile_programs(void **state)
@@ -95,17 +113,20 @@ static void test_hostile_programs(void **state)
     struct elf elf = elf_with("/lib/ld-musl-x86_64.so.1");
     (void)state;
     elf.header.e_phoff = UINT64_MAX - 8;
-    assert_int_equal(image_of(elf), PINJECT_IMAGE_TAKES);
+    assert_int_equal(image_of(elf), PINJECT_IMAGE_UNKNOWN);
     elf.header.e_phoff = offsetof(struct elf, segments);
     elf.header.e_phnum = 65535;
+    assert_int_equal(image_of(elf), PINJECT_IMAGE_UNKNOWN);
+    elf.header.e_phnum = 2;
     elf.segments[1].p_filesz = UINT64_MAX;
-    assert_int_equal(image_of(elf), PINJECT_IMAGE_REFUSES);
+    assert_int_equal(image_of(elf), PINJECT_IMAGE_UNKNOWN);
+    elf.segments[1].p_filesz = sizeof(elf.loader);
     elf.segments[1].p_offset = UINT64_MAX;
-    assert_int_equal(image_of(elf), PINJECT_IMAGE_TAKES);
+    assert_int_equal(image_of(elf), PINJECT_IMAGE_UNKNOWN);
     write_file("short", &elf, 10);
-    assert_int_equal(pinject_image_at(AT_FDCWD, "short"), PINJECT_IMAGE_MISSING);
+    assert_int_equal(image_at(AT_FDCWD, "short"), PINJECT_IMAGE_UNKNOWN);
     write_file("empty", "", 0);
-    assert_int_equal(pinject_image_at(AT_FDCWD, "empty"), PINJECT_IMAGE_TAKES);
+    assert_int_equal(image_at(AT_FDCWD, "empty"), PINJECT_IMAGE_UNKNOWN);
 }
 
 static void test_scripts(void **state)
@@ -114,33 +135,99 @@ static void test_scripts(void **state)
     (void)state;
     write_file("musl", &elf, sizeof(elf));
     write_file("script", "#! \tmusl -x\nrest\n", 17);
-    assert_int_equal(pinject_image_at(AT_FDCWD, "script"), PINJECT_IMAGE_REFUSES);
+    assert_int_equal(image_at(AT_FDCWD, "script"), PINJECT_IMAGE_REFUSES);
     write_file("chain", "#!script\n", 9);
-    assert_int_equal(pinject_image_at(AT_FDCWD, "chain"), PINJECT_IMAGE_REFUSES);
+    assert_int_equal(image_at(AT_FDCWD, "chain"), PINJECT_IMAGE_REFUSES);
     write_file("loop", "#!loop\n", 7);
-    assert_int_equal(pinject_image_at(AT_FDCWD, "loop"), PINJECT_IMAGE_TAKES);
+    assert_int_equal(image_at(AT_FDCWD, "loop"), PINJECT_IMAGE_MISSING);
     write_file("nothing", "#!\n", 3);
-    assert_int_equal(pinject_image_at(AT_FDCWD, "nothing"), PINJECT_IMAGE_TAKES);
+    assert_int_equal(image_at(AT_FDCWD, "nothing"), PINJECT_IMAGE_UNKNOWN);
+    write_file("unmarked", "exit 0\n", 7); /* for a shell */
+    assert_int_equal(image_at(AT_FDCWD, "unmarked"), PINJECT_IMAGE_UNKNOWN);
     write_file("absent", "#!/nonexistent\n", 15);
-    assert_int_equal(pinject_image_at(AT_FDCWD, "absent"), PINJECT_IMAGE_MISSING);
+    assert_int_equal(image_at(AT_FDCWD, "absent"), PINJECT_IMAGE_MISSING);
     char long_line[2000];
     memset(long_line, 'x', sizeof(long_line));
     memcpy(long_line, "#!", 2);
     write_file("long", long_line, sizeof(long_line));
-    assert_int_equal(pinject_image_at(AT_FDCWD, "long"), PINJECT_IMAGE_TAKES);
+    assert_int_equal(image_at(AT_FDCWD, "long"), PINJECT_IMAGE_UNKNOWN);
+    /* Of a long line the kernel takes the first 256 bytes. */
+    memcpy(long_line, "#!musl ", 7);
+    write_file("long", long_line, sizeof(long_line));
+    assert_int_equal(image_at(AT_FDCWD, "long"), PINJECT_IMAGE_REFUSES);
+    write_file("return", "#!musl\r\n", 8); /* belongs to the name */
+    assert_int_equal(image_at(AT_FDCWD, "return"), PINJECT_IMAGE_MISSING);
+}
+
+/* Five interpreters one behind the other, and what the last one is; a sixth is too much for the kernel. */
+static void test_nested_scripts(void **state)
+{
+    struct elf elf = elf_with("/lib/ld-musl-x86_64.so.1");
+    (void)state;
+    write_file("musl", &elf, sizeof(elf));
+    for (int i = 1; i <= 6; i++) {
+        char name[8], line[32];
+        snprintf(name, sizeof(name), "s%d", i);
+        snprintf(line, sizeof(line), i == 1 ? "#!musl\n" : "#!./s%d\n", i - 1);
+        write_file(name, line, strlen(line));
+        assert_int_equal(image_at(AT_FDCWD, name), i < 6 ? PINJECT_IMAGE_REFUSES : PINJECT_IMAGE_MISSING);
+    }
+}
+
+/* Whoever executes may stand elsewhere: a child of posix_spawn. */
+static void test_other_directory(void **state)
+{
+    struct elf elf = elf_with("/lib/ld-musl-x86_64.so.1");
+    (void)state;
+    mkdir("elsewhere", 0755);
+    write_file("elsewhere/there", &elf, sizeof(elf));
+    write_file("here", "#!./there\n", 10);
+    assert_int_equal(image_at(AT_FDCWD, "here"), PINJECT_IMAGE_MISSING);
+    int directory_fd = open("elsewhere", O_PATH | O_CLOEXEC);
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/here", folder);
+    judge = (struct pinject_judge){.directory = directory_fd};
+    assert_int_equal(pinject_image_at(&judge, directory_fd, path), PINJECT_IMAGE_REFUSES);
+    setenv("PATH", "", 1);
+    assert_int_equal(pinject_image_search(&judge, "there"), PINJECT_IMAGE_REFUSES);
+    setenv("PATH", "/bin", 1);
+    close(directory_fd);
+}
+
+static void test_other_users(void **state)
+{
+    struct elf elf = elf_with("/lib64/ld-linux-x86-64.so.2");
+    (void)state;
+    write_file("set", &elf, sizeof(elf));
+    assert_int_equal(chmod("set", 04755), 0);
+    assert_int_equal(image_at(AT_FDCWD, "set"), PINJECT_IMAGE_TAKES); /* to the same */
+    if (geteuid() != 0) {
+        assert_int_equal(chmod("set", 0111), 0);
+        assert_int_equal(image_at(AT_FDCWD, "set"), PINJECT_IMAGE_SECURE);
+        return;
+    }
+    assert_int_equal(chown("set", 1, 1), 0);
+    assert_int_equal(chmod("set", 04755), 0);
+    assert_int_equal(image_at(AT_FDCWD, "set"), PINJECT_IMAGE_SECURE);
+    assert_int_equal(chmod("set", 02755), 0);
+    assert_int_equal(image_at(AT_FDCWD, "set"), PINJECT_IMAGE_SECURE);
+    elf = elf_with(NULL);
+    write_file("set", &elf, sizeof(elf));
+    assert_int_equal(chmod("set", 02755), 0);
+    assert_int_equal(image_at(AT_FDCWD, "set"), PINJECT_IMAGE_SECURE_CLOSED);
 }
 
 static void test_what_is_no_file(void **state)
 {
     (void)state;
     assert_int_equal(mkfifo("fifo", 0755), 0);
-    assert_int_equal(pinject_image_at(AT_FDCWD, "fifo"), PINJECT_IMAGE_MISSING);
-    assert_int_equal(pinject_image_at(AT_FDCWD, "/"), PINJECT_IMAGE_MISSING);
-    assert_int_equal(pinject_image_at(AT_FDCWD, "/dev/zero"), PINJECT_IMAGE_MISSING);
-    assert_int_equal(pinject_image_at(AT_FDCWD, "/nonexistent"), PINJECT_IMAGE_MISSING);
-    assert_int_equal(pinject_image_at(AT_FDCWD, (const char *)8), PINJECT_IMAGE_MISSING);
-    assert_int_equal(pinject_image_at(AT_FDCWD, NULL), PINJECT_IMAGE_MISSING);
-    assert_int_equal(pinject_image_at(-1, ""), PINJECT_IMAGE_MISSING);
+    assert_int_equal(image_at(AT_FDCWD, "fifo"), PINJECT_IMAGE_MISSING);
+    assert_int_equal(image_at(AT_FDCWD, "/"), PINJECT_IMAGE_MISSING);
+    assert_int_equal(image_at(AT_FDCWD, "/dev/zero"), PINJECT_IMAGE_MISSING);
+    assert_int_equal(image_at(AT_FDCWD, "/nonexistent"), PINJECT_IMAGE_MISSING);
+    assert_int_equal(image_at(AT_FDCWD, (const char *)8), PINJECT_IMAGE_MISSING);
+    assert_int_equal(image_at(AT_FDCWD, NULL), PINJECT_IMAGE_MISSING);
+    assert_int_equal(image_at(-1, ""), PINJECT_IMAGE_MISSING);
 }
 
 static void test_descriptor(void **state)
@@ -151,10 +238,13 @@ static void test_descriptor(void **state)
     int fd = open("musl", O_RDONLY | O_CLOEXEC);
     int next = dup(fd);
     close(next);
-    assert_int_equal(pinject_image_at(fd, ""), PINJECT_IMAGE_REFUSES);
+    assert_int_equal(image_at(fd, ""), PINJECT_IMAGE_REFUSES);
+    close(fd);
+    fd = open("musl", O_PATH | O_CLOEXEC);
+    assert_int_equal(image_at(fd, ""), PINJECT_IMAGE_REFUSES);
     close(fd);
     fd = open(".", O_PATH | O_CLOEXEC);
-    assert_int_equal(pinject_image_at(fd, "musl"), PINJECT_IMAGE_REFUSES);
+    assert_int_equal(image_at(fd, "musl"), PINJECT_IMAGE_REFUSES);
     /* Nothing stays open. */
     int again = dup(fd);
     assert_int_equal(again, next);
@@ -171,18 +261,70 @@ static void test_search(void **state)
     char path[PATH_MAX];
     snprintf(path, sizeof(path), "/nonexistent:%s/bin:/usr/bin:/bin", folder);
     setenv("PATH", path, 1);
-    assert_int_equal(pinject_image_search("musl"), PINJECT_IMAGE_REFUSES);
-    assert_int_equal(pinject_image_search("sh"), PINJECT_IMAGE_TAKES);
-    assert_int_equal(pinject_image_search("no-such-program"), PINJECT_IMAGE_MISSING);
-    assert_int_equal(pinject_image_search("bin/musl"), PINJECT_IMAGE_REFUSES);
-    assert_int_equal(pinject_image_search(""), PINJECT_IMAGE_MISSING);
-    assert_int_equal(pinject_image_search((const char *)8), PINJECT_IMAGE_MISSING);
+    assert_int_equal(image_search("musl"), PINJECT_IMAGE_REFUSES);
+    assert_int_equal(image_search("sh"), PINJECT_IMAGE_TAKES);
+    assert_int_equal(image_search("no-such-program"), PINJECT_IMAGE_MISSING);
+    assert_int_equal(image_search("bin/musl"), PINJECT_IMAGE_REFUSES);
+    assert_int_equal(image_search(""), PINJECT_IMAGE_MISSING);
+    assert_int_equal(image_search((const char *)8), PINJECT_IMAGE_MISSING);
     /* An empty element is the working directory. */
     setenv("PATH", "/nonexistent:", 1);
     write_file("here", &elf, sizeof(elf));
-    assert_int_equal(pinject_image_search("here"), PINJECT_IMAGE_REFUSES);
+    assert_int_equal(image_search("here"), PINJECT_IMAGE_REFUSES);
     unsetenv("PATH");
-    assert_int_equal(pinject_image_search("sh"), PINJECT_IMAGE_TAKES);
+    assert_int_equal(image_search("sh"), PINJECT_IMAGE_TAKES);
+}
+
+static void test_long_paths(void **state)
+{
+    struct elf elf = elf_with("/lib/ld-musl-x86_64.so.1");
+    char path[PATH_MAX + 256] = ".", name[201];
+    (void)state;
+    memset(name, 'n', 200);
+    name[200] = 0;
+    for (int i = 0; i < 4; i++) {
+        strcat(strcat(path, "/"), name);
+        assert_int_equal(mkdir(path, 0755), 0);
+    }
+    setenv("PATH", path, 1);
+    strcat(path, "/musl");
+    write_file(path, &elf, sizeof(elf));
+    assert_int_equal(image_at(AT_FDCWD, path), PINJECT_IMAGE_REFUSES);
+    assert_int_equal(image_search(path), PINJECT_IMAGE_REFUSES);
+    assert_int_equal(image_search("musl"), PINJECT_IMAGE_REFUSES);
+    memset(name, 'n', 200);
+    assert_int_equal(image_search(name), PINJECT_IMAGE_MISSING);
+    /* libc passes over elements that are too long, and then takes the working directory. */
+    memset(path, 'x', PATH_MAX);
+    strcpy(path + PATH_MAX, ":/bin");
+    setenv("PATH", path, 1);
+    assert_int_equal(image_search("sh"), PINJECT_IMAGE_TAKES);
+    write_file("sh", &elf, sizeof(elf));
+    assert_int_equal(image_search("sh"), PINJECT_IMAGE_REFUSES);
+    unlink("sh");
+    path[PATH_MAX] = 0;
+    setenv("PATH", path, 1);
+    assert_int_equal(image_search("sh"), PINJECT_IMAGE_MISSING);
+    setenv("PATH", "/bin", 1);
+}
+
+/* execvp goes on where exec says that it may not, or that it is not there. */
+static void test_search_passes_over(void **state)
+{
+    struct elf elf = elf_with("/lib/ld-musl-x86_64.so.1");
+    (void)state;
+    mkdir("first", 0755), mkdir("second", 0755), mkdir("first/folder", 0755);
+    write_file("first/plain", "text\n", 5);
+    assert_int_equal(chmod("first/plain", 0644), 0);
+    write_file("first/orphan", "#!/nonexistent\n", 15);
+    write_file("second/plain", &elf, sizeof(elf));
+    write_file("second/orphan", &elf, sizeof(elf));
+    write_file("second/folder", &elf, sizeof(elf));
+    setenv("PATH", "first:second", 1);
+    assert_int_equal(image_search("plain"), PINJECT_IMAGE_REFUSES);
+    assert_int_equal(image_search("orphan"), PINJECT_IMAGE_REFUSES);
+    assert_int_equal(image_search("folder"), PINJECT_IMAGE_REFUSES);
+    setenv("PATH", "/bin", 1);
 }
 
 int main(void)
@@ -191,7 +333,9 @@ int main(void)
         cmocka_unit_test(test_programs),         cmocka_unit_test(test_far_program_headers),
         cmocka_unit_test(test_hostile_programs), cmocka_unit_test(test_scripts),
         cmocka_unit_test(test_what_is_no_file),  cmocka_unit_test(test_descriptor),
-        cmocka_unit_test(test_search),
+        cmocka_unit_test(test_search),           cmocka_unit_test(test_nested_scripts),
+        cmocka_unit_test(test_other_directory),     cmocka_unit_test(test_other_users),
+        cmocka_unit_test(test_long_paths),       cmocka_unit_test(test_search_passes_over),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

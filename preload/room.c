@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include "room.h"
+#include "object.h"
+#include "sys.h"
+#include "text.h"
+
+#include <errno.h>
+#include <signal.h>
+
+enum {
+    ROOMS = 64,          /* tasks between the first look at a program and its exec */
+    ROUNDS = 8,
+    PAUSE_NS = 500000,
+    SEALED = 1 << 30,    /* in an owner: no tid, but the thread's place in memory */
+};
+
+/* Set once each: rooms are never given back. The first one needs no mapping. */
+struct pinject_room_entry {
+    uint32_t owner;      /* tid, 0: nobody. The kernel may clear it */
+    struct pinject_room *room;
+};
+
+static struct pinject_room first_room;
+static struct pinject_room_entry entries[ROOMS] = {{0, &first_room}};
+
+/* A thread and its children of vfork, which run in turn, have the same. */
+static uint32_t place_in_memory(void)
+{
+    return ((uint32_t)((uintptr_t)__builtin_thread_pointer() >> 6) & (SEALED - 1)) | SEALED;
+}
+
+/* A sealed process makes no call. What stands there under its own name was left by a child of vfork. */
+static bool is_left(uint32_t owner, uint32_t me, bool patient)
+{
+    if (me & SEALED)
+        return owner == me;
+    return patient && !(owner & SEALED) && owner != me && sys_kill((int)owner, 0) == -ESRCH;
+}
+
+static bool claim_entry(struct pinject_room_entry *entry, uint32_t me, bool patient)
+{
+    uint32_t owner = __atomic_load_n(&entry->owner, __ATOMIC_RELAXED);
+    if (owner != 0 && !is_left(owner, me, patient))
+        return false;
+    /* Acquire: what the last owner did with it is over. */
+    return __atomic_compare_exchange_n(&entry->owner, &owner, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static struct pinject_room_entry *find_entry(uint32_t me)
+{
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        for (unsigned i = 0; i < ROOMS; i++)
+            if (claim_entry(&entries[i], me, round > 0))
+                return &entries[i];
+        if (me & SEALED)
+            break;
+        if (round > 0)
+            sys_sleep_ns(PAUSE_NS);
+    }
+    return NULL;
+}
+
+/*
+ * On borrowed memory: the kernel shall clear the owner. Not where somebody has such a word already, or where the kernel
+ * does not tell.
+ */
+static bool watch(struct pinject_room_entry *entry)
+{
+    void *word = entry;
+    if (pinject_object_sealed() || sys_getpid() == pinject_object.pid ||
+        SYS_2(SYS_prctl, PR_GET_TID_ADDRESS, &word) != 0 || word)
+        return false;
+    SYS_1(SYS_set_tid_address, &entry->owner);
+    return true;
+}
+
+struct pinject_room *pinject_room_claim(void)
+{
+    uint32_t me = pinject_object_sealed() ? place_in_memory() : (uint32_t)sys_gettid();
+    struct pinject_room_entry *entry = find_entry(me);
+    if (!entry)
+        return NULL;
+    struct pinject_room *room = __atomic_load_n(&entry->room, __ATOMIC_RELAXED);
+    if (!room) {
+        if (!pinject_object_sealed())
+            room = sys_map(sizeof(*room), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+        if (!room || sys_failed(room)) {
+            __atomic_store_n(&entry->owner, 0, __ATOMIC_RELEASE);
+            return NULL;
+        }
+        __atomic_store_n(&entry->room, room, __ATOMIC_RELAXED);
+    }
+    room->entry = entry;
+    room->watched = watch(entry);
+    return room;
+}
+
+void pinject_room_release(struct pinject_room *room)
+{
+    if (!room)
+        return;
+    if (room->watched)
+        SYS_1(SYS_set_tid_address, NULL);
+    __atomic_store_n(&room->entry->owner, 0, __ATOMIC_RELEASE);
+}
+
+void *pinject_room_vector(struct pinject_room *room, size_t size)
+{
+    if (size <= sizeof(room->vector))
+        return room->vector;
+    if (size <= room->more_size)
+        return room->more;
+    if (pinject_object_sealed())
+        return NULL;
+    void *more = sys_map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    if (sys_failed(more))
+        return NULL;
+    void *before = room->more;
+    size_t before_size = room->more_size;
+    room->more = more;
+    room->more_size = size;
+    if (before)
+        sys_unmap(before, before_size);
+    return more;
+}
+
+void pinject_rooms_reset(void)
+{
+    for (unsigned i = 0; i < ROOMS; i++)
+        entries[i].owner = 0;
+}
+
+/* The frame below is the caller's: whoever unwinds goes on there. */
+void pinject_room_switch(void *data, void (*call)(void *), void *top) __attribute__((visibility("hidden")));
+
+#if defined(__x86_64__)
+__asm__(".pushsection .text\n"
+        ".hidden pinject_room_switch\n"
+        ".globl pinject_room_switch\n"
+        ".type pinject_room_switch, @function\n"
+        "pinject_room_switch:\n"
+        ".cfi_startproc\n"
+        "    pushq %rbp\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        ".cfi_rel_offset %rbp, 0\n"
+        "    movq %rsp, %rbp\n"
+        ".cfi_def_cfa_register %rbp\n"
+        "    movq %rdx, %rsp\n"
+        "    call *%rsi\n"
+        "    movq %rbp, %rsp\n"
+        "    popq %rbp\n"
+        ".cfi_def_cfa %rsp, 8\n"
+        "    ret\n"
+        ".cfi_endproc\n"
+        ".size pinject_room_switch, . - pinject_room_switch\n"
+        ".popsection\n");
+#elif defined(__aarch64__)
+__asm__(".pushsection .text\n"
+        ".hidden pinject_room_switch\n"
+        ".globl pinject_room_switch\n"
+        ".type pinject_room_switch, %function\n"
+        "pinject_room_switch:\n"
+        ".cfi_startproc\n"
+        "    stp x29, x30, [sp, #-16]!\n"
+        ".cfi_def_cfa_offset 16\n"
+        ".cfi_offset x29, -16\n"
+        ".cfi_offset x30, -8\n"
+        "    mov x29, sp\n"
+        ".cfi_def_cfa_register x29\n"
+        "    mov sp, x2\n"
+        "    blr x1\n"
+        "    mov sp, x29\n"
+        ".cfi_def_cfa_register sp\n"
+        "    ldp x29, x30, [sp], #16\n"
+        ".cfi_restore x29\n"
+        ".cfi_restore x30\n"
+        ".cfi_def_cfa_offset 0\n"
+        "    ret\n"
+        ".cfi_endproc\n"
+        ".size pinject_room_switch, . - pinject_room_switch\n"
+        ".popsection\n");
+#else
+void pinject_room_switch(void *data, void (*call)(void *), void *top)
+{
+    (void)top;
+    call(data);
+}
+#endif
+
+void pinject_room_call(struct pinject_room *room, void (*call)(void *), void *data)
+{
+    static const uint64_t all = UINT64_MAX;
+    if (pinject_object_sealed() || SYS_4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &room->mask, 8) != 0) {
+        call(data);
+        return;
+    }
+    pinject_room_switch(data, call, room->stack + sizeof(room->stack));
+    SYS_4(SYS_rt_sigprocmask, SIG_SETMASK, &room->mask, NULL, 8);
+}

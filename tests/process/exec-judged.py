@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+# labels: collector preload transparent
+# timeout: 600
+"""Programs that our variables would break are found out before they start, wherever they lie and however they are
+started; what cannot be found out goes without them. What follows is covered from outside."""
+from harness import *
+
+NOISY = True
+MS = 10
+FOLLOWED = [PINJECT_RUN, "-q", "--follow-all", "--"]
+SPAWNS = ("chdir", "fchdir", "chdir-twice", "fchdir-moved", "fchdir-opened", "search", "descriptor", "resetids")
+EXECS = ("execvp", "execlp-search", "O_PATH", "execveat", "syscall", "syscall-at")
+# Where the object of a dynamic program asks as it always does; else nobody can know beforehand what will run.
+KNOWN = set(SPAWNS + EXECS) - {"fchdir-opened", "descriptor"}
+FLAVOURS = ("family", "family-static", "family-musl", "family-32")
+
+
+def flavours(*names):
+    built = [name for name in names if os.path.exists(target(name))]
+    check(len(built) > 1, "no compiler for another world")
+    return built
+
+
+def outcome(command):
+    """Status, how many tasks spoke, stderr."""
+    result = run(command)
+    return result.status, len(re.findall(r"^\d+ \d+ \d+$", result.out, re.M)), result.err
+
+
+def same(what, command, *before):
+    """As without us: four tasks say what they used, and nothing is complained of."""
+    for name in results():
+        os.remove(name)
+    check_equal(outcome([*before, *command]), (0, 4, ""), what)
+
+
+def check_coverage(what):
+    tree = panalyze_json("tree", *results())
+    cpu, attributed = tree["coverage"]["cpu_ns"], tree["coverage"]["attributed_ns"]
+    # Nothing is missing. What the host takes from a virtual machine counts as the program's (docs/ARCHITECTURE.md).
+    check(attributed >= cpu * 0.995 - 4e6, f"{what}: {attributed} of {cpu}")
+    return tree
+
+
+def test_places():
+    """In the working directory lies a program of the same name that would take the variables."""
+    need_perf_events()
+    for flavour in flavours(*FLAVOURS):
+        os.makedirs("place/inner", exist_ok=True)
+        for there, path in ((flavour, "place/inner/program"), ("family", "program")):
+            if os.path.exists(path):
+                os.remove(path)
+            shutil.copy(target(there), path)
+        for way in SPAWNS + EXECS:
+            command = [target("spawn-places"), way, os.path.abspath("place/inner"), "program", MS]
+            same(f"{way} {flavour}", command, *FOLLOWED)
+            tree = check_coverage(f"{way} {flavour}")
+            family = [task for task in tree["tasks"] if task["exec"].endswith("place/inner/program")]
+            check(len(family) >= 4, f"{way} {flavour}: {tree['tasks']}")
+            if flavour == "family" and way in KNOWN:
+                check_equal({task["source"] for task in family}, {"perf"}, f"{way}")
+
+
+def test_below_static_programs():
+    """They hand on their environment to whatever they execute, and nobody looks at that."""
+    need_perf_events()
+    for program in flavours(*FLAVOURS):
+        for start in ("execve", "vfork-execve", "posix_spawnp"):
+            command = [target("spawn-static"), start, target(program), MS]
+            alone = run(command)
+            for before in FOLLOWED, [PINJECT_RUN, "-q", "--"]:
+                ours = run([*before, *command])
+                clean = lambda text: re.sub(r"pid \d+", "pid", text)
+                check_equal((ours.status, clean(ours.err)), (alone.status, clean(alone.err)), f"{start} {program}")
+        for name in results():
+            os.remove(name)
+        run([*FOLLOWED, target("spawn-static"), "execve", target(program), MS]).ok()
+        tree = check_coverage(program)
+        check(any(task["exec"].endswith("/" + program) for task in tree["tasks"]), tree["tasks"])
+
+
+def test_below_busybox():
+    need_perf_events()
+    need("busybox")
+    for before in [PINJECT_RUN, "-q", "--"], FOLLOWED:
+        for program in flavours(*FLAVOURS):
+            same(f"busybox {program}", ["busybox", "sh", "-c", f"{target(program)} {MS}; :"], *before)
+            same(f"busybox env {program}", ["busybox", "env", target(program), MS], *before)
+        check_equal(outcome([*before, "busybox", "env"])[2], "")
+        env = run([*before, "busybox", "env"]).ok().out
+        check(not re.search("PINJECT_SESSION|LD_PRELOAD", env), env)
+
+
+def test_below_busybox_in_a_cage():
+    need_perf_events()
+    need("busybox")
+    if not IS_ROOT:
+        skip("root alone may chroot")
+    lines = run(["ldd", "/bin/true"]).ok().lines
+    for path in {word for line in lines for word in line.split() if word.startswith("/")} | {"/bin/true"}:
+        os.makedirs(os.path.dirname(f"cage{path}"), exist_ok=True)
+        shutil.copy(path, f"cage{path}")
+    for before in [PINJECT_RUN, "-q", "--"], FOLLOWED:
+        result = run([*before, "busybox", "chroot", "cage", "/bin/true"])
+        check_equal((result.status, result.err), (0, ""))
+
+
+def test_no_descriptors_left():
+    """A program that may open nothing more cannot have the next one looked at."""
+    need_perf_events()
+    for program in flavours(*FLAVOURS):
+        command = ["sh", "-c", f"ulimit -n 3; exec {target(program)} {MS}"]
+        alone = outcome(command)
+        if alone[0] == 0:  # a static one: its shell finds no libc
+            check_equal(outcome([*FOLLOWED, *command]), alone, program)
+
+
+if __name__ == "__main__":
+    main()

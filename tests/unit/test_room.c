@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include "preload/object.h"
+#include "preload/room.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct pinject_object pinject_object;
+
+static int begin(void **state)
+{
+    (void)state;
+    pinject_object.pid = getpid();
+    pinject_object.sealed = 0;
+    pinject_rooms_reset();
+    return 0;
+}
+
+static void test_one_after_the_other(void **state)
+{
+    (void)state;
+    struct pinject_room *first = pinject_room_claim(), *inner = pinject_room_claim();
+    assert_non_null(first);
+    assert_non_null(inner);
+    assert_ptr_not_equal(first, inner); /* a handler's, meanwhile */
+    pinject_room_release(inner);
+    pinject_room_release(first);
+    pinject_room_release(NULL);
+    assert_ptr_equal(pinject_room_claim(), first);
+    assert_ptr_equal(pinject_room_claim(), inner);
+}
+
+static void test_vectors(void **state)
+{
+    (void)state;
+    struct pinject_room *room = pinject_room_claim();
+    memset(pinject_room_vector(room, 100), 1, 100);
+    memset(pinject_room_vector(room, sizeof(room->vector)), 2, sizeof(room->vector));
+    char *more = pinject_room_vector(room, 100000);
+    memset(more, 3, 100000);
+    memset(pinject_room_vector(room, 200000), 4, 200000);
+    more = pinject_room_vector(room, 200000);
+    pinject_room_release(room);
+    assert_ptr_equal(pinject_room_claim(), room);
+    assert_ptr_equal(pinject_room_vector(room, 150000), more); /* it stayed */
+    assert_null(pinject_room_vector(room, SIZE_MAX / 2));
+    assert_ptr_equal(pinject_room_vector(room, 10), room->vector);
+}
+
+static struct pinject_room *claimed;
+
+static int claim_and_exec(void *program)
+{
+    claimed = pinject_room_claim();
+    char *argv[] = {program, NULL};
+    if (program)
+        execv(program, argv);
+    if (program)
+        pinject_room_release(claimed);
+    _exit(0);
+}
+
+static void borrow(char *program)
+{
+    static char stack[65536] __attribute__((aligned(16)));
+    claimed = NULL;
+    pid_t pid = clone(claim_and_exec, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, program);
+    assert_true(pid > 0);
+    /* It need not have ended: it has other memory now. */
+    struct pinject_room *room = claimed;
+    assert_non_null(room);
+    assert_ptr_equal(pinject_room_claim(), room);
+    pinject_room_release(room);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* A child on our memory gives back nothing, whether it executes, ends or is ended; or does it itself. */
+static void test_children_of_vfork(void **state)
+{
+    (void)state;
+    void *word;
+    if (prctl(PR_GET_TID_ADDRESS, &word) != 0)
+        skip();
+    for (int i = 0; i < 200; i++) { /* more than there are */
+        borrow((char *)(uintptr_t)"/bin/true");
+        borrow(NULL);
+        borrow((char *)(uintptr_t)"/nonexistent");
+    }
+    void *after;
+    assert_int_equal(prctl(PR_GET_TID_ADDRESS, &after), 0);
+    assert_ptr_equal(after, word);
+}
+
+static void *claim_in_thread(void *nothing)
+{
+    (void)nothing;
+    return pinject_room_claim();
+}
+
+/* Who ended with one, without a word. */
+static void test_ended_threads(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        pthread_t thread;
+        void *room;
+        assert_int_equal(pthread_create(&thread, NULL, claim_in_thread, NULL), 0);
+        pthread_join(thread, &room);
+        assert_non_null(room);
+    }
+}
+
+static void test_all_taken(void **state)
+{
+    (void)state;
+    unsigned count = 0;
+    while (pinject_room_claim())
+        assert_true(++count < 1000);
+    assert_true(count >= 16);
+    assert_null(pinject_room_claim());
+    pinject_rooms_reset();
+    assert_non_null(pinject_room_claim());
+}
+
+/* No system call is made. What stands under the thread's own name was its child's. */
+static void test_sealed(void **state)
+{
+    (void)state;
+    pinject_object.sealed = 1;
+    struct pinject_room *room = pinject_room_claim();
+    assert_non_null(room);
+    assert_ptr_equal(pinject_room_claim(), room);
+    assert_null(pinject_room_vector(room, 1 << 30));
+    pinject_room_release(room);
+}
+
+static void look_around(void *data)
+{
+    char **here = data, local;
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    assert_int_equal(sigismember(&mask, SIGUSR1), 1);
+    *here = &local;
+    errno = E2BIG;
+}
+
+static void test_its_stack(void **state)
+{
+    (void)state;
+    struct pinject_room *room = pinject_room_claim();
+    char *there = NULL;
+    sigset_t mask;
+    errno = 0;
+    pinject_room_call(room, look_around, &there);
+    assert_int_equal(errno, E2BIG);
+#if defined(__x86_64__) || defined(__aarch64__)
+    assert_true(there > room->stack && there < room->stack + sizeof(room->stack));
+#endif
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    assert_int_equal(sigismember(&mask, SIGUSR1), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_one_after_the_other, begin), cmocka_unit_test_setup(test_vectors, begin),
+        cmocka_unit_test_setup(test_children_of_vfork, begin),   cmocka_unit_test_setup(test_ended_threads, begin),
+        cmocka_unit_test_setup(test_all_taken, begin),           cmocka_unit_test_setup(test_sealed, begin),
+        cmocka_unit_test_setup(test_its_stack, begin),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
