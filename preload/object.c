@@ -3,6 +3,7 @@
 #include "next.h"
 #include "own_environ.h"
 #include "pinject/pinject.h"
+#include "program.h"
 #include "reach.h"
 #include "room.h"
 #include "start.h"
@@ -180,8 +181,11 @@ static void init(int argc, char **argv, char **envp)
     int error = find_session(envp);
     if (error == -EXDEV)
         return; /* the variables stay: what is in there is counted, each time */
-    /* libc and posix_spawn users pass environ on; where their children are not followed, they must not see us. */
-    if (error < 0 || object->environ_join || !(object->flags & PINJECT_SESSION_VFORK))
+    bool raw_execs = error == 0 && pinject_program_execs_by_itself();
+    object->environ_join &= !raw_execs;
+    /* libc and posix_spawn users pass environ on; where their children are not followed, they must not see us. Nor must
+       what is executed without being looked at. */
+    if (error < 0 || raw_execs || object->environ_join || !(object->flags & PINJECT_SESSION_VFORK))
         pinject_own_environ_leave(envp, error < 0 ? (struct pinject_ours){NULL, NULL} : object->ours);
     if (error < 0)
         return;
@@ -190,6 +194,8 @@ static void init(int argc, char **argv, char **envp)
     pthread_atfork(pinject_object_before_fork, NULL, pinject_object_forked);
     __atomic_store_n(&object->standing, PINJECT_FOLLOWED, __ATOMIC_RELEASE);
     announce_image();
+    if (raw_execs && object->flags & PINJECT_SESSION_VFORK)
+        pinject_object_inherit();
 }
 
 void pinject_object_init(int argc, char **argv, char **envp)

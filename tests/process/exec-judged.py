@@ -105,6 +105,50 @@ def test_below_busybox_in_a_cage():
         check_equal((result.status, result.err), (0, ""))
 
 
+def check_go(*command):
+    result = run([*FOLLOWED, target("family-cgo"), *command]).ok()
+    check_equal(result.err, "")
+    tree = check_coverage("cgo")
+    check_equal(tree["coverage"].get("unseen") or [], [])
+    used = int(result.out.split()[-1])
+    own = [task for task in tree["tasks"] if task["exec"].endswith("/family-cgo")]
+    check(sum(task["cpu_ns"] for task in own) >= used * 0.98 - 1e6,
+          f"{used}: {[(task['tid'], task['source'], task['cpu_ns']) for task in own]}")
+    return tree
+
+
+def test_go_with_cgo():
+    """The object is in it, but it executes programs by itself: a net covers them, from its first child on."""
+    need_perf_events()
+    if not os.path.exists(target("family-cgo")):
+        skip("go is missing")
+    for program in flavours(*FLAVOURS):
+        tree = check_go(target(program), MS)
+        family = [task for task in tree["tasks"] if task["exec"].endswith("/" + program)]
+        check_equal(len(family), 4, f"{program}: {tree['tasks']}")
+        check_equal({task["source"] for task in family}, {"net"}, program)
+        for name in results():
+            os.remove(name)
+    tree = check_go()
+    shell, = [task for task in tree["tasks"] if task["exec"] == os.path.realpath("/bin/sh")]
+    check_equal(shell["source"], "net")
+
+
+def test_go_sees_nothing():
+    """Its children, started behind libc's back, have its environment: without us."""
+    need_perf_events()
+    if not os.path.exists(target("family-cgo")):
+        skip("go is missing")
+    for before in FOLLOWED, [PINJECT_RUN, "-q", "--"]:
+        out = run([*before, target("family-cgo"), "/usr/bin/env"]).ok().out
+        check(not re.search("PINJECT_SESSION|LD_PRELOAD", out), out)
+    out = run([target("family-cgo"), "/usr/bin/env"], env={"LD_PRELOAD": PRELOAD, "PINJECT_FOLLOW": "all"}).ok().out
+    check(not re.search("PINJECT_SESSION|LD_PRELOAD", out), out)
+    run([PINJECT_RUN, "--wait"])
+    tree = panalyze_json("tree", *results())
+    check_equal({task["source"] for task in tree["tasks"] if task["exec"].endswith("/env")}, {"net"})
+
+
 def test_no_descriptors_left():
     """A program that may open nothing more cannot have the next one looked at."""
     need_perf_events()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// family: goroutines that compute on several threads, and a child. Prints the CPU time in ns that it used itself.
+// family [COMMAND...]: goroutines that compute on several threads, and a child (COMMAND). Prints what that wrote, and the
+// CPU time in ns that it used itself.
 package main
 
 import (
@@ -29,9 +30,16 @@ func main() {
 		wait.Add(1)
 		go func() { burn(end); wait.Done() }()
 	}
-	out, err := exec.Command("/bin/sh", "-c", ":; echo child").Output()
+	command := []string{"/bin/sh", "-c", ":; echo child"}
+	if len(os.Args) > 1 {
+		command = os.Args[1:]
+	}
+	child := exec.Command(command[0], command[1:]...)
+	child.Stderr = os.Stderr
+	out, err := child.Output()
 	wait.Wait()
 	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(99)
 	}
 	fmt.Print(string(out))
