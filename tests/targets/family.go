@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// family [COMMAND...]: goroutines that compute on several threads, and a child (COMMAND). Prints what that wrote, and the
+// family [/COMMAND...]: goroutines that compute on several threads, and a child (COMMAND). Prints what that wrote, and the
 // CPU time in ns that it used itself.
 package main
 
@@ -31,7 +31,7 @@ func main() {
 		go func() { burn(end); wait.Done() }()
 	}
 	command := []string{"/bin/sh", "-c", ":; echo child"}
-	if len(os.Args) > 1 {
+	if len(os.Args) > 1 && os.Args[1][0] == '/' {
 		command = os.Args[1:]
 	}
 	child := exec.Command(command[0], command[1:]...)
