@@ -22,6 +22,11 @@
 #include <errno.h>
 #endif
 
+/* Newer than the oldest headers that we are built with; the same number everywhere. */
+#ifndef SYS_faccessat2
+#define SYS_faccessat2 439
+#endif
+
 static inline long sys_call(long number, long a, long b, long c, long d, long e, long f)
 {
 #if defined(__x86_64__)
