@@ -24,3 +24,4 @@ pinject_unit_test(next_symbols SOURCES test_next_symbols.c ${preload}/symbols.c
 set_target_properties(test_next_symbols PROPERTIES ENABLE_EXPORTS ON)
 target_compile_definitions(test_next_symbols PRIVATE TEST_LATE="$<TARGET_FILE:test-symbols-both>")
 add_dependencies(test_next_symbols test-symbols-both)
+pinject_unit_test(timer_signal SOURCES test_timer_signal.c ${preload}/timer_signal.c LABELS preload)
