@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether samples come with a piece of stack: what is asked for, on a kernel that gives it to no event, or not to each. */
+/* Whether samples come with a piece of stack, on a kernel that gives it to each event, to some, or to none. */
 #include "check.h"
 
 #include <errno.h>
@@ -71,7 +71,7 @@ static void test_refused(void **state)
         const char *text = check_captured();
         assert_int_equal(status, -EINVAL);
         assert_int_equal(kernel.calls, refused);
-        assert_non_null(strstr(text, "--call-graph dwarf cannot be had: Invalid argument; use --call-graph fp or auto"));
+        assert_non_null(strstr(text, "dwarf cannot be had: Invalid argument; use --call-graph fp or auto"));
         assert_int_equal(plan.dump, 0);
         /* Without: by frame pointers, which is noted. */
         check_capture();
@@ -82,7 +82,7 @@ static void test_refused(void **state)
         assert_false(plan.dump_auto);
         assert_int_equal(plan.note_count, 1);
         assert_int_equal(plan.dump_note, 1);
-        assert_non_null(strstr(plan.notes[0], "by frame pointers: samples with registers and stack cannot be had (Inv"));
+        assert_non_null(strstr(plan.notes[0], "by frame pointers: samples with registers and stack cannot be had"));
         assert_int_equal(stacks_try(&plan), 0); /* the next time it would be given */
     }
 }

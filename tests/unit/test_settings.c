@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* Each option of pinject-run and each PINJECT_* variable: what it sets, and what is refused in which words. */
+#include "check.h"
+
+#include <errno.h>
+#include <pinject/wire.h>
+#include <stdbool.h>
+
+#include "collector/settings_parse.h"
+#include "collector/stacks.h"
+
+extern char **environ;
+
+static struct settings_line line;
+
+/* Of WORDS, separated by blanks; they stay until the next call. */
+static int parse(const char *words)
+{
+    static char copy[512], name[] = "pinject-run";
+    static char *argv[32];
+    int argc = 1;
+    argv[0] = name;
+    snprintf(copy, sizeof(copy), "%s", words);
+    for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+        argv[argc++] = word;
+    argv[argc] = NULL;
+    return settings_parse(&line, argc, argv);
+}
+
+static const struct settings *good(const char *words)
+{
+    check_capture();
+    int status = parse(words);
+    const char *text = check_captured();
+    if (status != 0 || text[0])
+        fail_msg("%s: %d: %s", words, status, text);
+    return &line.settings;
+}
+
+static void bad(const char *words, const char *message)
+{
+    check_capture();
+    int status = parse(words);
+    const char *text = check_captured();
+    if (status != -EINVAL || !strstr(text, message))
+        fail_msg("%s: %d: '%s' does not say '%s'", words, status, text, message);
+}
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    const struct settings *settings = good("cmd -o x");
+    assert_string_equal(settings->outfile, "out");
+    assert_int_equal(settings->mode, 0600);
+    assert_int_equal(settings->frequency, 999);
+    assert_int_equal(settings->period, 0);
+    assert_int_equal(settings->event_count, 0);
+    assert_int_equal(settings->call_graph, SETTINGS_CALL_GRAPH_FP);
+    assert_int_equal(settings->dump, 0);
+    assert_int_equal(settings->follow, 0);
+    assert_int_equal(settings->verbose, 0);
+    assert_false(settings->stat || settings->split || settings->quiet || settings->strict || settings->live);
+    assert_false(settings->bare);
+    assert_int_equal(line.action, SETTINGS_RUN);
+    assert_true(line.collect_fd == UINT64_MAX);
+    assert_string_equal(settings->command[0], "cmd");
+    assert_string_equal(settings->command[1], "-o");
+    assert_null(settings->command[3]);
+    assert_string_equal(good("-- -x")->command[0], "-x");
+}
+
+static void test_numbers(void **state)
+{
+    (void)state;
+    assert_int_equal(good("-F 99 c")->frequency, 99);
+    const struct settings *settings = good("-F 99 -c 1000 c");
+    assert_int_equal(settings->frequency, 0);
+    assert_int_equal(settings->period, 1000);
+    settings = good("-c 1000 --freq=50 c");
+    assert_int_equal(settings->frequency, 50);
+    assert_int_equal(settings->period, 0);
+    bad("-F many c", "many");
+    bad("-c 1x c", "1x");
+    assert_int_equal(good("--mode 0640 c")->mode, 0640);
+    assert_int_equal(good("--mode 666 c")->mode, 0666);
+    assert_int_equal(good("--mode=600 c")->mode, 0600);
+    static const char *const modes[] = {"0400", "0200", "0777", "01600", "x600", "60x", "-1", "0680"};
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        char words[64];
+        snprintf(words, sizeof(words), "--mode=%s c", modes[i]);
+        bad(words, "--mode needs the rights of files");
+    }
+    assert_int_equal(good("-vv c")->verbose, 2);
+    settings = good("-q --stat --strict --exec-split-results c");
+    assert_true(settings->quiet && settings->stat && settings->strict && settings->split);
+    assert_string_equal(good("-o base c")->outfile, "base");
+}
+
+static void test_events(void **state)
+{
+    (void)state;
+    const struct settings *settings = good("-e page-faults,task-clock:u -e cycles c");
+    assert_int_equal(settings->event_count, 3);
+    settings = good("-e faults,faults,faults,faults,faults,faults,faults,faults -e faults,faults,faults,faults,faults,"
+                    "faults,faults,faults c");
+    assert_int_equal(settings->event_count, SETTINGS_EVENTS);
+    bad("-e faults,faults,faults,faults,faults,faults,faults,faults -e faults,faults,faults,faults,faults,faults,"
+        "faults,faults,faults c", "more than 16 events");
+    bad("-e task-clock,,cycles c", "event");
+    bad("-e nonsense c", "nonsense");
+}
+
+static void test_call_graphs(void **state)
+{
+    (void)state;
+    char words[64];
+    assert_int_equal(good("-g none c")->call_graph, SETTINGS_CALL_GRAPH_NONE);
+    assert_int_equal(good("-g auto c")->call_graph, SETTINGS_CALL_GRAPH_AUTO);
+    const struct settings *settings = good("-g dwarf,4099 c");
+    assert_int_equal(settings->call_graph, SETTINGS_CALL_GRAPH_DWARF);
+    assert_int_equal(settings->dump, 4104);
+    settings = good("-g dwarf,4096 -g fp c");
+    assert_int_equal(settings->call_graph, SETTINGS_CALL_GRAPH_FP);
+    assert_int_equal(settings->dump, 0);
+    snprintf(words, sizeof(words), "-g auto,%d c", STACKS_DUMP_MIN);
+    assert_int_equal(good(words)->dump, STACKS_DUMP_MIN);
+    snprintf(words, sizeof(words), "-g auto,%d c", STACKS_DUMP_MAX);
+    assert_int_equal(good(words)->dump, (STACKS_DUMP_MAX + 7) / 8 * 8);
+    snprintf(words, sizeof(words), "-g dwarf,%d c", STACKS_DUMP_MIN - 1);
+    bad(words, "is no size of a dump");
+    snprintf(words, sizeof(words), "-g dwarf,%d c", STACKS_DUMP_MAX + 1);
+    bad(words, "is no size of a dump");
+    bad("-g dwarf, c", "is no size of a dump");
+    bad("-g dwarf,8k c", "is no size of a dump");
+    bad("-g dwarf,+8192 c", "is no size of a dump");
+    bad("-g fp,8192 c", "unknown call graph");
+    bad("-g none, c", "unknown call graph");
+    bad("-g dwar c", "unknown call graph");
+    bad("-g dwarfs c", "unknown call graph");
+}
+
+static void test_follow(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words;
+        unsigned flags;
+    } cases[] = {
+        {"--follow-fork c", PINJECT_SESSION_FORK},
+        {"--follow-vfork c", PINJECT_SESSION_VFORK},
+        {"--follow-pthread c", PINJECT_SESSION_PTHREAD},
+        {"--follow-exec c", PINJECT_SESSION_EXEC},
+        {"--follow-all c", PINJECT_SESSION_ALL},
+        {"--follow=all c", PINJECT_SESSION_ALL},
+        {"--follow=none c", 0},
+        {"--follow=fork,exec c", PINJECT_SESSION_FORK | PINJECT_SESSION_EXEC},
+        {"--follow=vfork --follow-pthread c", PINJECT_SESSION_VFORK | PINJECT_SESSION_PTHREAD},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_int_equal(good(cases[i].words)->follow, cases[i].flags);
+    bad("--follow=forks c", "cannot follow 'forks'");
+    bad("--follow=fork,for c", "cannot follow 'for'");
+    bad("--follow=fork, c", "cannot follow ''");
+}
+
+static void test_actions(void **state)
+{
+    (void)state;
+    good("--wait");
+    assert_int_equal(line.action, SETTINGS_WAIT);
+    assert_null(line.wait_base);
+    good("--wait=base");
+    assert_string_equal(line.wait_base, "base");
+    good("--info");
+    assert_int_equal(line.action, SETTINGS_INFO);
+    good("--version");
+    assert_int_equal(line.action, SETTINGS_VERSION);
+    good("-h");
+    assert_int_equal(line.action, SETTINGS_HELP);
+    assert_null(good("--doctor")->command);
+    assert_string_equal(good("--doctor -- sh")->command[0], "sh");
+    assert_int_equal(line.action, SETTINGS_DOCTOR);
+    bad("", "no command to profile");
+    bad("-q", "no command to profile");
+    bad("--info sh", "'sh' is one word too many");
+    assert_true(good("--collect=3 --preload=/x.so")->bare);
+    assert_int_equal(line.action, SETTINGS_COLLECT);
+    assert_int_equal(line.collect_fd, 3);
+    assert_string_equal(line.preload, "/x.so");
+    good("--collect=1048576");
+    bad("--collect=1048577", "needs a file descriptor");
+    bad("--collect=x", "needs a file descriptor");
+    bad("--collect=3x", "needs a file descriptor");
+    bad("--collect=", "needs a file descriptor");
+    assert_true(good("--live c")->live);
+    assert_null(line.settings.live_to);
+    assert_string_equal(good("--live=/dev/tty1 c")->live_to, "/dev/tty1");
+    bad("--live= c", "needs the name of a terminal or file");
+    bad("--unknown c", "unknown");
+}
+
+/* VARIABLES: ended by NULL. */
+static int from_environment(const char *const *variables, const char **ret_text)
+{
+    char **before = environ;
+    good("c");
+    environ = (char **)(uintptr_t)variables; /* read only */
+    check_capture();
+    int status = settings_parse_environment(&line);
+    *ret_text = check_captured();
+    environ = before;
+    return status;
+}
+
+#define VARIABLES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void test_variables(void **state)
+{
+    const char *text;
+    (void)state;
+    static const char *const variables[] = {
+        "PINJECT_OUTFILE=base", "PINJECT_FREQ=50", "PINJECT_FOLLOW_ALL=1", "PINJECT_EXEC_SPLIT_RESULTS=1",
+        "PINJECT_STAT=0", "PINJECT_QUIET=", "PINJECT_EVENTS=", "PINJECT_VERBOSE=1", "HOME=/", "PINJECT_", "PINJECT_=1",
+        "PINJECT_PERIOD", PINJECT_ENV_SESSION "=x", PINJECT_ENV_COLLECTOR "=y", NULL};
+    assert_int_equal(from_environment(variables, &text), 0);
+    assert_string_equal(text, "");
+    assert_string_equal(line.settings.outfile, "base");
+    assert_int_equal(line.settings.frequency, 50);
+    assert_int_equal(line.settings.follow, PINJECT_SESSION_ALL);
+    assert_true(line.settings.split);
+    assert_false(line.settings.stat || line.settings.quiet);
+    assert_int_equal(line.settings.verbose, 1);
+    assert_int_equal(line.settings.event_count, 0);
+    assert_int_equal(from_environment(VARIABLES("PINJECT_STAT=yes"), &text), -EINVAL);
+    assert_non_null(strstr(text, "PINJECT_STAT must be 1 or 0, not 'yes'"));
+    assert_int_equal(from_environment(VARIABLES("PINJECT_FREQ=many"), &text), -EINVAL);
+    assert_non_null(strstr(text, "(that was the variable PINJECT_FREQ)"));
+    assert_int_equal(from_environment(VARIABLES("PINJECT_FREQENCY=5", "PINJECT_PERIOD=7"), &text), 0);
+    assert_non_null(strstr(text, "unknown variable PINJECT_FREQENCY"));
+    assert_int_equal(line.settings.period, 7);
+    assert_int_equal(from_environment(VARIABLES("PINJECT_OUTFIL=5"), &text), 0);
+    assert_non_null(strstr(text, "did you mean PINJECT_OUTFILE"));
+    /* Options of the command line alone are no variables. */
+    assert_int_equal(from_environment(VARIABLES("PINJECT_STRICT=1"), &text), 0);
+    assert_non_null(strstr(text, "unknown variable PINJECT_STRICT"));
+    assert_false(line.settings.strict);
+}
+
+static void test_help(void **state)
+{
+    char *text = NULL;
+    size_t size = 0;
+    (void)state;
+    FILE *to = tmpfile();
+    assert_non_null(to);
+    settings_help(to);
+    size = (size_t)ftell(to);
+    rewind(to);
+    text = calloc(1, size + 1);
+    assert_non_null(text);
+    assert_int_equal(fread(text, 1, size, to), size);
+    fclose(to);
+    for (char *at = text, *end; (end = strchr(at, '\n')); at = end + 1)
+        assert_true(end - at <= 120);
+    assert_non_null(strstr(text, "--follow-vfork"));
+    assert_non_null(strstr(text, "127 when it is not found"));
+    assert_null(strstr(text, "--collect"));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults), cmocka_unit_test(test_numbers),     cmocka_unit_test(test_events),
+        cmocka_unit_test(test_follow),   cmocka_unit_test(test_call_graphs), cmocka_unit_test(test_actions),
+        cmocka_unit_test(test_variables), cmocka_unit_test(test_help),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
