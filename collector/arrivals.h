@@ -25,6 +25,7 @@ struct arrival {
     int result;                  /* 0 or -errno of attaching */
     int net_error;               /* NET, ARM of a program that cannot be injected: 0 or -errno of its net */
     bool found;                  /* it did not ask: found.h */
+    bool late;                   /* it asked, and went on before it had an answer */
     bool limited;                /* of another user than the collector's: it may tell of USER's processes alone */
     uid_t user;
     bool netted;                 /* announced by a net, and covered by it */

@@ -220,6 +220,13 @@ void attach_complete(struct attached *attached)
             attached->ids[i] = 0;
 }
 
+void attach_enable(const struct attached *attached)
+{
+    for (unsigned i = 0; i < attached->count; i++)
+        if (attached->fds[i] >= 0)
+            ioctl(attached->fds[i], PERF_EVENT_IOC_ENABLE, 0);
+}
+
 int attach_task(struct session *session, pid_t tid, enum attach_how how, struct attached **ret)
 {
     int status = attach_open(session, tid, tid, NULL, how, ret);

@@ -78,6 +78,8 @@ int attach_task(struct session *session, pid_t tid, enum attach_how how, struct 
 int attach_open(struct session *session, pid_t pid, pid_t tid, const char *name, enum attach_how how,
                 struct attached **ret);
 void attach_complete(struct attached *attached);
+/* Events that wait for an exec count from now on. */
+void attach_enable(const struct attached *attached);
 /*
  * The same for a task whose events the kernel refuses us (REFUSAL: -errno) though others have theirs: it is not
  * dumpable. A timer of the object may stand in; only for who runs already, and has asked. Its covered bit stays clear:

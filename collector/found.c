@@ -24,7 +24,7 @@ static uint64_t counted_ns(const struct session *session, const struct attached 
  * What the task had used when its events began to count: what the scheduler says less what they counted. It runs
  * meanwhile, and we may lose the CPU between two looks: those that agree are taken.
  */
-static uint64_t used_before(const struct session *session, const struct arrival *arrival)
+uint64_t found_used_before(const struct session *session, const struct arrival *arrival)
 {
     uint64_t used = 0, before = counted_ns(session, arrival->events);
     for (unsigned i = 0; i < LOOKS; i++) {
@@ -68,7 +68,7 @@ int found_open(struct session *session, struct arrival *arrival)
     int status = process ? open_process(session, arrival) : open_thread(session, arrival);
     if (status < 0)
         return status;
-    arrival->startup_ns = used_before(session, arrival);
+    arrival->startup_ns = found_used_before(session, arrival);
     arrival->answered_ns = tasks_now_ns();
     procfs_comm(arrival->pid, arrival->tid, arrival->comm);
     attach_complete(arrival->events);

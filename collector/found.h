@@ -19,5 +19,7 @@ struct session;
  * the task has used so far is in startup_ns. 0; -EEXIST: somebody has it; -errno as attach_open(). Context: any thread.
  */
 int found_open(struct session *session, struct arrival *arrival);
+/* CPU time that ARRIVAL's task, which runs, had used when its events began to count. */
+uint64_t found_used_before(const struct session *session, const struct arrival *arrival);
 
 #endif

@@ -41,7 +41,7 @@ static void add_ledger(struct tasks *tasks)
     const struct session *session = tasks->session;
     struct unseen *unseen = &tasks->unseen;
     add_counted(unseen, session, CHANNEL_UNANSWERED,
-                "began before the collector answered: its first moments are missing");
+                "began before the collector answered: its first moments are counted, not sampled");
     add_counted(unseen, session, CHANNEL_DROPPED, "found no free slot to ask for events or to tell of an ended child");
     add_counted(unseen, session, CHANNEL_SEALED,
                 "start under a seccomp filter of the program's own that forbids to announce it");

@@ -195,24 +195,37 @@ static int begin_task(struct session *session, struct arrival *arrival)
         [PINJECT_THREAD] = ATTACH_THREAD,
         [PINJECT_ARM] = ATTACH_ON_EXEC,
     };
-    const char *name = arrival->kind == PINJECT_ARM ? arrival->program : arrival->comm;
+    const bool arms = arrival->kind == PINJECT_ARM, first = arrival->kind == PINJECT_PROCESS;
+    /* It may run another program by now, which no record will tell. */
+    const bool gone_on = arrival->late && (arms || arrival->kind == PINJECT_FORK);
+    const char *name = arms ? arrival->program : arrival->comm;
+    /* Events that waited for its exec could wait for ever. */
+    const enum attach_how how = arms && arrival->late ? ATTACH_RUNNING : hows[arrival->kind];
     int status = check_task(arrival->pid, arrival->tid);
     if (status == 0)
-        status = attach_open(session, arrival->pid, arrival->tid, name, hows[arrival->kind], &arrival->events);
+        status = attach_open(session, arrival->pid, arrival->tid, name, how, &arrival->events);
+    if (status == 0 && gone_on && !arrival->events->timer)
+        arrival->kind = PINJECT_PROCESS;
     /* Who is about to exec is dumpable again afterwards, and asks anew. */
-    if (is_refused(status) && arrival->kind != PINJECT_ARM)
+    if (is_refused(status) && !arms)
         status = attach_open_timed(session, arrival->pid, arrival->tid, status, &arrival->events);
     arrival->answered_ns = now_ns();
     if (status == -EEXIST)
         return status;
-    if (status == 0 && arrival->kind == PINJECT_PROCESS)
+    if (status == 0 && first)
         open_tree_clock(session, arrival->tid);
+    if (status == 0 && arrival->late && !arrival->events->timer)
+        arrival->startup_ns = found_used_before(session, arrival);
     if (status < 0)
         __atomic_fetch_add(&session->refused, 1, __ATOMIC_RELAXED);
     if (arrival->kind == PINJECT_PROCESS && status == 0) {
         /* What the kernel tells only while it happens has happened: the program, and its mappings. */
         arrival->exec = procfs_exec(arrival->pid);
         arrival->maps = procfs_maps(arrival->pid);
+        if (gone_on) {
+            arrival->cmdline = procfs_cmdline(arrival->pid, &arrival->cmdline_size);
+            procfs_comm(arrival->pid, arrival->tid, arrival->comm);
+        }
     }
     return status;
 }
@@ -227,7 +240,7 @@ static int begin_net(struct session *session, struct arrival *arrival)
         /* Its events may end in that exec: then what comes has to ask. */
         attach_cover(session, arrival->tid, false);
     else
-        arrival->net_error = nets_open(session->nets, arrival->pid, arrival->tid, true);
+        arrival->net_error = nets_open(session->nets, arrival->pid, arrival->tid, !arrival->late);
     return 0;
 }
 
@@ -271,13 +284,14 @@ static int begin(struct session *session, struct arrival *arrival)
         return begin_net(session, arrival);
     if (arrival->kind == PINJECT_SPAWN)
         return begin_spawned(session, arrival);
+    const uint32_t asked = arrival->kind;
     int status = begin_task(session, arrival);
-    if ((status == 0 || status == -EEXIST) && wants_net(arrival->kind, arrival->flags)) {
+    if ((status == 0 || status == -EEXIST) && wants_net(asked, arrival->flags)) {
         if (status == -EEXIST) /* its events were armed for an exec that failed */
             arrival->kind = PINJECT_NET;
         status = begin_net(session, arrival);
     }
-    if (status == -EEXIST && arrival->kind == PINJECT_PROCESS) {
+    if (status == -EEXIST && asked == PINJECT_PROCESS) {
         arrival->kind = PINJECT_IMAGE;
         status = 0;
         if (attach_is_timed(session, arrival->tid)) {
@@ -322,6 +336,7 @@ int request_begin(struct channel *channel, const struct request *request, struct
         __atomic_fetch_add(&session->no_memory, 1, __ATOMIC_RELAXED);
         return -ENOMEM;
     }
+    arrival->late = request->late;
     arrival->limited = !channel->own;
     arrival->user = channel->user;
     int origin = check_origin(channel, arrival);
@@ -356,7 +371,7 @@ void request_finish(struct session *session, const struct request *request, stru
 {
     if (arrival->events && !arrival->found)
         attach_complete(arrival->events);
-    if (!arrival->found && has_text(arrival->kind, arrival->flags))
+    if (!arrival->found && !arrival->cmdline && has_text(arrival->kind, arrival->flags))
         take_text(request, arrival);
     arrivals_put(&session->arrivals, arrival);
 }

@@ -15,6 +15,7 @@ struct session;
 struct request {
     struct pinject_slot slot; /* but for state and owner; text is as long as its sizes say, then a NUL */
     char end;                 /* a NUL behind the text, whatever the text is */
+    bool late;                /* its sender does not wait (any more): it may have executed what it was about to */
 };
 
 /* 0, or -EINVAL: it makes no sense. */

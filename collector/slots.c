@@ -49,8 +49,8 @@ static bool take(struct pinject_slot *slot, uint32_t *ret_taken, bool *ret_alone
     return false;
 }
 
-/* TAKEN -> ANSWERED or FREE. */
-static void answer(struct channel *channel, struct pinject_slot *slot, uint32_t taken, bool reply, int result)
+/* TAKEN -> ANSWERED or FREE. False: its sender has given up meanwhile. */
+static bool answer(struct channel *channel, struct pinject_slot *slot, uint32_t taken, bool reply, int result)
 {
     /* A door that answers is not stalled, whoever asked. */
     if (__atomic_load_n(&channel->requests->stalled, __ATOMIC_RELAXED))
@@ -60,13 +60,14 @@ static void answer(struct channel *channel, struct pinject_slot *slot, uint32_t 
         /* Pairs with the object's acquire when it reads the answer. */
         if (move(&slot->state, taken, with_phase(taken, PINJECT_ANSWERED), __ATOMIC_RELEASE)) {
             syscall(SYS_futex, &slot->state, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
-            return;
+            return true;
         }
     } else if (move(&slot->state, taken, with_phase(taken, PINJECT_FREE), __ATOMIC_RELEASE)) {
-        return;
+        return true;
     }
     /* Abandoned meanwhile. */
     move(&slot->state, with_phase(taken, PINJECT_ABANDONED), with_phase(taken, PINJECT_FREE), __ATOMIC_RELEASE);
+    return false;
 }
 
 static uint64_t clock_ns(clockid_t id)
@@ -109,6 +110,7 @@ static bool serve_locked(struct slots *slots, unsigned number, bool news)
     }
     uint64_t began = thread_cpu_ns();
     int result = request_copy(session, slot, &request);
+    request.late = alone || request.slot.flags & PINJECT_REQUEST_NO_WAIT;
     if (result == 0 && news && request.slot.kind != PINJECT_REAPED)
         result = -EINVAL; /* written over after it was posted */
     if (result < 0)
@@ -119,7 +121,9 @@ static bool serve_locked(struct slots *slots, unsigned number, bool news)
     bool done = arrival && result != -ESRCH;
     charge(slots->channel, &request, done ? 0 : began);
     alone |= request.slot.flags & (PINJECT_REQUEST_NO_REPLY | PINJECT_REQUEST_NO_WAIT);
-    answer(slots->channel, slot, taken, !alone, result);
+    bool met = answer(slots->channel, slot, taken, !alone, result);
+    if (!met && arrival && arrival->kind == PINJECT_ARM && arrival->events)
+        attach_enable(arrival->events); /* its exec may be over */
     pthread_mutex_unlock(&slots->locks[number]);
     if (arrival)
         request_finish(session, &request, arrival);

@@ -318,6 +318,56 @@ static void an_abandoned_request_still_gets_events(void **state)
     close_all();
 }
 
+/* Who did not wait has executed its program: events that wait for that would count nothing. */
+static void armed_too_late(void **state)
+{
+    (void)state;
+    static const char script[] = "echo; read a; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo; read b";
+    struct attach_value values[PLAN_EVENTS];
+    int to[2], from[2];
+    char byte;
+    open_all();
+    assert_int_equal(pipe(to), 0);
+    assert_int_equal(pipe(from), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(to[0], 0);
+        dup2(from[1], 1);
+        execl("/bin/sh", "sh", "-c", script, (char *)NULL);
+        _exit(99);
+    }
+    assert_int_equal(read(from[0], &byte, 1), 1);
+    assert_int_equal(fake_ask(fake.session.own->requests, 8, PINJECT_PROCESS), 0); /* the child's parent is known */
+    struct arrival *own = fake_arrival(&fake.session);
+    struct pinject_slot *slot = fake_claim(fake.session.own->requests, 9, PINJECT_ARM);
+    slot->pid = slot->tid = child;
+    slot->ppid = getpid();
+    slot->startup_ns = 1;
+    slot->flags = PINJECT_REQUEST_NO_REPLY | PINJECT_REQUEST_NO_WAIT;
+    fake_post(fake.session.own->requests, 9);
+    struct arrival *arrival = fake_arrival(&fake.session);
+    assert_int_equal(arrival->result, 0);
+    assert_int_equal(arrival->kind, PINJECT_PROCESS);
+    assert_non_null(strstr(arrival->exec, "sh"));
+    assert_memory_equal(arrival->cmdline, "sh\0-c", sizeof("sh\0-c"));
+    assert_string_equal(arrival->comm, "sh");
+    assert_true(arrival->startup_ns > 1);
+    assert_int_equal(write(to[1], "a\n", 2), 2);
+    assert_int_equal(read(from[0], &byte, 1), 1);
+    attach_read(arrival->events, values);
+    assert_true(plan_clock(fake.session.plan, values) > 1000000);
+    assert_int_equal(write(to[1], "b\n", 2), 2);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    for (int i = 0; i < 2; i++) {
+        close(to[i]);
+        close(from[i]);
+    }
+    fake_drop(arrival);
+    fake_drop(own);
+    close_all();
+}
+
 static void a_bell_that_nobody_rang(void **state)
 {
     (void)state;
@@ -510,6 +560,7 @@ int main(void)
         cmocka_unit_test(a_task_of_another_process_is_refused),
         cmocka_unit_test(nonsense_is_answered_and_counted),
         cmocka_unit_test(an_abandoned_request_still_gets_events),
+        cmocka_unit_test(armed_too_late),
         cmocka_unit_test(a_bell_that_nobody_rang),
         cmocka_unit_test(news_lie_until_the_loop_looks),
         cmocka_unit_test(slots_of_the_dead_are_freed),
