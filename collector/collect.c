@@ -174,7 +174,7 @@ static void take_event(struct collect *collect, const struct epoll_event *event)
     if (event->events & (EPOLLHUP | EPOLLERR) || task->events->timer || !task->events->ring)
         tasks_task_ended(&collect->tasks, task, true);
     else
-        tasks_drain(&collect->tasks, task);
+        tasks_drain_some(&collect->tasks, task);
 }
 
 /*
@@ -239,7 +239,7 @@ static void gather(struct collect *collect)
     struct pollfd urgent[] = {
         {signals->ends, POLLIN, 0}, {signals->others, POLLIN, 0}, {collect->args->root_pidfd, POLLIN, 0}};
     uint64_t now = tasks_now_ns();
-    while (now < collect->gather_ns && !is_scarce(collect->args->session) &&
+    while (now < collect->gather_ns && !tasks->unread && !is_scarce(collect->args->session) &&
            !pressure_needs_room(collect->args->session) && !arrivals_are_many(&collect->args->session->arrivals)) {
         struct timespec rest = {.tv_nsec = tasks->done ? 0 : (long)(collect->gather_ns - now)};
         if (ppoll(urgent, 3, &rest, NULL) > 0)
@@ -267,6 +267,7 @@ static int run_round(struct collect *collect, int timeout_ms)
     pressure_idle(collect->args->session, false);
     count = count < 0 ? 0 : count;
     tasks->now_ns = tasks_now_ns();
+    tasks->round++;
     collect->gather_ns = count ? tasks->now_ns + (count < STORM ? GATHER_NS : STORM_NS) : 0;
     /* Before the ends of this round: who has ended may have told something first. */
     session_take_news(collect->args->session);
@@ -275,6 +276,7 @@ static int run_round(struct collect *collect, int timeout_ms)
     if (arrivals_came || tasks->waiting)
         tasks_arrive(tasks, arrivals);
     tasks_take_nets(tasks, false);
+    tasks_drain_rest(tasks);
     bool root = false, swept = false;
     for (int i = 0; i < count; i++) {
         const void *tag = events[i].data.ptr;
@@ -303,7 +305,7 @@ static int run_round(struct collect *collect, int timeout_ms)
 static int timeout_ms(const struct collect *collect)
 {
     uint64_t now = tasks_now_ns(), next = collect->swept_ns + sweep_ns(collect);
-    if (collect->tasks.done)
+    if (collect->tasks.done || collect->tasks.unread)
         return 0;
     if (collect->tasks.waiting)
         return 2;

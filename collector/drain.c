@@ -7,6 +7,8 @@
 
 /* So much unwritten goes to disk at once, without waiting for the next sweep. */
 enum { PENDING_MAX = 1 << 20 };
+/* Records between two looks at the clock. */
+enum { LOOKS = 32 };
 
 void tasks_put_record(struct tasks *tasks, struct task *task, const void *record, size_t size)
 {
@@ -207,17 +209,53 @@ bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf
     return true;
 }
 
-void tasks_drain(struct tasks *tasks, struct task *task)
+/* ---- Rings ---- */
+
+/*
+ * What one process writes may take long to read: each mapping is told to all of its threads, and compared with all
+ * others. So in a round it has its share of the time.
+ */
+static bool has_time(const struct tasks *tasks, struct process *process)
+{
+    if (process->round != tasks->round)
+        process->spent_ns = 0;
+    process->round = tasks->round;
+    return process->spent_ns < tasks->share_ns;
+}
+
+/* With ALL whatever it takes. False: there is more. */
+static bool read_ring(struct tasks *tasks, struct task *task, bool all)
+{
+    struct process *process = task->process;
+    const struct perf_event_header *record;
+    uint64_t before = tasks_now_ns();
+    bool time = true;
+    for (unsigned i = 1; time && !task->left && (record = pinject_ring_next(&task->ring, tasks->scratch)); i++) {
+        if (!tasks_take_record(tasks, task, record))
+            task->left = true;
+        if (i % LOOKS)
+            continue;
+        uint64_t now = tasks_now_ns();
+        process->spent_ns += now - before;
+        before = now;
+        time = all || process->spent_ns < tasks->share_ns;
+    }
+    process->spent_ns += tasks_now_ns() - before;
+    return time;
+}
+
+/* False: there is more. */
+static bool drain(struct tasks *tasks, struct task *task, bool all)
 {
     struct pinject_ring *ring = &task->ring;
+    bool done = true;
     if (!task->live || task->netted || !ring->page || task->left || task->broken)
-        return;
+        return true;
+    if (!has_time(tasks, task->process) && !all)
+        return false;
     if (pinject_ring_begin(ring)) {
-        const struct perf_event_header *record;
         stacks_round(tasks, task, ring->head - ring->tail, ring->size);
-        while (!task->left && (record = pinject_ring_next(ring, tasks->scratch)))
-            if (!tasks_take_record(tasks, task, record))
-                task->left = true;
+        done = read_ring(tasks, task, all);
         pinject_ring_end(ring);
     }
     if (ring->broken) {
@@ -228,6 +266,49 @@ void tasks_drain(struct tasks *tasks, struct task *task)
         tasks_task_ended(tasks, task, false);
     else if (task->result && result_pending(task->result) > PENDING_MAX)
         tasks_flush(tasks, task);
+    return done;
+}
+
+void tasks_drain(struct tasks *tasks, struct task *task)
+{
+    drain(tasks, task, true);
+}
+
+void tasks_drain_some(struct tasks *tasks, struct task *task)
+{
+    if (drain(tasks, task, false) || task->unread)
+        return;
+    task->unread = true;
+    task->unread_prev = tasks->unread_last;
+    task->unread_next = NULL;
+    *(tasks->unread_last ? &tasks->unread_last->unread_next : &tasks->unread) = task;
+    tasks->unread_last = task;
+    tasks->unread_count++;
+}
+
+void tasks_forget_unread(struct tasks *tasks, struct task *task)
+{
+    if (!task->unread)
+        return;
+    *(task->unread_prev ? &task->unread_prev->unread_next : &tasks->unread) = task->unread_next;
+    *(task->unread_next ? &task->unread_next->unread_prev : &tasks->unread_last) = task->unread_prev;
+    task->unread = false;
+    tasks->unread_count--;
+}
+
+/* Who was read on goes to the end; who finds no time, since another thread of his process had it, keeps his place. */
+void tasks_drain_rest(struct tasks *tasks)
+{
+    struct task *task = tasks->unread, *next;
+    for (uint64_t count = tasks->unread_count; task && count; count--, task = next) {
+        next = task->unread_next;
+        if (!has_time(tasks, task->process))
+            continue;
+        tasks_forget_unread(tasks, task);
+        tasks_drain_some(tasks, task);
+        if (next && !next->unread) /* it ended */
+            next = tasks->unread;
+    }
 }
 
 void tasks_drain_process(struct tasks *tasks, struct process *process)

@@ -249,7 +249,7 @@ static bool is_gone(const struct task *task)
 
 static void sweep_task(struct tasks *tasks, struct task *task)
 {
-    tasks_drain(tasks, task);
+    tasks_drain_some(tasks, task);
     if (!task->live)
         return;
     if (task->timed)

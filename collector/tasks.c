@@ -10,6 +10,9 @@
 
 #include "collector/account.h"
 
+/* Of a process, in a round of the loop. */
+enum { SHARE_NS = 20 * 1000 * 1000 };
+
 uint64_t tasks_now_ns(void)
 {
     struct timespec now;
@@ -27,6 +30,7 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
     tasks->done_end = &tasks->done;
     tasks->clock = plan_find_clock(session->plan);
     tasks->now_ns = tasks_now_ns();
+    tasks->share_ns = SHARE_NS;
     records_layout_init(&tasks->layout, session->plan);
     kernelmap_init(&tasks->kernel);
     int error = unseen_init(&tasks->unseen);
@@ -210,6 +214,7 @@ static void leave_process(struct process *process, struct task *task)
 void tasks_unlink(struct tasks *tasks, struct task *task)
 {
     take_from_table(tasks, task);
+    tasks_forget_unread(tasks, task);
     *(task->live_prev ? &task->live_prev->live_next : &tasks->live) = task->live_next;
     if (task->live_next)
         task->live_next->live_prev = task->live_prev;

@@ -49,6 +49,7 @@ struct snapshot {
 struct task {
     struct task *next;             /* hash chain; later the lists of what is to be written, freed */
     struct task *live_prev, *live_next;
+    struct task *unread_prev, *unread_next;
     struct task *process_prev, *process_next;
     struct process *process;       /* NULL once unlinked */
     struct attached *events;       /* NULL once ended */
@@ -59,6 +60,7 @@ struct task {
     uint32_t kind;                 /* enum pinject_kind */
     char comm[16];
     bool live;                     /* in the table */
+    bool unread;                   /* in the list of those whose rings are read on in the next round */
     bool ended;                    /* it has ended itself; else we stopped following, or the session ended */
     bool left;                     /* an exec led to where we do not follow: later records are not ours */
     bool armed;                    /* has no image yet: nothing of it exists until exec */
@@ -151,7 +153,11 @@ struct tasks {
     size_t done_count;
     struct task *graveyard;        /* freed at the end of a round: events of the same round may point there */
     uint64_t tree_startup_ns;      /* bare mode: what the first process had used before session->tree_fd counted */
+    struct task *unread, *unread_last; /* whose rings were not read to their ends, in turn */
+    uint64_t unread_count;
     uint64_t now_ns;               /* of this round */
+    uint64_t round;                /* its number, and how long the rings of one process are read in it */
+    uint64_t share_ns;
     bool closing;                  /* nothing is held back any more */
     bool root_ended;               /* what ends now was not waited for by the tree */
     /* Totals. */
@@ -208,7 +214,13 @@ bool tasks_is_ready(const struct tasks *tasks, const struct arrival *arrival);
 void tasks_admit(struct tasks *tasks, struct arrival *arrival);
 
 /* drain.c */
+/* All that its ring has. */
 void tasks_drain(struct tasks *tasks, struct task *task);
+/* As far as its process has time in this round; what is left comes in the next one, in turn with others. */
+void tasks_drain_some(struct tasks *tasks, struct task *task);
+/* That, at the beginning of a round. */
+void tasks_drain_rest(struct tasks *tasks);
+void tasks_forget_unread(struct tasks *tasks, struct task *task);
 void tasks_drain_process(struct tasks *tasks, struct process *process);
 /* Names, mappings of its address space: what stands at the start of a file. */
 void tasks_introduce(struct tasks *tasks, struct task *task, uint64_t time_ns);

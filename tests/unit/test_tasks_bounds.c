@@ -133,6 +133,55 @@ static void test_parents_in_a_ring(void **state)
     stage_free(&stage);
 }
 
+static void next_round(struct stage *stage)
+{
+    stage->tasks->round++;
+    tasks_drain_rest(stage->tasks);
+}
+
+/* A process whose records take longer than its share is read on in the next round, its threads in turn. */
+static void test_share_of_a_round(void **state)
+{
+    (void)state;
+    enum { RECORDS = 100 };
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *task = stage_process(&stage, 100, 1, T, 1000), *other = stage_process(&stage, 200, 1, T, 1000);
+    struct task *thread = stage_thread(&stage, 100, 101, T, 1000), *all[] = {task, thread, other};
+    stage.tasks->share_ns = 1;
+    for (unsigned i = 0; i < 3 * RECORDS; i++)
+        stage_sample(all[i % 3], 0x1234, T + 100 + i);
+    next_round(&stage);
+    for (unsigned i = 0; i < 6; i++)
+        tasks_drain_some(stage.tasks, all[i % 3]);
+    uint64_t part = task->samples;
+    assert_in_range(part, 1, RECORDS / 2);
+    assert_int_equal(thread->samples, 0);
+    assert_int_equal(other->samples, part); /* others have theirs */
+    next_round(&stage); /* the same one's turn: it was there first */
+    assert_int_equal(task->samples, 2 * part);
+    assert_int_equal(thread->samples, 0);
+    next_round(&stage);
+    assert_true(thread->samples > 0);
+    for (unsigned i = 0; i < 3 * RECORDS && stage.tasks->unread; i++)
+        next_round(&stage);
+    assert_null(stage.tasks->unread);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(all[i]->samples, RECORDS);
+    /* Whoever ends leaves the list, and nothing in his ring. */
+    for (unsigned i = 0; i < 3 * RECORDS; i++)
+        stage_sample(all[i % 3], 0x1234, T + 1000 + i);
+    next_round(&stage);
+    for (unsigned i = 0; i < 3; i++)
+        tasks_drain_some(stage.tasks, all[i]);
+    tasks_task_ended(stage.tasks, thread, true);
+    next_round(&stage);
+    stage_close(&stage);
+    assert_null(stage.tasks->unread);
+    assert_int_equal(stage.tasks->samples, 6 * RECORDS);
+    stage_free(&stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +190,7 @@ int main(void)
         cmocka_unit_test(test_waiting_texts_are_bounded),
         cmocka_unit_test(test_chain_of_processes),
         cmocka_unit_test(test_parents_in_a_ring),
+        cmocka_unit_test(test_share_of_a_round),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
