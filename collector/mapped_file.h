@@ -23,4 +23,10 @@ struct mapped_file {
 /* For reading, and RET what fstat says; -ENOENT: it is not to be found, or it is no regular file. */
 int mapped_file_open(const struct mapped_file *file, struct stat *ret);
 
+/*
+ * The same, where it cannot block: all of the path is in the kernel's cache, and the file is on a local file system of
+ * a disk. -EAGAIN: that is not sure. Context: one thread at a time.
+ */
+int mapped_file_open_local(const struct mapped_file *file, struct stat *ret);
+
 #endif

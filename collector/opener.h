@@ -39,7 +39,7 @@ struct opener_answer {
     int64_t mtime_ns, ctime_ns;
     uint8_t id_size;   /* OPENER_ID, 0: none */
     uint8_t id[20];
-    int fd;            /* OPENER_TABLES: as large as the file, with those parts that tables are in; closed after DONE */
+    int fd;            /* OPENER_TABLES: the file, or a copy of those parts that tables are in; closed after DONE */
 };
 
 /* Takes the answer to question TICKET. */
@@ -55,7 +55,7 @@ struct opener_counts {
 
 struct opener;
 
-/* No process is started before the first question. NULL: no memory. */
+/* No process is started before one is needed. NULL: no memory. */
 struct opener *opener_new(void);
 /* Nobody is told of what was not answered. Helpers that hang are left behind. NULL is accepted. */
 void opener_free(struct opener *opener);
@@ -80,7 +80,10 @@ uint64_t opener_cpu_ns(const struct opener *opener);
 typedef int opener_open(const struct mapped_file *file, struct stat *ret);
 void opener_replace(struct opener *opener, opener_open *open);
 
-/* opener_serve.c: the helper. Answers what comes over SOCKET until nothing comes any more. */
+/*
+ * opener_serve.c. What FD, of STATUS, is; for TABLES with FD in it, which is closed else. And the helper: answers what
+ * comes over SOCKET until nothing comes any more.
+ */
 struct opener_wire {
     uint64_t ticket, ino, start, size;
     uint32_t kind, maj, min;
@@ -91,6 +94,7 @@ struct opener_reply {
     uint64_t ticket;
     struct opener_answer answer;
 };
+void opener_answer_file(enum opener_kind kind, int fd, const struct stat *status, struct opener_answer *answer);
 _Noreturn void opener_serve(int socket, opener_open *open);
 
 #endif

@@ -23,7 +23,7 @@ struct job {
     struct user *user;
     opener_done *done;
     void *context;
-    int status;             /* of one that nobody answered */
+    struct opener_answer answer; /* of one that no helper answered */
     struct opener_wire wire; /* cut behind its path */
 };
 

@@ -98,6 +98,20 @@ static int copy_tables(int fd, uint64_t size)
     return status;
 }
 
+void opener_answer_file(enum opener_kind kind, int fd, const struct stat *status, struct opener_answer *answer)
+{
+    *answer = (struct opener_answer){.dev = status->st_dev,
+                                     .ino = status->st_ino,
+                                     .size = (uint64_t)status->st_size,
+                                     .mtime_ns = nanoseconds(&status->st_mtim),
+                                     .ctime_ns = nanoseconds(&status->st_ctim),
+                                     .fd = kind == OPENER_TABLES ? fd : -1};
+    if (kind == OPENER_ID)
+        read_id(fd, answer);
+    if (answer->fd < 0)
+        close(fd);
+}
+
 static void answer_question(const struct opener_wire *wire, opener_open *open_file, struct opener_answer *answer)
 {
     const struct mapped_file file = {.pid = wire->pid,
@@ -109,20 +123,15 @@ static void answer_question(const struct opener_wire *wire, opener_open *open_fi
                                      .path = wire->path};
     struct stat status;
     int fd = open_file(&file, &status);
-    *answer = (struct opener_answer){.status = fd < 0 ? fd : 0, .fd = -1};
-    if (fd < 0)
+    if (fd < 0) {
+        *answer = (struct opener_answer){.status = fd, .fd = -1};
         return;
-    answer->dev = status.st_dev;
-    answer->ino = status.st_ino;
-    answer->size = (uint64_t)status.st_size;
-    answer->mtime_ns = nanoseconds(&status.st_mtim);
-    answer->ctime_ns = nanoseconds(&status.st_ctim);
-    if (wire->kind == OPENER_ID)
-        read_id(fd, answer);
-    if (wire->kind == OPENER_TABLES)
-        answer->fd = copy_tables(fd, answer->size);
-    if (wire->kind == OPENER_TABLES && answer->fd < 0)
-        answer->status = answer->fd;
+    }
+    opener_answer_file(wire->kind, fd, &status, answer);
+    if (answer->fd < 0)
+        return;
+    answer->fd = copy_tables(fd, answer->size);
+    answer->status = answer->fd < 0 ? answer->fd : 0;
     close(fd);
 }
 

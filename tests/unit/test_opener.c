@@ -114,6 +114,38 @@ static void nothing_but_regular_files(void **state)
     assert_int_equal(open_one(&file), -ENOENT);
 }
 
+/* What is opened without a helper is on a disk of this machine, and is what was mapped. */
+static void local_files(void **state)
+{
+    (void)state;
+    struct stat status, wanted;
+    struct mapped_file file = itself(), other;
+    int fd = mapped_file_open_local(&file, &status);
+    assert_true(fd >= 0 || fd == -EAGAIN);
+    if (fd >= 0) {
+        assert_int_equal(stat(file.path, &wanted), 0);
+        assert_int_equal(status.st_ino, wanted.st_ino);
+        close(fd);
+    }
+    other = file;
+    other.ino++;
+    assert_int_equal(mapped_file_open_local(&other, &status), -EAGAIN);
+    other = file;
+    other.min++;
+    assert_int_equal(mapped_file_open_local(&other, &status), -EAGAIN);
+    /* The same file by another name that only we have: a link of the kernel's. */
+    other = file;
+    other.path = "/proc/self/exe";
+    assert_int_equal(mapped_file_open_local(&other, &status), -EAGAIN);
+    assert_int_equal(mkfifo("another", 0600), 0);
+    other = mapped("another");
+    assert_int_equal(mapped_file_open_local(&other, &status), -EAGAIN);
+    other = mapped("/proc/version");
+    assert_int_equal(mapped_file_open_local(&other, &status), -EAGAIN);
+    other = mapped("/dev/null");
+    assert_int_equal(mapped_file_open_local(&other, &status), -EAGAIN);
+}
+
 /* ---- Who answers ---- */
 
 struct seen {
@@ -171,6 +203,30 @@ static void answers(void **state)
     assert_true(opener_cpu_ns(opener) > 0);
     opener_free(opener);
     opener_free(NULL);
+}
+
+static void no_helper_for_local_files(void **state)
+{
+    (void)state;
+    struct stat status;
+    struct seen seen = {0};
+    struct mapped_file file = itself();
+    int fd = mapped_file_open_local(&file, &status);
+    if (fd < 0)
+        skip(); /* this lies on no disk, or the kernel is older than 5.12 */
+    close(fd);
+    struct opener *opener = opener_new();
+    for (enum opener_kind kind = OPENER_ID; kind <= OPENER_TABLES; kind++) {
+        assert_true(opener_settle(opener, opener_ask(opener, kind, &file, note, &seen)));
+        assert_int_equal(seen.status, 0);
+        assert_int_equal(seen.last.ino, file.ino);
+        assert_int_equal(seen.last.fd >= 0, kind == OPENER_TABLES);
+    }
+    assert_int_equal(seen.count, 2);
+    assert_int_equal(opener_cpu_ns(opener), 0);
+    opener_ask(opener, OPENER_TABLES, &file, note, &seen); /* nobody takes it */
+    opener_free(opener);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
 static struct unwind_files *copies;
@@ -303,6 +359,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_the_file_that_was_mapped),
         cmocka_unit_test(nothing_but_regular_files),
+        cmocka_unit_test(local_files),
+        cmocka_unit_test(no_helper_for_local_files),
         cmocka_unit_test(answers),
         cmocka_unit_test(tables),
         cmocka_unit_test(one_hangs),
