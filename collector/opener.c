@@ -174,38 +174,20 @@ void opener_take(struct opener *opener)
 
 /* ---- Questions ---- */
 
-/* At once, where nothing can hang. */
-static bool answer_local(struct opener *opener, struct job *job, const struct mapped_file *file)
-{
-    struct stat status;
-    int fd = opener->open == mapped_file_open ? mapped_file_open_local(file, &status) : -1;
-    if (fd < 0)
-        return false;
-    opener_answer_file(job->wire.kind, fd, &status, &job->answer);
-    jobs_put(&opener->over, job);
-    return true;
-}
-
-uint64_t opener_ask(struct opener *opener, enum opener_kind kind, const struct mapped_file *file, opener_done *done,
-                    void *context)
+static struct job *new_job(struct opener *opener, enum opener_kind kind, const struct mapped_file *file,
+                           opener_done *done, void *context)
 {
     size_t length = strlen(file->path);
-    struct user *user = user_find(opener, file->pid);
-    bool held = user->hung >= OPENER_SHARE || ((user->slow || user->hung) && user->queued >= HOLD);
+    bool room = opener->queued < OPENER_QUEUE && length < sizeof(((struct opener_wire *)NULL)->path);
+    struct job *job = room ? malloc(offsetof(struct job, wire.path) + length + 1) : NULL;
     opener->counts.asked++;
-    if (held || opener->queued >= OPENER_QUEUE || length >= sizeof(((struct opener_wire *)NULL)->path)) {
-        opener->counts.refused++;
-        return 0;
-    }
-    struct job *job = malloc(offsetof(struct job, wire.path) + length + 1);
     if (!job) {
-        opener->counts.failed++;
-        return 0;
+        *(room ? &opener->counts.failed : &opener->counts.refused) += 1;
+        return NULL;
     }
     memset(job, 0, offsetof(struct job, wire.path));
     job->answer.fd = -1;
-    job->ticket = job->wire.ticket = ++opener->last_ticket;
-    job->user = user;
+    job->ticket = job->wire.ticket = opener->last_ticket + 1;
     job->done = done;
     job->context = context;
     job->wire.kind = kind;
@@ -216,13 +198,42 @@ uint64_t opener_ask(struct opener *opener, enum opener_kind kind, const struct m
     job->wire.start = file->start;
     job->wire.size = file->size;
     memcpy(job->wire.path, file->path, length + 1);
+    return job;
+}
+
+/* At once, where nothing can hang: whoever asks. */
+static bool answer_local(struct opener *opener, struct job *job, const struct mapped_file *file)
+{
+    struct stat status;
+    int fd = opener->open == mapped_file_open ? mapped_file_open_local(file, &status) : -1;
+    if (fd < 0)
+        return false;
+    opener_answer_file(job->wire.kind, fd, &status, &job->answer);
+    job->user = &opener->nobody;
+    jobs_put(&opener->over, job);
+    return true;
+}
+
+uint64_t opener_ask(struct opener *opener, enum opener_kind kind, const struct mapped_file *file, opener_done *done,
+                    void *context)
+{
+    struct job *job = new_job(opener, kind, file, done, context);
+    if (!job)
+        return 0;
+    if (!answer_local(opener, job, file)) {
+        struct user *user = job->user = user_find(opener, file->pid);
+        if (user->hung >= OPENER_SHARE || ((user->slow || user->hung) && user->queued >= HOLD)) {
+            opener->counts.refused++;
+            free(job);
+            return 0;
+        }
+        jobs_put(&opener->queue, job);
+    }
     opener->queued++;
-    user->queued++;
-    if (answer_local(opener, job, file))
-        return opener->last_ticket;
-    jobs_put(&opener->queue, job);
+    job->user->queued++;
+    uint64_t ticket = ++opener->last_ticket;
     hand_out(opener);
-    return opener->last_ticket;
+    return ticket;
 }
 
 /* Whose it is; NULL: it was handed over. */

@@ -44,6 +44,7 @@ struct helper {
 struct opener {
     struct helper helpers[OPENER_HELPERS];
     struct user users[OPENER_USERS];
+    struct user nobody;     /* of questions that no helper is asked */
     unsigned user_count, queued;
     struct jobs queue;
     struct jobs over;       /* not answered by a helper, not handed over yet */
