@@ -29,6 +29,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <threads.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -115,6 +116,36 @@ static void call_signal(void) { signal(SIGUSR2, SIG_DFL); }
 static void call_sigprocmask(void) { sigprocmask(SIG_BLOCK, NULL, NULL); }
 static void call_pthread_sigmask(void) { pthread_sigmask(SIG_BLOCK, NULL, NULL); }
 static void call_getpid(void) { syscall(SYS_getpid); }
+
+static void call_system(void) { status = system("exit 0"); }
+
+static void call_popen(void)
+{
+    FILE *file = popen("exit 0", "r");
+    if (file)
+        pclose(file);
+}
+
+static int end_child(void *data) { return data != NULL; }
+static unsigned char child_stack[CHILD_STACK] __attribute__((aligned(16)));
+
+static void call_clone(void)
+{
+    child = clone(end_child, child_stack + sizeof(child_stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+}
+
+static void call_timer_create(void)
+{
+    timer_t timer;
+    if (timer_create(CLOCK_MONOTONIC, &(struct sigevent){.sigev_notify = SIGEV_NONE}, &timer) == 0)
+        timer_delete(timer);
+}
+
+static void call_unshare(void) { unshare(CLONE_NEWNS | CLONE_THREAD); } /* refused: this process has threads */
+static void call_setns(void) { setns(-1, 0); }
+static void call_syscall_unshare(void) { syscall(SYS_unshare, CLONE_NEWNS | CLONE_THREAD); }
+static void call_seteuid(void) { status = seteuid(geteuid()); }
+static void call_setresuid(void) { status = setresuid((uid_t)-1, (uid_t)-1, (uid_t)-1); }
 
 static void filter_by(int way)
 {
@@ -233,6 +264,10 @@ static void *measure(void *unused)
         {"wait", call_wait, make_child, NULL}, {"waitpid", call_waitpid, make_child, NULL},
         {"wait3", call_wait3, make_child, NULL}, {"wait4", call_wait4, make_child, NULL},
         {"waitid", call_waitid, make_child, NULL}, {"waitid-none", call_waitid_none, NULL, NULL},
+        {"system", call_system, NULL, NULL}, {"popen", call_popen, NULL, NULL}, {"clone", call_clone, NULL, reap},
+        {"timer_create", call_timer_create, NULL, NULL}, {"unshare", call_unshare, NULL, NULL},
+        {"setns", call_setns, NULL, NULL}, {"syscall-unshare", call_syscall_unshare, NULL, NULL},
+        {"seteuid", call_seteuid, NULL, NULL}, {"setresuid", call_setresuid, NULL, NULL},
         {"prctl", call_prctl, NULL, NULL}, {"syscall", call_getpid, NULL, NULL},
         {"sigaction", call_sigaction, NULL, NULL}, {"signal", call_signal, NULL, NULL},
         {"sigprocmask", call_sigprocmask, NULL, NULL}, {"pthread_sigmask", call_pthread_sigmask, NULL, NULL},
