@@ -14,8 +14,9 @@
 #define PINJECT_OBJECT_NAME "libpinject.so"
 
 enum {
-    PINJECT_ENV_ENTRIES = 16384,  /* longer vectors are passed on as they are */
-    PINJECT_ENV_STRING = 65536,   /* so are those with a longer LD_PRELOAD or PINJECT_SESSION */
+    /* More than any kernel takes (6 MiB in all, 32 pages for a string): longer ones are passed on, for it to refuse. */
+    PINJECT_ENV_ENTRIES = 1 << 20,
+    PINJECT_ENV_STRING = 1 << 21, /* of LD_PRELOAD and PINJECT_SESSION */
 };
 
 /* What belongs to us in an environment. */

@@ -11,6 +11,7 @@ enum {
     ROOMS = 64,          /* tasks between the first look at a program and its exec */
     ROUNDS = 8,
     PAUSE_NS = 500000,
+    KEPT = 262144,       /* bytes of a vector that stay */
     SEALED = 1 << 30,    /* in an owner: no tid, but the thread's place in memory */
 };
 
@@ -74,6 +75,14 @@ static bool watch(struct pinject_room_entry *entry)
     return true;
 }
 
+static void forget_vector(struct pinject_room *room)
+{
+    if (room->more)
+        sys_unmap(room->more, room->more_size);
+    room->more = NULL;
+    room->more_size = 0;
+}
+
 struct pinject_room *pinject_room_claim(void)
 {
     uint32_t me = pinject_object_sealed() ? place_in_memory() : (uint32_t)sys_gettid();
@@ -90,6 +99,9 @@ struct pinject_room *pinject_room_claim(void)
         }
         __atomic_store_n(&entry->room, room, __ATOMIC_RELAXED);
     }
+    /* What was too large to stay was left by a child of vfork. */
+    if (room->more_size > KEPT && !pinject_object_sealed())
+        forget_vector(room);
     room->entry = entry;
     room->watched = watch(entry);
     return room;
@@ -99,6 +111,8 @@ void pinject_room_release(struct pinject_room *room)
 {
     if (!room)
         return;
+    if (room->more_size > KEPT && !pinject_object_sealed())
+        forget_vector(room);
     if (room->watched)
         SYS_1(SYS_set_tid_address, NULL);
     __atomic_store_n(&room->entry->owner, 0, __ATOMIC_RELEASE);
@@ -115,12 +129,9 @@ void *pinject_room_vector(struct pinject_room *room, size_t size)
     void *more = sys_map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     if (sys_failed(more))
         return NULL;
-    void *before = room->more;
-    size_t before_size = room->more_size;
+    forget_vector(room);
     room->more = more;
     room->more_size = size;
-    if (before)
-        sys_unmap(before, before_size);
     return more;
 }
 

@@ -31,7 +31,7 @@ struct pinject_room {
     char vector[PINJECT_ROOM_VECTOR] __attribute__((aligned(64)));
     struct pinject_room_entry *entry;
     uint64_t mask;    /* of signals, during pinject_room_call() */
-    void *more;       /* a larger vector; it stays for the next owner. NULL: none */
+    void *more;       /* a larger vector; one that is not too large stays for the next owner. NULL: none */
     size_t more_size;
     bool watched;     /* the kernel clears the owner */
 };

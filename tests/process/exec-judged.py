@@ -150,6 +150,14 @@ def test_go_sees_nothing():
     check_equal({task["source"] for task in tree["tasks"] if task["exec"].endswith("/env")}, {"net"})
 
 
+def test_large_environments():
+    need_perf_events()
+    env = {f"VARIABLE_{i}": i for i in range(20000)}
+    for program in flavours(*FLAVOURS):
+        result = run([*FOLLOWED, "sh", "-c", f"{target(program)} {MS}; exit $?"], env=env)
+        check_equal((result.status, result.err), (0, ""), program)
+
+
 def test_no_descriptors_left():
     """A program that may open nothing more cannot have the next one looked at."""
     need_perf_events()

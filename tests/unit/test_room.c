@@ -51,6 +51,10 @@ static void test_vectors(void **state)
     pinject_room_release(room);
     assert_ptr_equal(pinject_room_claim(), room);
     assert_ptr_equal(pinject_room_vector(room, 150000), more); /* it stayed */
+    memset(pinject_room_vector(room, 3 << 20), 5, 3 << 20);
+    pinject_room_release(room);
+    assert_ptr_equal(pinject_room_claim(), room);
+    assert_null(room->more); /* too large to stay */
     assert_null(pinject_room_vector(room, SIZE_MAX / 2));
     assert_ptr_equal(pinject_room_vector(room, 10), room->vector);
 }
