@@ -307,9 +307,16 @@ static int timeout_ms(const struct collect *collect)
     uint64_t now = tasks_now_ns(), next = collect->swept_ns + sweep_ns(collect);
     if (collect->tasks.done || collect->tasks.unread)
         return 0;
-    if (collect->tasks.waiting)
+    if (collect->tasks.waiting || (collect->alone_ns && !collect->args->root))
         return 2;
     return next > now ? (int)((next - now) / 1000000u) + 1 : 0;
+}
+
+/* Bare: has the last one of the tree gone? False also where the kernel does not tell. */
+static bool is_tree_over(const struct session *session)
+{
+    struct pollfd poll_fd = {.fd = __atomic_load_n(&session->tree_end_fd, __ATOMIC_ACQUIRE), .events = POLLIN};
+    return poll_fd.fd >= 0 && poll(&poll_fd, 1, 0) > 0 && poll_fd.revents & (POLLHUP | POLLERR);
 }
 
 /* Bare: has everybody gone, or did nobody come? */
@@ -322,7 +329,9 @@ static bool is_deserted(struct collect *collect)
         collect->alone_ns = 0;
     else if (!collect->alone_ns)
         collect->alone_ns = tasks->now_ns;
-    return collect->alone_ns && tasks->now_ns - collect->alone_ns > LINGER_NS;
+    if (!collect->alone_ns)
+        return false;
+    return tasks->now_ns - collect->alone_ns > LINGER_NS || is_tree_over(collect->args->session);
 }
 
 /* Is a task there whose process has ended? Its HUP is on its way. */

@@ -19,6 +19,7 @@
 #include "collector/live.h"
 #include "collector/net.h"
 #include "collector/paths.h"
+#include "collector/place.h"
 #include "collector/plan.h"
 #include "collector/result.h"
 #include "collector/session.h"
@@ -249,6 +250,7 @@ static int collect_session(struct run *run)
     if (!error) {
         answer_object(fd, run->session.segment->path);
         detach_output(&run->line.settings);
+        place_leave();
         run->args = (struct collect_args){
             .session = &run->session, .results = run->results, .root_pidfd = -1, .signals = &run->signals};
         error = collect_run(&run->args, &run->outcome);

@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -164,6 +166,30 @@ static int begin_snapshot(struct session *session, struct arrival *arrival)
 }
 
 /*
+ * An inherited event hangs up when the last task that has it is gone: nobody can come any more. The kernel tells that
+ * of mapped ones alone, and maps inherited ones of a single CPU only; the tasks may run anywhere.
+ */
+static void open_tree_end(struct session *session, pid_t tid)
+{
+    struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+                                   .size = sizeof(attr),
+                                   .config = PERF_COUNT_SW_DUMMY,
+                                   .inherit = 1,
+                                   .exclude_kernel = 1};
+    int cpu = sched_getcpu();
+    int fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu < 0 ? 0 : cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd < 0)
+        return;
+    void *ring = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, fd, 0);
+    if (ring == MAP_FAILED) {
+        close(fd);
+        return;
+    }
+    session->tree_end_ring = ring;
+    __atomic_store_n(&session->tree_end_fd, fd, __ATOMIC_RELEASE);
+}
+
+/*
  * The net under the tree of a bare session, which nobody waits for: counts what the first process and all that come
  * from it use. Opened while it waits, so that nothing is missed.
  */
@@ -177,8 +203,11 @@ static void open_tree_clock(struct session *session, pid_t tid)
                                    .inherit = 1,
                                    .exclude_kernel = session->plan->exclude_kernel};
     int none = -1, fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    if (fd >= 0 &&
-        !__atomic_compare_exchange_n(&session->tree_fd, &none, fd, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+    if (fd < 0)
+        return;
+    if (__atomic_compare_exchange_n(&session->tree_fd, &none, fd, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        open_tree_end(session, tid);
+    else
         close(fd);
 }
 

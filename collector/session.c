@@ -297,7 +297,7 @@ int session_init(struct session *session, const struct settings *settings, const
     session->settings = settings;
     session->plan = plan;
     rings_init_none(&session->rings);
-    session->segment_fd = session->arrivals.eventfd = session->tree_fd = -1;
+    session->segment_fd = session->arrivals.eventfd = session->tree_fd = session->tree_end_fd = -1;
     listener_init(&session->listener);
     channels_init(&session->channels);
     attach_table_init(&session->table);
@@ -364,6 +364,12 @@ void session_release(struct session *session)
     if (session->tree_fd >= 0)
         close(session->tree_fd);
     session->tree_fd = -1;
+    if (session->tree_end_ring)
+        munmap(session->tree_end_ring, (size_t)sysconf(_SC_PAGESIZE));
+    session->tree_end_ring = NULL;
+    if (session->tree_end_fd >= 0)
+        close(session->tree_end_fd);
+    session->tree_end_fd = -1;
     if (session->path[0])
         unlink(session->path);
     session->path[0] = '\0';

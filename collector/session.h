@@ -53,6 +53,8 @@ struct session {
     bool open;                   /* not released yet */
     bool guarded;                /* guard_begin() was called */
     int tree_fd;                 /* bare: task-clock of the first process and all that come from it; -1: none. Atomic */
+    int tree_end_fd;             /* bare: hangs up when all of them have ended; -1: none. Atomic */
+    void *tree_end_ring;         /* without it, it would always hang up */
     /* Counted by door.c, atomic: */
     uint64_t refused;            /* tasks without any event */
     uint64_t malformed;          /* requests that made no sense */

@@ -13,12 +13,12 @@ def bare(command, **variables):
 
 
 def collectors():
-    """Collectors that run now for our folder."""
+    """Collectors that run now for our folder, where they write."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             ours = b"--collect" in open(f"/proc/{pid}/cmdline", "rb").read()
-            if ours and os.readlink(f"/proc/{pid}/cwd") == os.getcwd():
+            if ours and os.getcwd() in [os.readlink(path) for path in pathlib.Path(f"/proc/{pid}/fd").iterdir()]:
                 found.append(pid)
         except OSError:
             pass
