@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
-# timeout: 900
+# timeout: 300
 """perf record --call-graph dwarf: the stacks that perf script unwinds of the same file; where it fails, whole ones."""
 from harness import *
 
@@ -16,7 +16,6 @@ def need_dumps():
 
 
 def record(name, program, dump=8192, options=(), **kw):
-    kw.setdefault("timeout", 300)
     run(["perf", "record", "-q", "-N", "-F", "2000", "-e", EVENT, "--call-graph", f"dwarf,{dump}", *options, "-o", name,
          "--", *program], **kw).ok()
 
@@ -42,7 +41,7 @@ def ours(name, *options):
 
 def theirs(name):
     fields = "comm,pid,tid,time,period,event,ip,sym,symoff,dso"
-    return stacks(run(["perf", "script", "-i", name, "--no-inline", "-F", fields], timeout=300).ok().out)
+    return stacks(run(["perf", "script", "-i", name, "--no-inline", "-F", fields]).ok().out)
 
 
 def lost(name):

@@ -5,7 +5,7 @@ A test file is tests/process/FEATURE-MODE.py:
 
     # SPDX-License-Identifier: MIT
     # labels: collector            (more ctest labels; "process" is always one)
-    # timeout: 120                 (seconds for the whole file)
+    # timeout: 120                 (seconds for the whole file where nothing else runs; it gets three times as long)
     # run-as: root nobody          (the default; "root" alone; "nobody" alone; "self": once, as whoever runs the suite)
     # serial                       (nothing else runs beside it)
     # sanitize                     (runs once more with the sanitized programs)
@@ -127,7 +127,7 @@ def start(command, env=None, stdin=subprocess.DEVNULL, **kw):
     return process
 
 
-def run(command, env=None, input=None, timeout=100, **kw):
+def run(command, env=None, input=None, timeout=300, **kw):
     """Runs COMMAND (a list) to its end. env: changes to the clean environment. input: bytes or text for its stdin."""
     begin = time.monotonic()
     if isinstance(input, str):
