@@ -414,6 +414,7 @@ static void finish(struct collect *collect, struct outcome *outcome)
                                        .collector_ns = outcome->collector_ns,
                                        .complete = true,
                                        .stacks = outcome->stacks,
+                                       .stolen = outcome->stolen,
                                        .unseen = outcome->unseen,
                                        .unseen_count = outcome->unseen_count};
     tasks_finish_root(tasks, &coverage);

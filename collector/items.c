@@ -197,6 +197,8 @@ void items_append(const struct session *session, const struct buffer *arguments,
         append_note(note, to);
     if (coverage && coverage->stacks && coverage->stacks[0])
         append_note(coverage->stacks, to);
+    if (coverage && coverage->stolen && coverage->stolen[0])
+        append_note(coverage->stolen, to);
     if (coverage)
         append_coverage(coverage, to);
 }

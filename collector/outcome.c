@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/outcome.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "collector/opener.h"
+#include "collector/steal.h"
 #include "collector/tasks.h"
+
+enum { STOLEN_SAID_NS = 1000 * 1000 };
 
 /* Files of targets that could not be looked at. */
 static void add_files(struct tasks *tasks)
@@ -87,6 +91,21 @@ static uint64_t tree_cpu_ns(const struct tasks *tasks, const struct rusage *tree
     return cpu + (more < tasks->unwaited_ns ? more : tasks->unwaited_ns);
 }
 
+/* The tasks' clocks count what the accounting does not: then the tree is told by the clocks too, as shares need it. */
+static void add_stolen(struct outcome *outcome, const struct tasks *tasks)
+{
+    if (!outcome->cpu_ns || outcome->attributed_ns <= outcome->cpu_ns)
+        return;
+    uint64_t now = steal_ns(), taken = now > tasks->stolen_ns ? now - tasks->stolen_ns : 0;
+    uint64_t part = steal_explains(outcome->attributed_ns - outcome->cpu_ns, taken);
+    outcome->cpu_ns += part;
+    if (part < STOLEN_SAID_NS)
+        return;
+    outcome->stolen_ns = part;
+    snprintf(outcome->stolen, sizeof(outcome->stolen),
+             "CPU time includes %.1f ms that the host of this virtual machine took away (steal)", (double)part / 1e6);
+}
+
 static uint64_t own_cpu_ns(const struct tasks *tasks)
 {
     struct timespec used = {0};
@@ -109,6 +128,7 @@ void outcome_fill(struct outcome *outcome, struct tasks *tasks, bool bare)
     outcome->alive = tasks->alive;
     outcome->cpu_ns = tree_cpu_ns(tasks, &outcome->tree, bare);
     outcome->attributed_ns = tasks->attributed_ns;
+    add_stolen(outcome, tasks);
     outcome->collector_ns = own_cpu_ns(tasks);
     outcome->unseen = unseen_take(&tasks->unseen, &outcome->unseen_count);
     outcome->uncounted = tasks->unseen.uncounted;

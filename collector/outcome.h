@@ -12,6 +12,8 @@
 
 struct tasks;
 
+enum { STOLEN_TEXT = 120 };
+
 /* For the closing summary and the exit status. Zeroed: empty. */
 struct outcome {
     bool root_ended;
@@ -29,7 +31,9 @@ struct outcome {
     uint64_t stood_in;            /* tasks whose events were refused, and in which the object was to start a timer */
     uint64_t stood_in_counted;    /* of them, those that were not sampled; in counted_only too */
     int refusal;                  /* -errno of the first of them */
-    uint64_t cpu_ns;              /* of the tree by the kernel's accounting; 0: unknown */
+    uint64_t cpu_ns;              /* of the tree by the kernel's accounting, and what was stolen of it; 0: unknown */
+    uint64_t stolen_ns;           /* of cpu_ns; 0: too little to be said */
+    char stolen[STOLEN_TEXT];     /* a note of that, or "" */
     uint64_t attributed_ns;
     uint64_t collector_ns;        /* own CPU time */
     uint64_t wall_ns;

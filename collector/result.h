@@ -75,6 +75,7 @@ struct result_coverage {
     const struct result_unseen *unseen;
     unsigned unseen_count;
     const char *stacks; /* a note: how call stacks came about; "" or NULL: none */
+    const char *stolen; /* a note: see outcome.h; "" or NULL: none */
 };
 
 /* Checks that files can be created at BASE before the command starts: 0 or -errno after report_error(). Older files are

@@ -129,6 +129,11 @@ static void print_time(const struct outcome *outcome, struct buffer *line)
     buffer_printf(line, "; ");
     append_time(line, outcome->collector_ns);
     buffer_printf(line, " more by pinject itself");
+    if (outcome->stolen_ns) {
+        buffer_printf(line, "; includes ");
+        append_time(line, outcome->stolen_ns);
+        buffer_printf(line, " that the host took away");
+    }
     say(line);
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "collector/account.h"
+#include "collector/steal.h"
 
 /* Of a process, in a round of the loop. */
 enum { SHARE_NS = 20 * 1000 * 1000 };
@@ -31,6 +32,7 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
     tasks->clock = plan_find_clock(session->plan);
     tasks->now_ns = tasks_now_ns();
     tasks->share_ns = SHARE_NS;
+    tasks->stolen_ns = steal_ns();
     records_layout_init(&tasks->layout, session->plan);
     kernelmap_init(&tasks->kernel);
     int error = unseen_init(&tasks->unseen);

@@ -166,6 +166,7 @@ struct tasks {
     uint64_t samples, lost, counted_only, without_sample;
     uint64_t stood_in, stood_in_counted; /* timed, in a session with events; of them, not sampled */
     int refusal;                   /* -errno why the first of them was */
+    uint64_t stolen_ns;            /* that the host had taken away when the session began: see steal.h */
     uint64_t attributed_ns;
     uint64_t exit_ns;              /* of it, costs of exit */
     uint64_t orphans_ns;           /* of it, in processes that are in nobody's rusage */

@@ -18,8 +18,8 @@
 #include "collector/paths.h"
 #include "common/report.h"
 
-/* RUIN_S: what holds no lock is older than that before it is taken for a ruin. LOOK_MS: from look to look, where no lock
- * can be waited for. */
+/* RUIN_S: what holds no lock is older than that before it is taken for a ruin. LOOK_MS: from look to look, where no
+ * lock can be waited for. */
 enum { RUIN_S = 60, LOOK_MS = 20 };
 
 /* The checked head of a segment. */

@@ -112,7 +112,7 @@ struct pinject_item_count {
 /* No strings. */
 struct pinject_item_coverage {
     struct pinject_item item;
-    uint64_t cpu_ns;         /* of the tree, by the kernel's accounting */
+    uint64_t cpu_ns;         /* of the tree, by the kernel's accounting, with what the host took: a note says that */
     uint64_t attributed_ns;  /* of it, in tasks */
     uint64_t tasks;          /* that were seen */
     uint64_t files;          /* that were written */

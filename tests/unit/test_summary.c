@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/steal.h"
 #include "collector/summary.h"
 
 struct scene {
@@ -91,6 +92,28 @@ static void test_run(void **state)
     free(text);
     scene.kit.settings.quiet = true;
     expect(&scene, "");
+    kit_free(&scene.kit);
+}
+
+/* More CPU time in tasks than the tree has is explained by what the host took away, and by nothing else. */
+static void test_stolen(void **state)
+{
+    (void)state;
+    struct scene scene;
+    const char *text = "cpu  10 20 30 40 50 60 70 66 80 90\ncpu0 1 2 3 4 5 6 7 8 9 10\n";
+    assert_int_equal(steal_parse(text, 100), 660000000);
+    assert_int_equal(steal_parse(text, 0), 0);
+    assert_int_equal(steal_parse("cpu  10 20 30 40\n", 100), 0);
+    assert_int_equal(steal_parse("", 100), 0);
+    assert_int_equal(steal_explains(40900000, 100000000), 40900000);
+    assert_int_equal(steal_explains(40900000, 10000000), 10010000);
+    assert_int_equal(steal_explains(2000, 0), 2000);
+    assert_int_equal(steal_explains(3000000, 0), 10000);
+    set_up(&scene, KIT_SAMPLING, "out");
+    scene.outcome.stolen_ns = 40900000;
+    char *said = kit_stderr(print, &scene);
+    assert_non_null(strstr(said, "by pinject itself; includes 40.9 ms that the host took away\n"));
+    free(said);
     kit_free(&scene.kit);
 }
 
@@ -245,7 +268,7 @@ static void test_strict(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),     cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_run),     cmocka_unit_test(test_stolen), cmocka_unit_test(test_unseen),
      cmocka_unit_test(test_stand_ins),     cmocka_unit_test(test_counting),
         cmocka_unit_test(test_quoting), cmocka_unit_test(test_incomplete), cmocka_unit_test(test_strict),
     };
