@@ -7,6 +7,8 @@
 #ifndef COLLECTOR_DOOR_H
 #define COLLECTOR_DOOR_H
 
+#include <stdbool.h>
+
 struct channel;
 struct session;
 
@@ -14,6 +16,12 @@ struct session;
 void door_assign_bells(struct session *session);
 /* 0, or -errno after report_error(); then no thread runs. */
 int door_start_all(struct channel *channel);
+/*
+ * Whether doors can go before the programs of another session: they may have a real-time priority, or the scheduler does
+ * not make a group of each session (autogroups). Else an answer to a program in a session of its own takes up to
+ * milliseconds. Context: a thread with the usual policy.
+ */
+bool door_reaches_other_sessions(void);
 /*
  * Serves the news that lie in the bells without a ring (ended children): their arrivals are queued when it
  * returns. Context: the event loop, beside the doors; waits for none of them.

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/door.h"
 #include "common/buffer.h"
 #include "image.h"
 #include "common/report.h"
@@ -127,7 +128,8 @@ int launch_start(struct launch *launch, const struct session *session, char *con
     int gate[2], news[2];
     struct pinject_judge judge = {.directory = AT_FDCWD};
     *launch = (struct launch){.pid = -1, .pidfd = -1, .gate = -1, .news = -1};
-    launch->apart = leads_session_without_terminal();
+    /* Where it would wait for its answers, a whole profile is worth more than to lead a session. */
+    launch->apart = leads_session_without_terminal() && door_reaches_other_sessions();
     launch->closed = pinject_image_is_closed(pinject_image_search(&judge, command[0]));
     if (pipe2(gate, O_CLOEXEC)) {
         int error = errno;
