@@ -13,6 +13,7 @@
 
 enum {
     BEHIND_NS = 1000 * 1000,       /* records of one moment reach the rings of several CPUs within this time */
+    STAT_MAX = 4096,               /* bytes of /proc/PID/task/TID/stat: up to the state behind the name */
     READINGS_NS = 200 * 1000 * 1000, /* an ended task waits so long for its counts */
     TWICE_NS = 10 * 1000 * 1000,     /* no number is given out again that soon */
 };
@@ -27,9 +28,24 @@ void tasks_netted_estimate(const struct tasks *tasks, struct task *task)
         *clock = (struct attach_value){.value = used, .enabled_ns = used, .running_ns = used};
 }
 
+/* Its last record is written: it is a zombie, or its number is nobody's. */
+static bool has_died(const struct task *task)
+{
+    char name[48];
+    snprintf(name, sizeof(name), "task/%d/stat", (int)task->key);
+    char *text = procfs_read(task->pid, name, STAT_MAX, NULL);
+    const char *end = text ? strrchr(text, ')') : NULL;
+    bool dead = !end || end[1] == '\0' || end[2] == 'Z' || end[2] == 'X';
+    free(text);
+    return dead;
+}
+
 bool tasks_netted_gone(const struct tasks *tasks, struct task *task)
 {
     if (!task->exiting && (syscall(SYS_tgkill, task->pid, task->key, 0) == 0 || errno != ESRCH))
+        return false;
+    /* Between its EXIT record and its counts it may wait for a CPU, for a second where there is much other load. */
+    if (task->exiting && !task->gone_ns && !has_died(task))
         return false;
     /* What it wrote at its end may not be read yet. */
     if (!task->gone_ns)
