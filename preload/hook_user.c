@@ -8,6 +8,7 @@
 #include "object.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 /* After the call, as a failed one changes nothing. */
 static int changed(int result)

@@ -27,7 +27,7 @@ static struct pinject_room_entry entries[ROOMS] = {{0, &first_room}};
 /* A thread and its children of vfork, which run in turn, have the same. */
 static uint32_t place_in_memory(void)
 {
-    return ((uint32_t)((uintptr_t)__builtin_thread_pointer() >> 6) & (SEALED - 1)) | SEALED;
+    return ((uint32_t)(sys_thread_pointer() >> 6) & (SEALED - 1)) | SEALED;
 }
 
 /* A sealed process makes no call. What stands there under its own name was left by a child of vfork. */
