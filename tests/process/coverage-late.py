@@ -4,7 +4,6 @@
 """Who did not wait for a late answer is counted from its first instruction, and sampled from the answer on."""
 from harness import *
 
-NOISY = True  # on a busy machine much of what is to be sampled runs before the answer
 MS = 400
 
 
@@ -45,7 +44,8 @@ def check_late(program):
     check_equal(len(tasks), 2, tasks)
     for task in tasks:
         check(task["cpu_ns"] >= 0.98 * MS * 1e6, f"its CPU time: {task}")
-        check(task["weight"] >= 0.4 * MS * 1e6, f"its samples: {task}")
+        with measured():  # on a busy machine much of what is to be sampled runs before the answer
+            check(task["weight"] >= 0.4 * MS * 1e6, f"its samples: {task}")
 
 
 def test_answer_after_exec():
