@@ -52,10 +52,14 @@ def test_places():
             shutil.copy(target(there), path)
         for way in SPAWNS + EXECS:
             command = [target("spawn-places"), way, os.path.abspath("place/inner"), "program", MS]
-            same(f"{way} {flavour}", command, *FOLLOWED)
-            tree = check_coverage(f"{way} {flavour}")
-            family = [task for task in tree["tasks"] if task["exec"].endswith("place/inner/program")]
-            with measured(way in SPAWNS):  # found when it ran already
+            # What posix_spawn starts is found when it runs already: on a busy machine some of it has ended by then.
+            for _ in range(4 if way in SPAWNS else 1):
+                same(f"{way} {flavour}", command, *FOLLOWED)
+                tree = check_coverage(f"{way} {flavour}")
+                family = [task for task in tree["tasks"] if task["exec"].endswith("place/inner/program")]
+                if len(family) >= 4:
+                    break
+            with measured(way in SPAWNS):
                 check(len(family) >= 4, f"{way} {flavour}: {tree['tasks']}")
             if flavour == "family" and way in KNOWN:
                 check_equal({task["source"] for task in family}, {"perf"}, f"{way}")
