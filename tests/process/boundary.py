@@ -54,7 +54,7 @@ def test_what_a_follower_writes_no_image_of_root_believes():
     evil = evil_object()
     try:
         # The child becomes nobody behind libc's back, so that it keeps root's channel, and writes the path of its
-        # object over every byte that it can reach, while its parent goes on starting programs.
+        # object where images once looked for it, while its parent goes on starting programs.
         script = f"""
 import ctypes, os, re, time
 pid = os.fork()
@@ -67,13 +67,13 @@ if pid == 0:
     print(len(ranges) > 0, flush=True)
     while time.monotonic() < end:
         for low, high in ranges:
-            for at in range(low, min(low + 16384, high) - len(text), 64):
+            for at in range(low + 4160, min(low + 8192, high) - len(text), 64):  # where the path once stood
                 ctypes.memmove(at, text, len(text))
     os._exit(0)
 end = time.monotonic() + 1.5
 starts = 0
 while time.monotonic() < end:
-    assert os.system("true") == 0
+    assert os.system("/bin/true; /bin/true") == 0
     starts += 1
 os.waitpid(pid, 0)
 print(starts > 3)
