@@ -112,17 +112,22 @@ def test_static_programs_that_follow():
     """No object is in them: a net is laid under them as soon as they can be seen."""
     need_hiding()
     for way in "exec", "vfork", "in-place":
-        out = profile(target("hidden"), 20, way, target("family-static"), 120).out
-        tree = document()
-        tasks = {(task["pid"], task["tid"]): task for task in tree["tasks"]}
-        said = {tuple(map(int, line.split()[:2])): int(line.split()[2]) for line in out.splitlines()
-                if len(line.split()) == 3}
-        check_equal(len(said), 4, out)
-        for key, ns in said.items():
-            check(key in tasks, f"{way}: {key} is missing: {tree['tasks']}")
+        # Until the net is there accounting tells of it, on a busy machine not of all: each way has tries of its own.
+        for last in False, False, True:
+            out = profile(target("hidden"), 20, way, target("family-static"), 120).out
+            tree = document()
+            tasks = {(task["pid"], task["tid"]): task for task in tree["tasks"]}
+            said = {tuple(map(int, line.split()[:2])): int(line.split()[2]) for line in out.splitlines()
+                    if len(line.split()) == 3}
+            check_equal(len(said), 4, out)
+            for key in said:
+                check(key in tasks, f"{way}: {key} is missing: {tree['tasks']}")
+            short = [f"{way}: {ns}: {tasks[key]}" for key, ns in said.items()
+                     if tasks[key]["cpu_ns"] < ns * 0.98 - 2e6 or tasks[key]["weight"] <= 25e6]
             with measured():
-                check(tasks[key]["cpu_ns"] >= ns * 0.98 - 2e6, f"{way}: {ns}: {tasks[key]}")
-                check(tasks[key]["weight"] > 25e6, f"{way}: {ns}: {tasks[key]}")
+                check(not (last and short), "\n".join(short))
+            if not short:
+                break
         # What it starts at once may have ended before the net was there: no object is in it, to ask.
         early = [line for line in tree["coverage"].get("unseen") or [] if line["comm"] in ("sh", "true")]
         check_coverage(tree, early)
