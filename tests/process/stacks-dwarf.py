@@ -349,7 +349,8 @@ def test_shapes_are_perfs():
     our_sum, their_sum = sum(ours.values()), sum(theirs.values())
     same = sum(min(ours.get(shape, 0) / our_sum, theirs.get(shape, 0) / their_sum) for shape in ours | theirs)
     print(f"{our_sum} and {their_sum} samples, {same:.4f} alike")
-    check(same >= 0.98, f"only {same:.4f} are alike: {ours} and {theirs}")
+    with measured():  # a host that takes the CPU away for a while makes one of the shapes longer
+        check(same >= 0.98, f"only {same:.4f} are alike: {ours} and {theirs}")
     main = {shape for shape in theirs if theirs[shape] > 0.1 * their_sum}
     check_equal({shape for shape in ours if ours[shape] > 0.1 * our_sum}, main, "shapes that have over a tenth")
 
