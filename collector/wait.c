@@ -204,8 +204,10 @@ static void sweep_ruins(void)
         while (dir && (entry = readdir(dir)))
             if (is_segment_name(entry->d_name) && read_segment(dirfd(dir), entry->d_name, &found))
                 close(found.fd);
-            else if (is_segment_name(entry->d_name) && is_ruin(dirfd(dir), entry->d_name))
+            else if (is_segment_name(entry->d_name) && is_ruin(dirfd(dir), entry->d_name)) {
+                remove_channels(dirfd(dir), entry->d_name);
                 unlinkat(dirfd(dir), entry->d_name, 0);
+            }
         if (dir)
             closedir(dir);
     }
