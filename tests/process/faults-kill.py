@@ -9,15 +9,17 @@ STORM = [target("storm"), "forks", "1600", "16", "2"]
 SUBREAPER = 36
 
 
-def readable(names):
-    """Checks that perf and panalyze read files of NAMES; a sample of them, as perf takes its time. How many."""
+def readable(names, killed=False):
+    """Checks that perf and panalyze read files of NAMES; a sample of them, as perf takes its time. How many. A collector
+    that was KILLED may have made one file and not written to it yet: that one is empty, and no other."""
     names = sorted(names)
+    if killed:
+        empty = [name for name in names if os.path.getsize(name) == 0]
+        check(len(empty) <= 1, f"empty: {empty}")
+        names = [name for name in names if name not in empty]
     some = names[:: max(1, len(names) // 12)]
     for name in some:
-        done = run(["perf", "script", "-i", name])
-        # A file that was begun in the last moment has a header and no record yet.
-        if done.status == 0 or f"zero-sized data ({name})" not in done.err:
-            done.ok()
+        run(["perf", "script", "-i", name]).ok()
     if names:
         panalyze("tree", *some).ok()
     return len(some)
@@ -62,7 +64,7 @@ def test_collector_killed():
         check_equal(status, 0, f"status of the program, killed at {moment}")
         check_equal(lines_but_time(out), lines_but_time(alone.out), f"output, killed at {moment}")
         files += len(results())
-        checked += readable(results())
+        checked += readable(results(), killed=True)
         if moment == b"begun\n":
             without_ms = ms
     alone_ms = int(check_match(r"wall_ms (\d+)", alone.out)[1])
