@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Hooks as units: preload/hook_*.c is compiled with its functions named hook_NAME, and linked to this instead of the
+ * rest of the object. Whatever a hook calls is written down, one line a call, in the order of the calls; a test
+ * compares the lines, so that a call too many, too few, or with other arguments fails it. Those of children are there.
+ */
+#ifndef UNIT_HOOK_KIT_H
+#define UNIT_HOOK_KIT_H
+
+#include "check.h"
+
+#include "preload/next.h"
+#include "preload/object.h"
+#include "preload/room.h"
+
+#include <errno.h>
+
+/* What the object's other parts, and the next functions, answer. */
+struct hook_kit {
+    long result;              /* of the next function */
+    int error;                /* it sets errno to, when not 0 */
+    int error_once;           /* the same, for its first call alone (result -1, or the error where it is returned) */
+    enum pinject_image image;
+    bool unreachable;         /* no new image could open the session */
+    bool covered, timer_runs, used, masked;
+    int signal;               /* 0: none is taken */
+    bool signal_changes, timer_tells; /* at an exec */
+    bool no_room, no_vector, no_record, no_function;
+    char *const *envp;        /* that of the test: "same" in the lines */
+    void (*meanwhile)(void);  /* called by the next function */
+};
+
+extern struct hook_kit hook_kit;
+extern struct pinject_segment hook_segment;
+extern struct pinject_requests hook_requests;
+extern struct pinject_next hook_next; /* all that is not faked here is NULL */
+
+/* A followed process of a session with FLAGS, and no lines. */
+void hook_kit_begin(uint32_t flags);
+void hook_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The lines since the last call. */
+const char *hook_notes(void);
+/* Words for lines: NULL as "null", a vector as "{a,b}". */
+const char *hook_text(const char *text);
+const char *hook_vector(char *const *vector);
+/* What a next function returns, and errno. */
+long hook_answer(void);
+
+#define assert_notes(expected) assert_string_equal(hook_notes(), expected)
+
+#endif

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+# The hooks, each linked to hook_kit.c instead of the rest of the object: there execve() is hook_execve(), and so on.
+set(preload ${PROJECT_SOURCE_DIR}/preload)
+set(hooked execve execv execvpe execvp fexecve execveat execl execlp execle posix_spawn posix_spawnp
+  wait wait3 wait4 waitpid waitid setuid seteuid setreuid setresuid _Fork __libc_start_main dl_iterate_phdr
+  prctl timer_create mq_notify aio_read aio_write aio_fsync lio_listio aio_read64 aio_write64 aio_fsync64 lio_listio64
+  getaddrinfo_a system popen unshare setns clone sigaction signal sigprocmask pthread_sigmask pthread_create
+  thrd_create)
+list(TRANSFORM hooked REPLACE "(.+)" "\\1=hook_\\1")
+foreach(family exec filter fork inherit main signal spawn thread user wait)
+  set_source_files_properties(${preload}/hook_${family}.c PROPERTIES COMPILE_DEFINITIONS "${hooked}")
+endforeach()
+pinject_unit_test(hook_exec SOURCES test_hook_exec.c hook_kit.c ${preload}/hook_exec.c ${preload}/hook_spawn.c
+  ${preload}/env_choice.c ${preload}/environ.c ${preload}/reach.c LABELS preload)
+pinject_unit_test(hook_wait SOURCES test_hook_wait.c hook_kit.c ${preload}/hook_wait.c ${preload}/hook_user.c
+  ${preload}/hook_fork.c ${preload}/hook_main.c LABELS preload)
+pinject_unit_test(hook_inherit SOURCES test_hook_inherit.c hook_kit.c ${preload}/hook_inherit.c
+  ${preload}/hook_filter.c ${preload}/reach.c LABELS preload)
+pinject_unit_test(hook_signal SOURCES test_hook_signal.c hook_kit.c ${preload}/hook_signal.c LABELS preload)
+pinject_unit_test(hook_thread SOURCES test_hook_thread.c hook_kit.c ${preload}/hook_thread.c ${preload}/cancel.c
+  LINK Threads::Threads ${CMAKE_DL_LIBS} LABELS preload)
