@@ -128,13 +128,14 @@ static void bridge_to_auxv(char **initial, size_t removed)
 void pinject_own_environ_leave(char **initial, struct pinject_ours ours)
 {
     struct block block;
-    bool contiguous = find_block(initial, &block);
-    if (environ && environ != initial)
+    bool contiguous = find_block(initial, &block), copied = environ && environ != initial;
+    if (copied)
         pinject_env_leave_in_place(environ, ours, NULL, 0);
     size_t removed = pinject_env_leave_in_place(initial, ours, NULL, 0);
     if (!contiguous)
         return; /* some other object was here first */
-    close_gaps(initial, block);
+    if (!copied) /* else the copy has pointers to the strings */
+        close_gaps(initial, block);
     bridge_to_auxv(initial, removed);
 }
 

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#include "session_kit.h"
+
+#include "preload/peer.h"
+#include "preload/timer.h"
+
+struct pinject_object pinject_object;
+struct session_peer peer;
+char directory[64], session_path[128], requests_path[160];
+struct pinject_segment header;
+unsigned timers_ended, rings_given_up;
+
+int pinject_peer_ask(const char *its_path, const struct pinject_segment *segment, uint32_t user, int ret_fds[2])
+{
+    peer.asked++;
+    snprintf(peer.path, sizeof(peer.path), "%s", its_path);
+    peer.with_segment = segment && segment == pinject_object.channel.segment;
+    peer.user = user;
+    if (peer.error)
+        return peer.error;
+    for (int i = 0; i < 2; i++) {
+        ret_fds[i] = open(peer.files[i], (i ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+        assert_true(ret_fds[i] >= 0);
+    }
+    return 0;
+}
+
+void pinject_timer_end_all(void)
+{
+    timers_ended++;
+}
+
+void pinject_timer_give_up_rings(void)
+{
+    rings_given_up++;
+}
+
+/* ---- Files ---- */
+
+void write_file(const char *name, const void *bytes, size_t size, size_t whole)
+{
+    unlink(name);
+    int fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, bytes, size), (ssize_t)size);
+    assert_int_equal(ftruncate(fd, (off_t)whole), 0);
+    close(fd);
+}
+
+void write_segment(void)
+{
+    write_file(session_path, &header, offsetof(struct pinject_segment, closed) + 4, sizeof(struct pinject_segment));
+}
+
+void write_requests(const char *name, uint32_t stalled)
+{
+    write_file(name, &stalled, sizeof(stalled), sizeof(struct pinject_requests));
+}
+
+uint64_t pid_namespace(void)
+{
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
+unsigned held(void)
+{
+    char line[512];
+    unsigned count = 0;
+    for (int fd = 3; fd < 64; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof(line), maps))
+        count += strstr(line, directory) != NULL;
+    fclose(maps);
+    return count;
+}
+
+void reset(void)
+{
+    pinject_object_close();
+    memset(&pinject_object, 0, sizeof(pinject_object));
+    memset(&peer, 0, sizeof(peer));
+    memset(&header, 0, sizeof(header));
+    peer.error = -ECONNREFUSED;
+    timers_ended = rings_given_up = 0;
+    pinject_object.user = geteuid();
+    header.magic = PINJECT_WIRE_MAGIC;
+    header.version = PINJECT_WIRE_VERSION;
+    header.size = sizeof(header);
+    header.bells_used = 3;
+    header.wait_us = 1234;
+    header.flags = PINJECT_SESSION_ALL;
+    header.user = 7000; /* the collector's name for its user */
+    header.collector = getpid();
+    header.pid_namespace = pid_namespace();
+    snprintf(header.path, sizeof(header.path), "%s", session_path);
+    snprintf(header.preload, sizeof(header.preload), "/p/libpinject.so");
+    write_segment();
+    snprintf(requests_path, sizeof(requests_path), "%s.7000", session_path);
+    write_requests(requests_path, 0);
+}
+
+int set_up(void **state)
+{
+    (void)state;
+    snprintf(directory, sizeof(directory), "/tmp/pinject-session-XXXXXX");
+    if (!mkdtemp(directory))
+        return -1;
+    snprintf(session_path, sizeof(session_path), "%s/s", directory);
+    return 0;
+}
+
+int tear_down(void **state)
+{
+    char command[256];
+    (void)state;
+    pinject_object_close();
+    snprintf(command, sizeof(command), "rm -rf %s", directory);
+    return system(command);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether a new image could open the session, and what becomes of the channel of a process that changes its user. */
+#include "session_kit.h"
+
+#include "preload/sys.h"
+
+#include <sys/resource.h>
+
+static void test_reachable(void **state)
+{
+    char object[160], gone[160];
+    (void)state;
+    reset();
+    snprintf(object, sizeof(object), "%s/object", directory);
+    snprintf(gone, sizeof(gone), "%s/gone", directory);
+    write_file(object, "", 0, 1);
+    assert_int_equal(pinject_object_open(session_path), 0);
+    snprintf(pinject_object.preload, sizeof(pinject_object.preload), "%s", object);
+    unsigned before = held();
+    assert_true(pinject_object_reachable());
+    assert_int_equal(peer.asked, 0);
+    snprintf(pinject_object.preload, sizeof(pinject_object.preload), "%s", gone);
+    assert_false(pinject_object_reachable());
+    assert_int_equal(peer.asked, 0);
+    snprintf(pinject_object.preload, sizeof(pinject_object.preload), "%s", object);
+    snprintf(pinject_object.session + 16, sizeof(pinject_object.session) - 16, "%s", gone);
+    assert_false(pinject_object_reachable());
+    assert_int_equal(peer.asked, 1);
+    assert_string_equal(peer.path, gone);
+    assert_false(peer.with_segment);
+    assert_int_equal(peer.user, geteuid());
+    peer.error = 0;
+    peer.files[0] = peer.files[1] = object;
+    assert_true(pinject_object_reachable());
+    assert_int_equal(held(), before);
+    /* No descriptor is free: whether the files are there has to do. */
+    struct rlimit all, none = {0, 0};
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+    none.rlim_max = all.rlim_max;
+    peer.error = -EMFILE;
+    snprintf(pinject_object.session + 16, sizeof(pinject_object.session) - 16, "%s", session_path);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    bool found = pinject_object_reachable();
+    snprintf(pinject_object.preload, sizeof(pinject_object.preload), "%s", gone);
+    bool missed = !pinject_object_reachable();
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+    assert_true(found && missed);
+    unlink(object);
+}
+
+/* ---- Another user ---- */
+
+static void followed(void)
+{
+    reset();
+    assert_int_equal(pinject_object_open(session_path), 0);
+    pinject_object.standing = PINJECT_FOLLOWED;
+    pinject_object.pid = getpid();
+    pinject_object.channel.requests->stalled = 0;
+}
+
+static uint32_t stalled_in_file(const char *name)
+{
+    uint32_t word = 99;
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(read(fd, &word, sizeof(word)), sizeof(word));
+    close(fd);
+    return word;
+}
+
+/* The process is another user's than its channel. Here it only believes so: the rest is the same. */
+static void test_changed_user(void **state)
+{
+    char channel[160];
+    (void)state;
+    followed();
+    struct pinject_requests *before = pinject_object.channel.requests;
+    unsigned held_before = held();
+    pinject_object.user = geteuid() + 1;
+    pinject_object_changed_user();
+    assert_int_equal(pinject_object.user, geteuid());
+    assert_int_equal(timers_ended, 1);
+    assert_int_equal(rings_given_up, 1);
+    assert_ptr_equal(pinject_object.channel.requests, before);
+    /* No channel of the new user: nobody answers, and nothing is shared. */
+    assert_int_equal(before->stalled, PINJECT_STALLED_FULL);
+    assert_int_equal(stalled_in_file(requests_path), 0);
+    assert_int_equal(held(), held_before - 1);
+    assert_int_equal(peer.asked, 1);
+    assert_true(peer.with_segment);
+    /* One that has a file of its own goes on there. */
+    followed();
+    before = pinject_object.channel.requests;
+    snprintf(channel, sizeof(channel), "%s.%u", session_path, geteuid());
+    write_requests(channel, 0);
+    pinject_object.user = geteuid() + 1;
+    pinject_object_changed_user();
+    assert_ptr_equal(pinject_object.channel.requests, before);
+    before->stalled = 1;
+    assert_int_equal(stalled_in_file(channel), 1);
+    assert_int_equal(stalled_in_file(requests_path), 0);
+    assert_int_equal(held(), held_before);
+    assert_int_equal(peer.asked, 0);
+    unlink(channel);
+}
+
+static void test_user_that_stays(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 6; way++) {
+        followed();
+        pinject_object.user = geteuid() + (way > 0);
+        pinject_object.user_fixed = way == 1;
+        pinject_object.pid += way == 2;
+        if (way == 3)
+            pinject_object.standing = PINJECT_LEFT;
+        pinject_object.sealed = way == 4;
+        pinject_object_changed_user();
+        if (timers_ended != (way == 5) || rings_given_up != (way == 5) ||
+            pinject_object.user != geteuid() + (way > 0 && way < 5))
+            fail_msg("way %d", way);
+        assert_int_equal(pinject_object.channel.requests->stalled, way == 5 ? PINJECT_STALLED_FULL : 0);
+    }
+}
+
+/* Whoever keeps the right to come back has not changed. As root alone. */
+static void test_user_that_can_come_back(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        return;
+    for (uint32_t user = 1200; user < 1204; user++) {
+        followed();
+        int status;
+        pid_t pid = fork();
+        if (pid == 0) {
+            pinject_object.pid = getpid();
+            pinject_object.user = user;
+            int error = (int)SYS_3(SYS_setresuid, 1200, 1201, 1202);
+            pinject_object_changed_user();
+            _exit(error ? 9 : (int)timers_ended + 2 * (pinject_object.user == 1201) +
+                                  4 * (pinject_object.user == user));
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(WEXITSTATUS(status), user == 1203 ? 3 : user == 1201 ? 6 : 4);
+    }
+}
+
+/* No memory to take the channel's place: all stays. */
+static void test_change_without_memory(void **state)
+{
+    int status;
+    (void)state;
+    followed();
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct rlimit limit = {1 << 20, 1 << 20};
+        pinject_object.pid = getpid();
+        pinject_object.user = geteuid() + 1;
+        int error = setrlimit(RLIMIT_AS, &limit);
+        pinject_object_changed_user();
+        _exit(error ? 9 : (int)(timers_ended + 2 * rings_given_up + 4 * (pinject_object.user == geteuid())));
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WEXITSTATUS(status), 1);
+    pinject_object.user = geteuid() + 1;
+    pinject_object_changed_user();
+    assert_int_equal(rings_given_up, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reachable),
+        cmocka_unit_test(test_changed_user),
+        cmocka_unit_test(test_user_that_stays),
+        cmocka_unit_test(test_user_that_can_come_back),
+        cmocka_unit_test(test_change_without_memory),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
