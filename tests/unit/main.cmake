@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT
+# pinject-run itself, but for --doctor, --info and the search for the object, which the test has others for.
+set(collector ${PROJECT_SOURCE_DIR}/collector)
+set(preload ${PROJECT_SOURCE_DIR}/preload)
+pinject_unit_test(main SOURCES test_main.c test_result_kit.c ${collector}/main.c ${collector}/launch.c
+  ${collector}/live.c ${preload}/image.c ${preload}/environ.c ${preload}/reach.c LINK pinject_collector pinject_common)
+target_include_directories(test_main PRIVATE ${preload})
+set_source_files_properties(${collector}/main.c PROPERTIES COMPILE_DEFINITIONS main=pinject_run_main
+  COMPILE_OPTIONS -Wno-missing-prototypes)
+target_link_options(test_main PRIVATE -Wl,--wrap=launch_find_preload -Wl,--wrap=launch_look_for_preload)
