@@ -135,8 +135,8 @@ void pinject_object_arm(const char *path)
 
 void pinject_object_net(bool covered, uint32_t flags, const char *path, char *const *argv)
 {
-    hook_note("net%s%s %s %s", covered ? " covered" : "", flags & PINJECT_REQUEST_SECURE ? " secure" : "",
-              hook_text(path), hook_vector(argv));
+    const char *which = flags == PINJECT_REQUEST_SECURE ? " secure" : flags ? " ?" : "";
+    hook_note("net%s%s %s %s", covered ? " covered" : "", which, hook_text(path), hook_vector(argv));
 }
 
 void pinject_object_spawned(int32_t pid)

@@ -8,7 +8,8 @@ foreach(test object object_requests)
     ${preload}/reach.c LINK Threads::Threads LABELS preload)
 endforeach()
 foreach(test object_session object_user)
-  pinject_unit_test(${test} SOURCES test_${test}.c session_kit.c ${preload}/session.c LABELS preload)
+  pinject_unit_test(${test} SOURCES test_${test}.c session_kit.c ${preload}/session.c LINK Threads::Threads
+    LABELS preload)
 endforeach()
 pinject_unit_test(own_environ SOURCES test_own_environ.c ${preload}/own_environ.c ${preload}/environ.c
   ${preload}/reach.c LINK Threads::Threads LABELS preload)
@@ -19,3 +20,7 @@ set(own memcpy memmove memset memcmp memchr strlen strnlen strncmp strcmp strchr
 list(TRANSFORM own REPLACE "(.+)" "\\1=own_\\1")
 set_source_files_properties(${preload}/text.c PROPERTIES COMPILE_DEFINITIONS "${own}" COMPILE_OPTIONS -fno-builtin)
 pinject_unit_test(text SOURCES test_text.c ${preload}/text.c LABELS preload)
+foreach(test timer timer_end)
+  pinject_unit_test(${test} SOURCES test_${test}.c timer_kit.c ${preload}/timer.c ${preload}/timer_table.c
+    LINK Threads::Threads LABELS preload)
+endforeach()

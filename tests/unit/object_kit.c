@@ -201,7 +201,8 @@ int pinject_request_send(const struct pinject_channel *channel, struct pinject_c
     prctl(PR_GET_NAME, name);
     uint64_t used_ns = sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     bool sane = channel == &pinject_object.channel && claim.slot == &slot && claim.index == 3 &&
-                claim.generation == 5 && strcmp(slot.comm, name) == 0 && slot.startup_ns > 0 && slot.startup_ns <= used_ns;
+                claim.generation == 5 && strcmp(slot.comm, name) == 0 && slot.startup_ns > 0 &&
+                slot.startup_ns <= used_ns;
     note("%s %#x pid %s tid %s ppid %s by %s%s", kinds[slot.kind], slot.flags, whose(slot.pid), whose(slot.tid),
          whose(slot.ppid), whose(slot.parent_tid), sane ? "" : " ?");
     return play.answer;

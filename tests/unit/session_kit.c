@@ -9,6 +9,7 @@ struct session_peer peer;
 char directory[64], session_path[128], requests_path[160];
 struct pinject_segment header;
 unsigned timers_ended, rings_given_up;
+void (*when_timers_end)(void);
 
 int pinject_peer_ask(const char *its_path, const struct pinject_segment *segment, uint32_t user, int ret_fds[2])
 {
@@ -19,7 +20,7 @@ int pinject_peer_ask(const char *its_path, const struct pinject_segment *segment
     if (peer.error)
         return peer.error;
     for (int i = 0; i < 2; i++) {
-        ret_fds[i] = open(peer.files[i], (i ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+        ret_fds[i] = open(peer.files[i], (i ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK);
         assert_true(ret_fds[i] >= 0);
     }
     return 0;
@@ -28,6 +29,8 @@ int pinject_peer_ask(const char *its_path, const struct pinject_segment *segment
 void pinject_timer_end_all(void)
 {
     timers_ended++;
+    if (when_timers_end)
+        when_timers_end();
 }
 
 void pinject_timer_give_up_rings(void)

@@ -25,6 +25,7 @@ extern struct session_peer peer;
 extern char directory[64], session_path[128], requests_path[160];
 extern struct pinject_segment header; /* what the segment's file begins with */
 extern unsigned timers_ended, rings_given_up;
+extern void (*when_timers_end)(void);
 
 void write_file(const char *name, const void *bytes, size_t size, size_t whole);
 void write_segment(void);

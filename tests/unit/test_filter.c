@@ -4,11 +4,23 @@
 #include "preload/filter.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/futex.h>
+#include <linux/prctl.h>
+#include <linux/stat.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+/* Newer than the oldest headers. */
+#ifndef SYS_faccessat2
+#define SYS_faccessat2 439
+#endif
 
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
@@ -123,11 +135,221 @@ static void test_no_filter(void **state)
     assert_int_equal(answer(code, 2, 0), SECCOMP_RET_ALLOW);
 }
 
+/* ---- The object's own calls ---- */
+
+/*
+ * What the object calls, with which arguments, and whether a request without it would be worse than none. A filter that
+ * allows exactly these, each by all of its arguments, harms nothing; one that lacks a single one harms.
+ */
+struct call {
+    int number;
+    uint64_t args[4];
+    bool needed;
+};
+
+#define AT_CWD ((uint64_t)(int64_t)AT_FDCWD)
+
+static const struct call all_calls[] = {
+    {SYS_gettid, {0}, true},
+    {SYS_getpid, {0}, true},
+    {SYS_getppid, {0}, true},
+    {SYS_futex, {0x1000, FUTEX_WAKE, 1}, true},
+    {SYS_futex, {0x1000, FUTEX_WAIT_BITSET, 1, 0x1000}, true},
+    {SYS_clock_gettime, {CLOCK_MONOTONIC, 0x1000}, true},
+    {SYS_clock_gettime, {CLOCK_THREAD_CPUTIME_ID, 0x1000}, true},
+    {SYS_getcpu, {0x1000}, false},
+    {SYS_sched_getscheduler, {0}, false},
+    {SYS_nanosleep, {0x1000}, false},
+    {SYS_prctl, {PR_GET_NAME, 0x1000}, false},
+    {SYS_prctl, {PR_SET_MM, PR_SET_MM_MAP, 0x1000, sizeof(struct prctl_mm_map)}, false},
+    {SYS_brk, {0}, false},
+    {SYS_openat, {AT_CWD, 0x1000, O_RDONLY | O_CLOEXEC}, false},
+    {SYS_openat, {AT_CWD, 0x1000, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY}, false},
+    {SYS_openat, {AT_CWD, 0x1000, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY}, false},
+    {SYS_openat, {AT_CWD, 0x1000, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY}, false},
+    {SYS_openat, {AT_CWD, 0x1000, O_PATH | O_DIRECTORY | O_CLOEXEC}, false},
+    {SYS_statx, {AT_CWD, 0x1000, 0, STATX_TYPE | STATX_MODE}, false},
+    {SYS_faccessat, {AT_CWD, 0x1000, 0}, false},
+    {SYS_faccessat, {AT_CWD, 0x1000, X_OK}, false},
+    {SYS_faccessat2, {AT_CWD, 0x1000, X_OK, AT_EACCESS}, false},
+    {SYS_getuid, {0}, false},
+    {SYS_geteuid, {0}, false},
+    {SYS_getgid, {0}, false},
+    {SYS_getegid, {0}, false},
+    {SYS_prctl, {PR_GET_TID_ADDRESS, 0x1000}, false},
+    {SYS_set_tid_address, {0x1000}, false},
+    {SYS_rt_sigprocmask, {SIG_SETMASK, 0x1000, 0x1000, 8}, false},
+    {SYS_statx, {3, 0x1000, AT_EMPTY_PATH, STATX_TYPE | STATX_SIZE}, false},
+    {SYS_read, {3, 0x1000, 2047}, false},
+    {SYS_pread64, {3, 0x1000, 1024}, false},
+    {SYS_fcntl, {3, F_DUPFD_CLOEXEC}, false},
+    {SYS_fcntl, {3, F_GETLK, 0x1000}, false},
+    {SYS_close, {3}, false},
+    {SYS_kill, {1, 0}, false},
+    {SYS_mmap, {0, 4096, PROT_READ, MAP_SHARED}, false},
+    {SYS_mmap, {0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED}, false},
+    {SYS_mmap, {0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS}, false},
+    {SYS_munmap, {0x1000, 4096}, false},
+    {SYS_waitid, {0, 1, 0x1000, 4}, false},
+    {SYS_rt_sigprocmask, {(uint64_t)-1, 0x1000, 0, 8}, false},
+};
+
+static const struct call timer_calls[] = {
+    {SYS_rt_sigaction, {60, 0x1000, 0x1000, 8}, false},
+    {SYS_timer_create, {0, 0x1000, 0x1000}, false},
+    {SYS_madvise, {0x1000, 4096, MADV_DONTFORK}, false},
+    {SYS_rt_sigreturn, {0}, true},
+    {SYS_gettid, {0}, true},
+    {SYS_clock_gettime, {CLOCK_MONOTONIC, 0x1000}, true},
+    {SYS_clock_gettime, {CLOCK_THREAD_CPUTIME_ID, 0x1000}, false},
+    {SYS_getrusage, {1, 0x1000}, false},
+    {SYS_getcpu, {0x1000}, false},
+    {SYS_process_vm_readv, {1, 0x1000, 1, 0x1000}, false},
+    {SYS_timer_settime, {0, 0, 0x1000}, false},
+    {SYS_timer_delete, {0}, false},
+    {SYS_munmap, {0x1000, 4096}, false},
+};
+
+static const struct call user_calls[] = {
+    {SYS_getresuid, {0x1000, 0x1000, 0x1000}, false},
+    {SYS_mremap, {0x1000, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED}, false},
+    {SYS_mmap, {0x1000, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED}, false},
+    {SYS_mmap, {0x1000, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED}, false},
+    {SYS_prctl, {PR_GET_SECCOMP}, false},
+};
+
+enum { ROWS = 64, WORDS_OF_A_ROW = 2 + 4 * 4 + 1 };
+
+/* Allows each call of the table but for one, which gets ACTION; all others end the process. */
+static size_t write_list(struct sock_filter *code, const struct call *calls, size_t count, size_t one, uint32_t action)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t end = at + WORDS_OF_A_ROW;
+        code[at++] = LOAD_NUMBER;
+        code[at] = JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i].number, 0, (uint8_t)(end - at - 1));
+        at++;
+        for (size_t half = 0; half < 8; half++) {
+            uint32_t word = (uint32_t)(half % 2 ? calls[i].args[half / 2] >> 32 : calls[i].args[half / 2]);
+            code[at++] = STEP(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(offsetof(struct seccomp_data, args) + 4 * half));
+            code[at] = JUMP(BPF_JMP | BPF_JEQ | BPF_K, word, 0, (uint8_t)(end - at - 1));
+            at++;
+        }
+        code[at++] = RETURN(i == one ? action : SECCOMP_RET_ALLOW);
+    }
+    code[at++] = RETURN(SECCOMP_RET_KILL_PROCESS);
+    return at;
+}
+
+static void check_list(const struct call *calls, size_t count, bool (*harms_it)(const struct sock_filter *, size_t))
+{
+    static struct sock_filter code[ROWS * WORDS_OF_A_ROW + 1];
+    assert_true(count <= ROWS);
+    assert_false(harms_it(code, write_list(code, calls, count, count, 0)));
+    for (size_t i = 0; i < count; i++) {
+        bool killed = harms_it(code, write_list(code, calls, count, i, SECCOMP_RET_KILL_PROCESS));
+        bool refused = harms_it(code, write_list(code, calls, count, i, SECCOMP_RET_ERRNO | EPERM));
+        if (!killed || refused != calls[i].needed)
+            fail_msg("row %zu, number %d: %d %d", i, calls[i].number, killed, refused);
+    }
+}
+
+static void test_own_calls(void **state)
+{
+    (void)state;
+    check_list(all_calls, LENGTH(all_calls), pinject_filter_harms);
+    check_list(timer_calls, LENGTH(timer_calls), pinject_filter_harms_timers);
+    check_list(user_calls, LENGTH(user_calls), pinject_filter_harms_user);
+    check_list(&all_calls[LENGTH(all_calls) - 1], 1, pinject_filter_harms_reach);
+}
+
+/* Every operation of the machine, with a constant and with X, against its meaning. */
+static void test_operations(void **state)
+{
+    static const struct {
+        uint16_t operation;
+        uint32_t a, with, expected;
+    } cases[] = {
+        {BPF_ADD, 5, 3, 8},          {BPF_SUB, 5, 7, 0xfffffffe}, {BPF_MUL, 0x10001, 0x10001, 0x20001},
+        {BPF_AND, 12, 10, 8},        {BPF_OR, 12, 10, 14},        {BPF_XOR, 12, 10, 6},
+        {BPF_LSH, 3, 31, 1u << 31},  {BPF_LSH, 3, 32, 0},         {BPF_LSH, 3, 33, 0},
+        {BPF_RSH, 1u << 31, 31, 1},  {BPF_RSH, 1u << 31, 32, 0},  {BPF_DIV, 7, 2, 3},
+        {BPF_NEG, 5, 9, 0xfffffffb},
+    };
+    (void)state;
+    for (size_t i = 0; i < LENGTH(cases); i++)
+        for (int by_x = 0; by_x < 2; by_x++) {
+            struct sock_filter code[] = {
+                STEP(BPF_LD | BPF_IMM, cases[i].a), STEP(BPF_LDX | BPF_IMM, by_x ? cases[i].with : 77),
+                STEP((uint16_t)(BPF_ALU | cases[i].operation | (by_x ? BPF_X : BPF_K)), by_x ? 78 : cases[i].with),
+                STEP(BPF_RET | BPF_A, 0)};
+            assert_int_equal(answer(code, LENGTH(code), 0), cases[i].expected);
+        }
+    struct sock_filter zero[] = {STEP(BPF_LD | BPF_IMM, 7), STEP(BPF_ALU | BPF_DIV | BPF_X, 2),
+                                 STEP(BPF_RET | BPF_A, 0)};
+    assert_int_equal(answer(zero, LENGTH(zero), 0), 0xbad); /* X is 0 */
+    zero[1] = STEP(BPF_ALU | 0xf0, 2);
+    assert_int_equal(answer(zero, LENGTH(zero), 0), 0xbad);
+}
+
+static void test_jumps(void **state)
+{
+    static const struct {
+        uint16_t operation;
+        uint32_t a, with;
+        bool is;
+    } cases[] = {
+        {BPF_JEQ, 5, 5, true},  {BPF_JEQ, 5, 6, false}, {BPF_JGT, 6, 5, true},  {BPF_JGT, 5, 5, false},
+        {BPF_JGE, 5, 5, true},  {BPF_JGE, 4, 5, false}, {BPF_JSET, 6, 3, true}, {BPF_JSET, 4, 3, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < LENGTH(cases); i++)
+        for (int by_x = 0; by_x < 2; by_x++) {
+            uint16_t operation = (uint16_t)(BPF_JMP | cases[i].operation | (by_x ? BPF_X : BPF_K));
+            struct sock_filter code[] = {
+                STEP(BPF_LD | BPF_IMM, cases[i].a), STEP(BPF_LDX | BPF_IMM, by_x ? cases[i].with : 77),
+                JUMP(operation, by_x ? 78 : cases[i].with, 1, 2),
+                RETURN(0), RETURN(1), RETURN(2)};
+            assert_int_equal(answer(code, LENGTH(code), 0), cases[i].is ? 1 : 2);
+        }
+    struct sock_filter code[] = {STEP(BPF_JMP | BPF_JA, 2), RETURN(0), RETURN(1), RETURN(2)};
+    assert_int_equal(answer(code, LENGTH(code), 0), 2);
+    code[0].code = BPF_JMP | 0xf0;
+    assert_int_equal(answer(code, LENGTH(code), 0), 0xbad);
+}
+
+/* Memory of both registers, and what moves between them. */
+static void test_memory(void **state)
+{
+    (void)state;
+    struct sock_filter code[] = {
+        STEP(BPF_LDX | BPF_IMM, 9), STEP(BPF_STX, 3), STEP(BPF_LD | BPF_IMM, 4), STEP(BPF_ST, 2),
+        STEP(BPF_LDX | BPF_MEM, 2), STEP(BPF_LD | BPF_MEM, 3), STEP(BPF_ALU | BPF_SUB | BPF_X, 0),
+        STEP(BPF_RET | BPF_A, 0)};
+    assert_int_equal(answer(code, LENGTH(code), 0), 5);
+    code[6] = STEP(BPF_MISC | BPF_TXA, 0);
+    assert_int_equal(answer(code, LENGTH(code), 0), 4);
+    code[6] = STEP(BPF_LDX | BPF_W | BPF_LEN, 0);
+    code[5] = STEP(BPF_MISC | BPF_TXA, 0);
+    assert_int_equal(answer(code, LENGTH(code), 0), 4);
+    code[6] = STEP(BPF_MISC | 0x40, 0);
+    assert_int_equal(answer(code, LENGTH(code), 0), 0xbad);
+    /* X is loaded from no data. */
+    code[6] = STEP(BPF_LDX | BPF_W | BPF_ABS, 0);
+    assert_int_equal(answer(code, LENGTH(code), 0), 0xbad);
+    struct sock_filter data[] = {STEP(BPF_LD | BPF_W | BPF_ABS, 60), STEP(BPF_RET | BPF_A, 0)};
+    assert_int_equal(answer(data, LENGTH(data), 0), 0); /* the last word: the high half of the sixth argument */
+    data[0].k = 56;
+    assert_int_equal(answer(data, LENGTH(data), 0), 9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_harms), cmocka_unit_test(test_harms_reach_alone), cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_machine), cmocka_unit_test(test_no_filter),
+        cmocka_unit_test(test_own_calls), cmocka_unit_test(test_operations), cmocka_unit_test(test_jumps),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include "preload/sys.h"
 
+#include <pthread.h>
 #include <sys/resource.h>
 
 static void test_reachable(void **state)
@@ -33,6 +34,10 @@ static void test_reachable(void **state)
     peer.files[0] = peer.files[1] = object;
     assert_true(pinject_object_reachable());
     assert_int_equal(held(), before);
+    /* A FIFO of somebody's keeps nobody waiting. */
+    assert_int_equal(unlink(object), 0);
+    assert_int_equal(mkfifo(object, 0600), 0);
+    assert_true(pinject_object_reachable());
     /* No descriptor is free: whether the files are there has to do. */
     struct rlimit all, none = {0, 0};
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
@@ -146,6 +151,43 @@ static void test_user_that_can_come_back(void **state)
     }
 }
 
+/* Another thread is at it: this one waits for a moment, and leaves it to the other. */
+static uint64_t waited_ns;
+
+static void *change_too(void *data)
+{
+    (void)data;
+    waited_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    pinject_object_changed_user();
+    waited_ns = sys_clock_ns(CLOCK_MONOTONIC) - waited_ns;
+    return NULL;
+}
+
+static void meanwhile(void)
+{
+    pthread_t thread;
+    if (timers_ended > 1)
+        return;
+    assert_int_equal(pthread_create(&thread, NULL, change_too, NULL), 0);
+    pthread_join(thread, NULL);
+}
+
+static void test_one_at_a_time(void **state)
+{
+    (void)state;
+    followed();
+    when_timers_end = meanwhile;
+    pinject_object.user = geteuid() + 1;
+    pinject_object_changed_user();
+    when_timers_end = NULL;
+    assert_int_equal(timers_ended, 1);
+    assert_true(waited_ns >= 9000000);
+    /* The turn is given back. */
+    pinject_object.user = geteuid() + 1;
+    pinject_object_changed_user();
+    assert_int_equal(timers_ended, 2);
+}
+
 /* No memory to take the channel's place: all stays. */
 static void test_change_without_memory(void **state)
 {
@@ -175,6 +217,7 @@ int main(void)
         cmocka_unit_test(test_changed_user),
         cmocka_unit_test(test_user_that_stays),
         cmocka_unit_test(test_user_that_can_come_back),
+        cmocka_unit_test(test_one_at_a_time),
         cmocka_unit_test(test_change_without_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
