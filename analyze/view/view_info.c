@@ -219,14 +219,16 @@ static void print_file(struct view *view, const struct profile_file *file)
 int view_info(struct view *view)
 {
     int result = 0;
+    bool again = false;
     for (size_t i = 0; i < view->path_count && !output_is_over(view->output); i++) {
         struct profile_file *file = NULL;
         if (profile_file_load(view->paths[i], &file) < 0) {
             result = 1;
             continue;
         }
-        if (i)
+        if (again)
             fputc('\n', view->output->to);
+        again = true;
         print_file(view, file);
         profile_file_free(file);
     }
