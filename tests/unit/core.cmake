@@ -7,3 +7,15 @@ foreach(test tasks tasks_images tasks_end tasks_bounds timed)
   pinject_unit_test(${test} SOURCES test_${test}.c test_tasks_kit.c test_result_kit.c
     LINK pinject_collector pinject_common)
 endforeach()
+pinject_unit_test(records_bytes SOURCES test_records_bytes.c LINK pinject_collector pinject_common)
+# These replace the parts that look at the machine.
+foreach(test outcome netted)
+  pinject_unit_test(${test} SOURCES test_${test}.c test_tasks_kit.c test_result_kit.c
+    LINK pinject_collector pinject_common)
+endforeach()
+foreach(function channels_counted channels_held opener_counts steal_ns)
+  target_link_options(test_outcome PRIVATE -Wl,--wrap=${function})
+endforeach()
+foreach(function nets_live nets_take nets_ids nets_know nets_open procfs_scheduled_ns procfs_read found_open)
+  target_link_options(test_netted PRIVATE -Wl,--wrap=${function})
+endforeach()

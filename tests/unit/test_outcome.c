@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/* What a session's outcome says of its tasks: the ledger line by line, CPU time of the tree, what was stolen. */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <sys/mman.h>
+
+#include "collector/opener.h"
+#include "collector/outcome.h"
+#include "collector/steal.h"
+#include "test_tasks_kit.h"
+
+static uint64_t stolen_ns;
+
+/* ---- In the place of parts that count ---- */
+
+bool __wrap_channels_counted(const struct session *session, uint32_t number, enum channel_count which, uint64_t *count,
+                             char *word, size_t size);
+bool __wrap_channels_counted(const struct session *session, uint32_t number, enum channel_count which, uint64_t *count,
+                             char *word, size_t size)
+{
+    (void)session;
+    *count = 100 + 10 * which + number;
+    snprintf(word, size, "%s", number ? "user 7" : "");
+    return number < 2;
+}
+
+uint64_t __wrap_channels_held(const struct session *session);
+uint64_t __wrap_channels_held(const struct session *session)
+{
+    (void)session;
+    return 21;
+}
+
+struct opener_counts __wrap_opener_counts(const struct opener *opener);
+struct opener_counts __wrap_opener_counts(const struct opener *opener)
+{
+    (void)opener;
+    return (struct opener_counts){.asked = 90, .hung = 31, .refused = 32, .failed = 33};
+}
+
+uint64_t __wrap_steal_ns(void);
+uint64_t __wrap_steal_ns(void)
+{
+    return stolen_ns;
+}
+
+/* ---- The ledger ---- */
+
+static char *ledger(const struct outcome *outcome)
+{
+    char *text;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    for (unsigned i = 0; i < outcome->unseen_count; i++)
+        fprintf(to, "%d %s|%s\n", (int)outcome->unseen[i].count, outcome->unseen[i].reason, outcome->unseen[i].comm);
+    fclose(to);
+    return text;
+}
+
+static const char lines_of_all[] =
+    "100 began before the collector answered: its first moments are counted, not sampled|\n"
+    "101 began before the collector answered: its first moments are counted, not sampled|user 7\n"
+    "110 found no free slot to ask for events or to tell of an ended child|\n"
+    "111 found no free slot to ask for events or to tell of an ended child|user 7\n"
+    "130 start under a seccomp filter of the program's own that forbids to announce it|\n"
+    "131 start under a seccomp filter of the program's own that forbids to announce it|user 7\n";
+static const char lines_of_foreign[] = "120 in another pid namespace|\n"
+                                       "121 in another pid namespace|user 7\n";
+static const char lines_of_session[] =
+    "1 message dropped: more of them came than can be taken|\n"
+    "2 mappings and arguments dropped: more came than can be taken|\n"
+    "3 message taken before the one that it refers to: too many waited|\n"
+    "4 request that made no sense|\n"
+    "5 request about a task that is not the session's, or not the asking user's: refused|\n"
+    "21 pause of requests: too many came to nothing|\n"
+    "6 process of a user for whom there was no channel|\n"
+    "7 record of what a program that cannot be injected started: lost for want of room|\n"
+    "8 request dropped: the collector is out of memory|\n"
+    "9 executable mapping forgotten: a process had thousands of them|\n"
+    "10 damaged ring or record|\n"
+    "31 file that was mapped and did not answer when it was read|\n"
+    "32 file that was mapped and not read: others of its user's did not answer, or too many came|\n"
+    "33 file that was mapped and not read: the process that reads such files ended, or could not be started|\n";
+
+static void expect_ledger(struct stage *stage, bool foreign)
+{
+    struct outcome outcome = {0};
+    char wanted[8192];
+    outcome_fill(&outcome, stage->tasks, false);
+    char *text = ledger(&outcome);
+    snprintf(wanted, sizeof(wanted), "%s%s%s", lines_of_all, foreign ? lines_of_foreign : "", lines_of_session);
+    assert_string_equal(text, wanted);
+    free(text);
+    outcome_release(&outcome);
+    assert_null(outcome.unseen);
+    assert_int_equal(outcome.unseen_count, 0);
+    outcome_release(&outcome);
+}
+
+static void ledger_has_a_line_for_each_loss(void **state)
+{
+    struct stage stage;
+    (void)state;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct session *session = &stage.kit.session;
+    session->arrivals.refused = 1;
+    session->arrivals.cut = 2;
+    stage.tasks->hurried = 3;
+    session->malformed = 4;
+    session->denied = 5;
+    session->channels.refused = 6;
+    stage.tasks->net_lost = 7;
+    session->no_memory = 8;
+    stage.tasks->mappings_forgotten = 9;
+    stage.tasks->broken_rings = 10;
+    expect_ledger(&stage, true); /* nothing is covered by inheritance */
+    session->inherited = 1;
+    expect_ledger(&stage, false);
+    session->uninherited = 1;
+    expect_ledger(&stage, true);
+    session->uninherited = 0;
+    stage.kit.plan.source = PINJECT_SOURCE_TIMER;
+    expect_ledger(&stage, true);
+    stage.kit.plan.source = PINJECT_SOURCE_PERF;
+    stage_free(&stage);
+}
+
+/* ---- Figures ---- */
+
+static void tasks_are_counted(void **state)
+{
+    struct stage stage;
+    struct outcome outcome = {0};
+    (void)state;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct tasks *tasks = stage.tasks;
+    stage_process(&stage, 100, 1, 2000000000, 7000);
+    stage_thread(&stage, 100, 101, 2000000001, 500);
+    tasks->root_process = tasks_find_process(tasks, 100);
+    tasks->root_process->space.forgotten = 4;
+    tasks->alive = 5;
+    tasks->unseen.uncounted = 6;
+    tasks->samples = 11;
+    tasks->lost = 12;
+    tasks->counted_only = 13;
+    tasks->without_sample = 14;
+    tasks->stood_in = 15;
+    tasks->stood_in_counted = 16;
+    tasks->refusal = -13;
+    tasks->attributed_ns = 7500;
+    stage.kit.session.start_ns = tasks_now_ns() - 1000000000;
+    outcome_fill(&outcome, tasks, false);
+    assert_int_equal(outcome.tasks, 2);
+    assert_int_equal(outcome.processes, 1);
+    assert_int_equal(outcome.threads, 1);
+    assert_int_equal(outcome.active_max, 2);
+    assert_int_equal(outcome.alive, 5);
+    assert_int_equal(outcome.uncounted, 6);
+    assert_int_equal(outcome.attributed_ns, 7500);
+    assert_int_equal(outcome.cpu_ns, 0);
+    assert_false(outcome.root_ended);
+    assert_int_equal(outcome.stacks_behind, 0);
+    assert_string_equal(outcome.stacks, "");
+    char *text = ledger(&outcome);
+    assert_non_null(strstr(text, "4 executable mapping forgotten"));
+    free(text);
+    assert_int_equal(outcome.samples, 0); /* the root's are not there yet */
+    assert_true(outcome.collector_ns > 0);
+    outcome_complete(&outcome, tasks);
+    assert_true(outcome.samples == 11 && outcome.lost == 12 && outcome.counted_only == 13);
+    assert_true(outcome.without_sample == 14 && outcome.stood_in == 15 && outcome.stood_in_counted == 16);
+    assert_int_equal(outcome.refusal, -13);
+    assert_in_range(outcome.wall_ns, 1000000000, 300000000000);
+    /* The status of a bare session's root is what its parent told. */
+    outcome_release(&outcome);
+    outcome = (struct outcome){0};
+    tasks->root_process->status_known = true;
+    tasks->root_process->status = 0x300;
+    outcome_fill(&outcome, tasks, false);
+    assert_false(outcome.root_ended);
+    outcome_release(&outcome);
+    stage.kit.session.tree_fd = -1;
+    outcome_fill(&outcome, tasks, true);
+    assert_true(outcome.root_ended);
+    assert_int_equal(outcome.root_status, 0x300);
+    outcome_release(&outcome);
+    stage_free(&stage);
+}
+
+/* The CPU time of the tree by the kernel's accounting, SECONDS of it, in milliseconds. */
+static uint64_t tree_ms(struct stage *stage, long seconds, uint64_t attributed_ms)
+{
+    struct outcome outcome = {.tree = {.ru_utime.tv_sec = seconds}};
+    stage->tasks->attributed_ns = attributed_ms * 1000000;
+    outcome_fill(&outcome, stage->tasks, false);
+    outcome_release(&outcome);
+    return outcome.cpu_ns / 1000000;
+}
+
+static void tree_of_a_command(void **state)
+{
+    struct stage stage;
+    (void)state;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    assert_int_equal(tree_ms(&stage, 2, 1900), 2000);
+    assert_int_equal(tree_ms(&stage, 0, 1900), 0); /* nothing is told */
+    stage.tasks->orphans_ns = 500 * 1000000ull;
+    assert_int_equal(tree_ms(&stage, 2, 1900), 2500);
+    /* What nobody waited for completes it, as far as tasks have more. */
+    stage.tasks->unwaited_ns = 300 * 1000000ull;
+    assert_int_equal(tree_ms(&stage, 2, 2500), 2500);
+    assert_int_equal(tree_ms(&stage, 2, 2600), 2600);
+    assert_int_equal(tree_ms(&stage, 2, 2900), 2800);
+    stage_free(&stage);
+}
+
+static void tree_of_a_bare_session(void **state)
+{
+    struct stage stage;
+    struct outcome outcome = {0};
+    uint64_t clock = 5000;
+    (void)state;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    stage.tasks->tree_startup_ns = 300;
+    stage.tasks->exit_ns = 20;
+    stage.tasks->orphans_ns = 1;
+    stage.kit.session.tree_fd = -1;
+    outcome_fill(&outcome, stage.tasks, true);
+    assert_int_equal(outcome.cpu_ns, 0);
+    outcome_release(&outcome);
+    stage.kit.session.tree_fd = memfd_create("clock", MFD_CLOEXEC);
+    outcome_fill(&outcome, stage.tasks, true);
+    assert_int_equal(outcome.cpu_ns, 0); /* it tells nothing */
+    outcome_release(&outcome);
+    assert_int_equal(pwrite(stage.kit.session.tree_fd, &clock, sizeof(clock), 0), sizeof(clock));
+    outcome_fill(&outcome, stage.tasks, true);
+    assert_int_equal(outcome.cpu_ns, 5320);
+    outcome_release(&outcome);
+    close(stage.kit.session.tree_fd);
+    stage_free(&stage);
+}
+
+/* What the host took is in the tasks' clocks alone. */
+static void stolen_time_is_told(void **state)
+{
+    struct stage stage;
+    struct outcome outcome = {.tree.ru_stime.tv_sec = 1};
+    (void)state;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    stage.tasks->stolen_ns = 1000000000;
+    stolen_ns = 1040000000;
+    stage.tasks->attributed_ns = 1030000000;
+    outcome_fill(&outcome, stage.tasks, false);
+    assert_int_equal(outcome.cpu_ns, 1030000000);
+    assert_int_equal(outcome.stolen_ns, 30000000);
+    assert_string_equal(outcome.stolen,
+                        "CPU time includes 30.0 ms that the host of this virtual machine took away (steal)");
+    outcome_release(&outcome);
+    outcome = (struct outcome){.tree.ru_stime.tv_sec = 1};
+    stage.tasks->attributed_ns = 1000999999; /* too little to be said */
+    outcome_fill(&outcome, stage.tasks, false);
+    assert_int_equal(outcome.cpu_ns, 1000999999);
+    assert_int_equal(outcome.stolen_ns, 0);
+    assert_string_equal(outcome.stolen, "");
+    outcome_release(&outcome);
+    outcome = (struct outcome){.tree.ru_stime.tv_sec = 1};
+    stage.tasks->attributed_ns = 1001000000;
+    outcome_fill(&outcome, stage.tasks, false);
+    assert_int_equal(outcome.stolen_ns, 1000000);
+    outcome_release(&outcome);
+    outcome = (struct outcome){.tree.ru_stime.tv_sec = 1};
+    stolen_ns = 900000000; /* the machine's count went back */
+    stage.tasks->attributed_ns = 1030000000;
+    outcome_fill(&outcome, stage.tasks, false);
+    assert_true(outcome.cpu_ns < 1001000000);
+    assert_int_equal(outcome.stolen_ns, 0);
+    outcome_release(&outcome);
+    stage_free(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ledger_has_a_line_for_each_loss), cmocka_unit_test(tasks_are_counted),
+        cmocka_unit_test(tree_of_a_command),               cmocka_unit_test(tree_of_a_bare_session),
+        cmocka_unit_test(stolen_time_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
