@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -39,7 +40,7 @@ void machine_fake_sysctl(const char *name, const char *text)
 
 void machine_fake_init(void)
 {
-    machine_fake = (struct machine_fake){.free_bytes = 100u << 20, .children_us = 5};
+    machine_fake = (struct machine_fake){.free_bytes = 100u << 20, .children_us = 5, .reach = -EINVAL};
     for (unsigned i = 0; i < FAKE_LIMITS; i++)
         machine_fake.limits[i] = (struct rlimit){RLIM_INFINITY, RLIM_INFINITY};
     machine_fake_sysctl("perf_event_paranoid", "2\n");
@@ -204,11 +205,20 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
     if (number != SYS_perf_event_open)
         return __real_syscall(number, a, b, c, d, e, f);
     const struct perf_event_attr *attr = (const void *)(uintptr_t)a;
+    if (!attr) { /* to see who answers */
+        assert_true((int)b == 0 && (int)c == -1 && (int)d == -1 && e == -1);
+        errno = -machine_fake.reach;
+        return -1;
+    }
     /* On the calling thread, on any CPU, in no group; it does not run yet, and no program gets it. */
     assert_true((int)b == 0 && (int)c == -1 && (int)d == -1 && (int)e == PERF_FLAG_FD_CLOEXEC && attr->disabled);
     int status = machine_fake.perf ? machine_fake.perf(attr) : 0;
     errno = -status;
-    return status < 0 ? -1 : __real_open("/dev/null", O_RDONLY | O_CLOEXEC, 0);
+    if (status < 0)
+        return -1;
+    int fd = memfd_create("event", MFD_CLOEXEC); /* can be mapped */
+    assert_int_equal(ftruncate(fd, 16 << 20), 0);
+    return fd;
 }
 
 /* ---- Golden files ---- */

@@ -31,6 +31,7 @@ struct machine_fake {
     bool no_tmpfile;                   /* of the file systems */
     unsigned user;                     /* geteuid() */
     int stacks_status;                 /* of stacks_try() */
+    int reach;                         /* -errno of perf_event_open() without attributes */
     /* perf_event_open(): 0 or -errno. NULL: all works. */
     int (*perf)(const struct perf_event_attr *attr);
 };

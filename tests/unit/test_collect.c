@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* The event loop from its begin to its end: bare sessions, whose tasks ask, and commands that are not profiled. */
+#include "door_fake.h"
+
+#include <fcntl.h>
+#include <pinject/format.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+
+#include "collector/collect.h"
+#include "collector/process.h"
+#include "common/report.h"
+#include "test_result_kit.h"
+
+static struct fake fake;
+static struct signals signals;
+static struct collect_args args;
+static struct outcome outcome;
+static char folder[] = "/tmp/pinject-unit-XXXXXX";
+static int ends; /* here signals that end us are told */
+
+static int set_up(void **state)
+{
+    int told[2];
+    (void)state;
+    fake_open(&fake);
+    fake.settings.outfile = "out";
+    fake.settings.mode = 0600;
+    if (pipe2(told, O_CLOEXEC | O_NONBLOCK))
+        return -1;
+    ends = told[1];
+    signals = (struct signals){.ends = told[0], .others = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    args = (struct collect_args){.session = &fake.session, .root_pidfd = -1, .signals = &signals};
+    return results_new(&fake.session, &args.results);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    outcome_release(&outcome);
+    results_free(args.results);
+    close(signals.ends);
+    close(signals.others);
+    close(ends);
+    fake_close(&fake);
+    return system("rm -f out.*");
+}
+
+static bool has_events(void)
+{
+    return fake.plan.source == PINJECT_SOURCE_PERF;
+}
+
+/* As the object: asks for events, works, and does what AFTER says. */
+static pid_t start_task(void (*after)(void))
+{
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct pinject_slot *slot = fake_claim(fake.session.own->requests, 0, PINJECT_PROCESS);
+        fake_post(fake.session.own->requests, 0);
+        int answer = fake_answer(slot);
+        fake_work();
+        after();
+        _exit(answer < 0 ? 1 : 0);
+    }
+    return pid;
+}
+
+static void end_at_once(void)
+{
+}
+
+static void tell_signal(void)
+{
+    const struct signalfd_siginfo info = {.ssi_signo = SIGTERM};
+    (void)!write(ends, &info, sizeof(info));
+    pause();
+}
+
+static void bare_session_ends_with_its_last_task(void **state)
+{
+    struct kit_file file;
+    char path[64];
+    int status;
+    (void)state;
+    if (!has_events())
+        skip();
+    fake.settings.bare = true;
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    pid_t pid = start_task(end_at_once);
+    assert_int_equal(collect_run(&args, &outcome), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_true(outcome.tasks == 1 && outcome.processes == 1 && outcome.threads == 0 && outcome.active_max == 1);
+    assert_true(outcome.alive == 0 && outcome.lost == 0 && outcome.uncounted == 0);
+    assert_false(outcome.root_ended); /* nobody waited for it */
+    assert_in_range(outcome.attributed_ns, 5000000, 5000000000);
+    assert_true(outcome.collector_ns > 0 && outcome.wall_ns >= outcome.attributed_ns);
+    assert_int_equal(fake.session.segment->closed, 1);
+    snprintf(path, sizeof(path), "out.%d.%d", pid, pid);
+    assert_true(kit_read(path, &file));
+    const struct pinject_item_task *task = kit_item(&file, PINJECT_ITEM_TASK, 0);
+    assert_int_equal(task->flags & (PINJECT_TASK_ENDED | PINJECT_TASK_ROOT), PINJECT_TASK_ENDED | PINJECT_TASK_ROOT);
+    assert_int_equal(task->ppid, getpid());
+    assert_int_equal(task->samples, outcome.samples);
+    assert_int_equal(file.records[PERF_RECORD_SAMPLE], outcome.samples);
+    const struct pinject_item_coverage *coverage = kit_item(&file, PINJECT_ITEM_COVERAGE, 0);
+    assert_true(coverage->tasks == 1 && coverage->files == 1 && coverage->complete == 1);
+    assert_int_equal(coverage->attributed_ns, outcome.attributed_ns);
+    assert_int_equal(coverage->cpu_ns, outcome.cpu_ns);
+    kit_file_free(&file);
+}
+
+static void bare_session_ends_by_a_signal(void **state)
+{
+    (void)state;
+    if (!has_events())
+        skip();
+    fake.settings.bare = true;
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    pid_t pid = start_task(tell_signal);
+    assert_int_equal(collect_run(&args, &outcome), 0);
+    assert_true(outcome.tasks == 1 && outcome.alive == 1);
+    assert_int_equal(results_written(args.results), 1);
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Ten seconds, which are over. */
+static void bare_session_to_which_nobody_comes(void **state)
+{
+    (void)state;
+    fake.session.start_ns -= 10000000000;
+    assert_int_equal(collect_run(&args, &outcome), 0);
+    assert_int_equal(outcome.tasks, 0);
+    assert_int_equal(results_written(args.results), 0);
+    assert_int_equal(fake.session.segment->closed, 1);
+}
+
+static pid_t start_command(int gate[2], const char *script)
+{
+    char byte;
+    assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (read(gate[0], &byte, 1) == 1)
+            execl("/bin/sh", "sh", "-c", script, NULL);
+        _exit(99);
+    }
+    args.root = pid;
+    args.root_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    args.root_start_ns = fake.session.start_ns;
+    return pid;
+}
+
+static void let_go(int gate[2])
+{
+    assert_int_equal(write(gate[1], "x", 1), 1);
+    close(gate[0]);
+    close(gate[1]);
+}
+
+static void command_whose_events_are_refused(void **state)
+{
+    int gate[2];
+    (void)state;
+    start_command(gate, "exit 5");
+    let_go(gate);
+    assert_int_equal(collect_run(&args, &outcome), 0);
+    assert_true(outcome.root_ended);
+    assert_int_equal(outcome.root_status, 5 << 8);
+    assert_int_equal(outcome.tasks, 0);
+    assert_int_equal(outcome.unseen_count, 1);
+    assert_string_equal(outcome.unseen[0].reason, "the command itself: refused by the kernel");
+    assert_int_equal(outcome.unseen[0].count, 1);
+    assert_true(process_rusage_ns(&outcome.tree) > 0);
+    close(args.root_pidfd);
+}
+
+/* What it is told by its launcher, since no object in it does. */
+static void command_that_cannot_be_injected(void **state)
+{
+    static char name[] = "/opt/name", option[] = "-c", script[] = "exit 6";
+    static char *const closed[] = {name, option, script, NULL};
+    int gate[2];
+    char path[64];
+    struct kit_file file;
+    (void)state;
+    if (!has_events())
+        skip();
+    pid_t pid = start_command(gate, script);
+    assert_int_equal(attach_task(&fake.session, pid, ATTACH_ON_EXEC, &args.root_events), 0);
+    args.root_closed = closed;
+    args.root_startup_ns = 12345;
+    let_go(gate);
+    assert_int_equal(collect_run(&args, &outcome), 0);
+    assert_int_equal(outcome.root_status, 6 << 8);
+    assert_int_equal(outcome.tasks, 1);
+    snprintf(path, sizeof(path), "out.%d.%d", pid, pid);
+    assert_true(kit_read(path, &file));
+    const struct pinject_item_task *task = kit_item(&file, PINJECT_ITEM_TASK, 0);
+    assert_int_equal(task->kind, PINJECT_ARM);
+    assert_int_equal(task->startup_ns, 12345);
+    assert_int_equal(task->ppid, getpid());
+    assert_int_equal(task->status, 6 << 8);
+    const struct pinject_item_image *image = kit_item(&file, PINJECT_ITEM_IMAGE, 0);
+    assert_int_equal(image->arguments, 3);
+    const char *text = (const char *)(image + 1);
+    static const char wanted[] = "/opt/name\0-c\0exit 6";
+    assert_string_equal(text, "sh");
+    text += strlen(text) + 1;
+    text += strlen(text) + 1; /* what the kernel says was mapped: a shell of any name */
+    assert_memory_equal(text, wanted, sizeof(wanted));
+    kit_file_free(&file);
+    close(args.root_pidfd);
+}
+
+/* The command runs on, and its end is met. */
+static void session_that_cannot_collect(void **state)
+{
+    int gate[2];
+    (void)state;
+    start_command(gate, "exit 7");
+    let_go(gate);
+    struct signals none = {.ends = 1 << 20, .others = -1};
+    args.signals = &none;
+    check_capture();
+    int status = collect_run(&args, &outcome);
+    assert_string_equal(check_captured(),
+                        "pinject-run: cannot collect: Bad file descriptor; the command runs on without\n");
+    assert_int_equal(status, -EBADF);
+    assert_true(outcome.root_ended);
+    assert_int_equal(outcome.root_status, 7 << 8);
+    assert_int_equal(fake.session.segment->closed, 1);
+    close(args.root_pidfd);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+int main(void)
+{
+    report_program("pinject-run");
+    if (!mkdtemp(folder) || chdir(folder))
+        return 1;
+    const struct CMUnitTest tests[] = {
+        TEST(bare_session_ends_with_its_last_task),
+        TEST(bare_session_ends_by_a_signal),
+        TEST(bare_session_to_which_nobody_comes),
+        TEST(command_whose_events_are_refused),
+        TEST(command_that_cannot_be_injected),
+        TEST(session_that_cannot_collect),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return chdir("/") || rmdir(folder) ? 1 : failed;
+}
