@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrivals: new tasks, new images, news of ended children. */
+/* Arrivals: new tasks, new images, news of all of them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +10,6 @@
 #include "collector/net.h"
 #include "collector/tasks.h"
 
-/* How long an ended process waits for further news once its parent has waited for it. */
-enum { WAITED_HOLD_NS = 20 * 1000 * 1000 };
 /* Sweeps that try again to lay a net under who was not dumpable before its exec. */
 enum { NET_TRIES = 8 };
 
@@ -116,6 +114,7 @@ static struct process *new_process(struct tasks *tasks, struct arrival *arrival)
 {
     struct process *old = tasks_find_process(tasks, arrival->pid);
     const struct process *parent = find_parent(tasks, arrival);
+    const pid_t told_ppid = arrival->ppid;
     if (parent && parent->pid != arrival->pid)
         arrival->ppid = parent->pid;
     struct process before = {.clock_ns = 0};
@@ -131,6 +130,7 @@ static struct process *new_process(struct tasks *tasks, struct arrival *arrival)
     int error = 0;
     if (!process)
         return NULL;
+    process->told_ppid = told_ppid;
     continue_process(process, &before, arrival);
     process->pidfd = arrival->pidfd;
     arrival->pidfd = -1;
@@ -293,58 +293,6 @@ static void admit(struct tasks *tasks, struct arrival *arrival)
         tasks_adopt_family(tasks, task->pid, task->start_ns);
 }
 
-/* The parent's wait for a process that is not, or not any more, in the table. */
-static void waited_for_unknown(struct tasks *tasks, struct process *parent, const struct arrival *arrival)
-{
-    if (parent)
-        tasks_drain_process(tasks, parent);
-    struct unseen_child *child = unseen_find(&tasks->unseen, arrival->pid);
-    if (child && child->time_ns <= arrival->time_ns) {
-        child->ended = true;
-        child->cpu_ns = arrival->utime_ns + arrival->stime_ns;
-    }
-}
-
-/*
- * Nobody could ask the kernel who waited: through the channel of another user children are told only of his own
- * processes, by who is their parent.
- */
-static bool may_tell(const struct tasks *tasks, const struct arrival *arrival)
-{
-    if (!arrival->limited)
-        return true;
-    const struct process *process = tasks_find_process(tasks, arrival->pid);
-    const struct task *waiter = tasks_find(tasks, arrival->tid);
-    return process && waiter && process->limited && process->user == arrival->user &&
-           waiter->process->pid == process->ppid;
-}
-
-/* pid is the child, tid the thread that waited for it. */
-static void waited(struct tasks *tasks, const struct arrival *arrival)
-{
-    struct process *process = tasks_find_process(tasks, arrival->pid);
-    struct task *waiter = tasks_find(tasks, arrival->tid);
-    struct process *parent = waiter ? waiter->process : tasks_find_process(tasks, arrival->tid);
-    uint64_t used = arrival->utime_ns + arrival->stime_ns;
-    /* Whom timers sample announces no child, and this is all that is heard of one that does not ask. */
-    bool quiet = tasks->plan->source == PINJECT_SOURCE_TIMER || (parent && parent->leader && parent->leader->timed);
-    if (quiet && !unseen_take_arrived(&tasks->unseen, arrival->pid) && !process)
-        unseen_add(&tasks->unseen,
-                   "child that did not ask (not followed, setuid, ended at once): known by its parent's wait", "", 1,
-                   used);
-    if (!parent && process)
-        parent = tasks_find_process(tasks, process->ppid);
-    if (parent && parent != process)
-        parent->children_ns += used;
-    if (!process || process->start_ns > arrival->time_ns || process->waited) {
-        waited_for_unknown(tasks, parent, arrival);
-        return;
-    }
-    process_set_waited(process, arrival->status, used);
-    if (process->held && process->deadline_ns > tasks->now_ns + WAITED_HOLD_NS)
-        process->deadline_ns = tasks->now_ns + WAITED_HOLD_NS;
-}
-
 bool tasks_is_ready(const struct tasks *tasks, const struct arrival *arrival)
 {
     const struct task *task;
@@ -362,8 +310,9 @@ bool tasks_is_ready(const struct tasks *tasks, const struct arrival *arrival)
     case PINJECT_THREAD:
     case PINJECT_SNAPSHOT:
     case PINJECT_NET:
-    case PINJECT_REAPED:
         return tasks_find_process(tasks, arrival->pid);
+    case PINJECT_REAPED: /* a tracer is told of threads, too */
+        return tasks_find_process(tasks, arrival->pid) || tasks_knows_thread(tasks, arrival->pid);
     default:
         return true;
     }
@@ -410,10 +359,7 @@ void tasks_admit(struct tasks *tasks, struct arrival *arrival)
         tasks_silent_timed(tasks, arrival);
         break;
     case PINJECT_REAPED:
-        if (may_tell(tasks, arrival))
-            waited(tasks, arrival);
-        else
-            __atomic_fetch_add(&tasks->session->denied, 1, __ATOMIC_RELAXED);
+        tasks_reaped(tasks, arrival);
         break;
     default:
         break;

@@ -208,6 +208,8 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
     task->covers = process->net;
     if (!task->end_ns)
         task->end_ns = tasks->now_ns;
+    if (task->key != process->pid)
+        tasks->ended_threads[(uint32_t)task->key % ENDED_THREADS] = task->key;
     tasks_unlink(tasks, task);
     process->ended_tasks++;
     process->clock_ns += task->startup_ns + (task->values ? tasks_clock(tasks, task->values) : 0);

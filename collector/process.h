@@ -34,6 +34,7 @@ struct process {
     struct process *to_account;  /* account.c: of ENDED, the next one; and for whom this one is accounted */
     struct process *accounts_for;
     pid_t pid, ppid;
+    pid_t told_ppid;             /* its parent when it asked: not who made it, where that has ended, or CLONE_PARENT */
     bool limited;                /* USER is known, and has a channel of his own */
     uid_t user;
     struct task *tasks;          /* live ones */

@@ -26,7 +26,7 @@
 #include "collector/unseen.h"
 #include "common/buffer.h"
 
-enum { TASKS_TABLE = 16384, TASKS_IMAGES = 1024, TASKS_SNAPSHOTS = 4 };
+enum { TASKS_TABLE = 16384, TASKS_IMAGES = 1024, TASKS_SNAPSHOTS = 4, ENDED_THREADS = 1024 };
 
 /* One program that a task ran. */
 struct image {
@@ -136,6 +136,7 @@ struct tasks {
     int clock;                     /* index of task-clock in the plan; -1: none */
     struct task *by_tid[TASKS_TABLE];
     struct process *by_pid[TASKS_TABLE];
+    pid_t ended_threads[ENDED_THREADS]; /* their numbers, by themselves: a tracer's wait tells of them as of children */
     struct waiting *waiting;       /* oldest first */
     size_t waiting_count;
     uint64_t waiting_bytes;
@@ -213,6 +214,10 @@ void tasks_arrive(struct tasks *tasks, struct arrival *arrivals);
 bool tasks_is_ready(const struct tasks *tasks, const struct arrival *arrival);
 /* Whatever it tells. Takes over what ARRIVAL holds, and frees it. */
 void tasks_admit(struct tasks *tasks, struct arrival *arrival);
+/* A wait told of the end of arrival->pid. */
+void tasks_reaped(struct tasks *tasks, const struct arrival *arrival);
+/* Is TID a thread, no process? One of the last that ended, too. */
+bool tasks_knows_thread(const struct tasks *tasks, pid_t tid);
 
 /* drain.c */
 /* All that its ring has. */

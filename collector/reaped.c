@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* What wait() told of processes that have ended. */
+#include "collector/tasks.h"
+
+/* How long an ended process waits for further news once its parent has waited for it. */
+enum { WAITED_HOLD_NS = 20 * 1000 * 1000 };
+
+/* The parent's wait for a process that is not, or not any more, in the table. */
+static void waited_for_unknown(struct tasks *tasks, struct process *parent, const struct arrival *arrival)
+{
+    if (parent)
+        tasks_drain_process(tasks, parent);
+    struct unseen_child *child = unseen_find(&tasks->unseen, arrival->pid);
+    if (child && child->time_ns <= arrival->time_ns) {
+        child->ended = true;
+        child->cpu_ns = arrival->utime_ns + arrival->stime_ns;
+    }
+}
+
+/*
+ * Nobody could ask the kernel who waited: through the channel of another user children are told only of his own
+ * processes, by who is their parent.
+ */
+static bool may_tell(const struct tasks *tasks, const struct arrival *arrival)
+{
+    if (!arrival->limited)
+        return true;
+    const struct process *process = tasks_find_process(tasks, arrival->pid);
+    const struct task *waiter = tasks_find(tasks, arrival->tid);
+    return process && waiter && process->limited && process->user == arrival->user &&
+           waiter->process->pid == process->ppid;
+}
+
+static struct process *waiter_of(const struct tasks *tasks, const struct arrival *arrival)
+{
+    const struct task *waiter = tasks_find(tasks, arrival->tid);
+    return waiter ? waiter->process : tasks_find_process(tasks, arrival->tid);
+}
+
+/*
+ * wait() tells a tracer of tracees that are not its children, before it tells their parents, and of each of their
+ * threads. The kernel adds nothing of these to the tracer's rusage.
+ */
+static bool is_tracers_wait(struct tasks *tasks, const struct arrival *arrival)
+{
+    const struct process *process = tasks_find_process(tasks, arrival->pid), *waiter = waiter_of(tasks, arrival);
+    if (!process)
+        return tasks_knows_thread(tasks, arrival->pid);
+    struct process *parent = tasks_find_process(tasks, process->ppid);
+    if (!waiter || !parent || parent == waiter || process->told_ppid == waiter->pid || waiter == process)
+        return false;
+    tasks_drain_process(tasks, parent);
+    /* An orphan is waited for by whom it fell to. */
+    const struct task *leader = parent->leader;
+    return parent->live && !(leader && leader->end_ns && leader->end_ns <= arrival->time_ns);
+}
+
+static void traced_ended(struct tasks *tasks, const struct arrival *arrival)
+{
+    struct process *process = tasks_find_process(tasks, arrival->pid);
+    if (!process || process->waited || arrival->limited)
+        return;
+    /* Not `waited`: its parent is still to come, or waits within libc and says nothing. */
+    process->status = arrival->status;
+    process->status_known = true;
+    process->rusage_ns = arrival->utime_ns + arrival->stime_ns;
+}
+
+/* pid is the child, tid the thread that waited for it. */
+static void waited(struct tasks *tasks, const struct arrival *arrival)
+{
+    struct process *process = tasks_find_process(tasks, arrival->pid);
+    struct process *parent = waiter_of(tasks, arrival);
+    uint64_t used = arrival->utime_ns + arrival->stime_ns;
+    /* Whom timers sample announces no child, and this is all that is heard of one that does not ask. */
+    bool quiet = tasks->plan->source == PINJECT_SOURCE_TIMER || (parent && parent->leader && parent->leader->timed);
+    if (quiet && !unseen_take_arrived(&tasks->unseen, arrival->pid) && !process)
+        unseen_add(&tasks->unseen,
+                   "child that did not ask (not followed, setuid, ended at once): known by its parent's wait", "", 1,
+                   used);
+    if (!parent && process)
+        parent = tasks_find_process(tasks, process->ppid);
+    if (parent && parent != process)
+        parent->children_ns += used;
+    if (!process || process->start_ns > arrival->time_ns || process->waited) {
+        waited_for_unknown(tasks, parent, arrival);
+        return;
+    }
+    process_set_waited(process, arrival->status, used);
+    if (process->held && process->deadline_ns > tasks->now_ns + WAITED_HOLD_NS)
+        process->deadline_ns = tasks->now_ns + WAITED_HOLD_NS;
+}
+
+bool tasks_knows_thread(const struct tasks *tasks, pid_t tid)
+{
+    return tasks->ended_threads[(uint32_t)tid % ENDED_THREADS] == tid || tasks_find(tasks, tid);
+}
+
+void tasks_reaped(struct tasks *tasks, const struct arrival *arrival)
+{
+    if (is_tracers_wait(tasks, arrival))
+        traced_ended(tasks, arrival);
+    else if (may_tell(tasks, arrival))
+        waited(tasks, arrival);
+    else
+        __atomic_fetch_add(&tasks->session->denied, 1, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+# labels: collector
+# timeout: 120
+"""A tracer waits for children that are not its own: what these used is counted once, and their ends are."""
+from harness import *
+
+# The ends of many small programs are a large part of what they use.
+SCRIPT = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do (/bin/ls / | sort | wc -l) >/dev/null; done; exit 3"
+
+
+def test_tree_below_a_tracer():
+    need_perf_events()
+    need("strace")
+    if run(["strace", "-o", "/dev/null", "true"]).status != 0:
+        skip("ptrace is refused here")
+    done = pinject_run("--follow-all", "--", "sh", "-c", f'strace -f -o calls sh -c "{SCRIPT}"; exit 4')
+    check_equal(done.status, 4, done)
+    tree = panalyze_json("tree", *results())
+    ends = [task for task in tree["tasks"] if task["exec"].endswith(("/ls", "/sort", "/wc"))]
+    check_equal(len(ends), 36, done.err)
+    strace = next(task for task in tree["tasks"] if task["ppid"] == tree["tasks"][0]["pid"])
+    check_equal(strace["comm"], "strace")
+    # Each switch between tracer and tracee costs what the scheduler alone charges.
+    check(strace["exit_ns"] > 0, strace)
+    with measured():
+        check(adds_up(tree), tree["coverage"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* Whose children are those of whom wait() told: a tracer waits for the children of others, and for threads. */
+#include "check.h"
+
+#include "test_tasks_kit.h"
+
+#define T 2000000000ull
+#define MS 1000000ull
+
+/* Process 101 traces its child 102, and that one's child 103. */
+static void new_traced(struct stage *stage, struct task *tasks[4])
+{
+    stage_new(stage, PINJECT_SESSION_ALL, false);
+    for (pid_t i = 0; i < 4; i++)
+        tasks[i] = stage_process(stage, 100 + i, i ? 99 + i : 1, T + (uint64_t)i, 100 * MS);
+}
+
+/* Ends the process and has its parent's wait told, which has 10 ms more than its events. */
+static void ends(struct stage *stage, struct task *task, pid_t waiter, uint64_t cpu_ns, uint64_t time_ns)
+{
+    pid_t pid = task->pid;
+    stage_exit(task, time_ns);
+    tasks_task_ended(stage->tasks, task, true);
+    stage_reaped(stage, waiter, pid, 0, cpu_ns, time_ns);
+}
+
+static void test_tracer(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct task *tasks[4];
+    new_traced(&stage, tasks);
+    ends(&stage, tasks[3], 101, 110 * MS, T + 100); /* the tracer is told first */
+    const struct process *process = tasks_find_process(stage.tasks, 103);
+    assert_false(process->waited);
+    assert_int_equal(process->rusage_ns, 110 * MS);
+    assert_int_equal(tasks_find_process(stage.tasks, 101)->children_ns, 0);
+    stage_reaped(&stage, 102, 103, 0, 110 * MS, T + 101);
+    assert_true(process->waited);
+    stage_reaped(&stage, 101, 103, 0, 110 * MS, T + 102); /* what the tracer says may come later */
+    assert_int_equal(tasks_find_process(stage.tasks, 102)->children_ns, 110 * MS);
+    assert_int_equal(tasks_find_process(stage.tasks, 101)->children_ns, 0);
+    ends(&stage, tasks[2], 101, 220 * MS, T + 200);
+    ends(&stage, tasks[1], 100, 330 * MS, T + 300);
+    ends(&stage, tasks[0], 1, 440 * MS, T + 400);
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->exit_ns, 40 * MS);
+    assert_int_equal(stage.tasks->attributed_ns, 440 * MS);
+    stage_free(&stage);
+}
+
+/* Where the parent's own wait is not seen (system()), the child is in its rusage, not in the tracer's. */
+static void test_tracer_of_a_silent_parent(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct task *tasks[4];
+    new_traced(&stage, tasks);
+    ends(&stage, tasks[3], 101, 110 * MS, T + 100);
+    ends(&stage, tasks[2], 101, 220 * MS, T + 200);
+    ends(&stage, tasks[1], 100, 330 * MS, T + 300);
+    ends(&stage, tasks[0], 1, 440 * MS, T + 400);
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->attributed_ns, 440 * MS);
+    assert_int_equal(stage.tasks->unwaited_ns, 0);
+    stage_free(&stage);
+}
+
+/* A tracer is told of each thread of a tracee, with the figures of the whole process. */
+static void test_threads_of_a_tracee(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct task *tasks[4];
+    new_traced(&stage, tasks);
+    ends(&stage, tasks[3], 102, 110 * MS, T + 100);
+    struct task *thread = stage_thread(&stage, 102, 110, T + 110, 0);
+    stage_reaped(&stage, 101, 110, 0, 200 * MS, T + 120); /* before its end is seen */
+    assert_null(stage.tasks->waiting);
+    tasks_task_ended(stage.tasks, thread, true);
+    stage_reaped(&stage, 101, 110, 0, 200 * MS, T + 121);
+    assert_null(stage.tasks->waiting);
+    assert_int_equal(tasks_find_process(stage.tasks, 101)->children_ns, 0);
+    ends(&stage, tasks[2], 101, 220 * MS, T + 200);
+    assert_int_equal(tasks_find_process(stage.tasks, 101)->children_ns, 220 * MS);
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
+/* An orphan falls to a subreaper: its wait is a parent's. So is that for a child of clone(CLONE_PARENT). */
+static void test_reaper(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct task *tasks[4];
+    new_traced(&stage, tasks);
+    ends(&stage, tasks[2], 101, 110 * MS, T + 100);
+    ends(&stage, tasks[3], 101, 110 * MS, T + 200);
+    assert_int_equal(tasks_find_process(stage.tasks, 101)->children_ns, 220 * MS);
+    struct arrival *sibling = stage_arrival(PINJECT_FORK, 105, 105, 100, T + 300);
+    sibling->parent_tid = 101;
+    stage_events(&stage, sibling, 100 * MS);
+    stage_arrive(&stage, sibling);
+    ends(&stage, tasks_find(stage.tasks, 105), 100, 110 * MS, T + 400);
+    assert_true(tasks_find_process(stage.tasks, 105)->waited);
+    assert_int_equal(tasks_find_process(stage.tasks, 100)->children_ns, 110 * MS);
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tracer),
+        cmocka_unit_test(test_tracer_of_a_silent_parent),
+        cmocka_unit_test(test_threads_of_a_tracee),
+        cmocka_unit_test(test_reaper),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
