@@ -108,8 +108,9 @@ int choose_session(struct loader *loader, const char *wanted, uint32_t *ret_sess
         char list[400], shown[80];
         list_sessions(loader, chosen, list, sizeof(list));
         describe(&loader->sessions[chosen], shown, sizeof(shown));
-        report_note("%u file%s of %u other session%s left out (%s); shown is the newest, %s; --session chooses", files,
-                    files == 1 ? "" : "s", others, others == 1 ? " is" : "s are", list, shown);
+        report_note("%u file%s of %u other session%s %s left out (%s); shown is the newest, %s; --session chooses",
+                    files, files == 1 ? "" : "s", others, others == 1 ? "" : "s", files == 1 ? "is" : "are", list,
+                    shown);
     }
     return 0;
 }

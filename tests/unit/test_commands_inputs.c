@@ -14,75 +14,11 @@
 #include <unistd.h>
 
 #include "common/perfdata.h"
-#include "perfdata_writer.h"
+#include "test_commands_kit.h"
 
-#define USER PERF_RECORD_MISC_USER
-#define KERNEL PERF_RECORD_MISC_KERNEL
 #define ENDED (PINJECT_TASK_ENDED | PINJECT_TASK_STATUS)
-#define MS UINT64_C(1000000)
-#define APP UINT64_C(0x555500000000)
-#define LIB(n) (UINT64_C(0x7f0000000000) + (uint64_t)(n) * 0x10000)
 #define KERNEL_TEXT UINT64_C(0xffffffff81000000)
 #define TIME UINT64_C(1700000000123456789)
-
-static const struct library {
-    const char *path;
-    unsigned char id; /* the first byte of its build id; 0: it has none */
-    uint64_t begin, end; /* of its code */
-} libraries[] = {
-    {"/usr/lib/libx.so", 0xbb, 0x2e0, 0x364},      {"/usr/lib/liblink.so", 0, 0x280, 0x304},
-    {"/usr/lib/libbyid.so", 0xcc, 0x2e0, 0x368},   {"/usr/lib/libmini.so", 0xdd, 0x2e0, 0x364},
-    {"/usr/lib/libbare.so", 0xee, 0x228, 0x284},   {"/usr/lib/libsplit.so", 0xff, 0x2e0, 0x366},
-    {"/usr/lib/libgone.so", 0x11, 0x1000, 0x1010}, {"/opt/app/plain", 0xaa, 0x300, 0x310},
-    /* These are in lib.data alone: */
-    {"/usr/lib/libpkg4.so", 0xa1, 0x3a0, 0x522},   {"/usr/lib/libpkg5.so", 0xa2, 0x370, 0x504},
-    {"/usr/lib/libv2.so", 0xa3, 0x3a0, 0x522},     {"/usr/lib/libclang.so", 0xa4, 0x370, 0x504},
-    {"/usr/lib/lib64.so", 0xa5, 0x3a0, 0x522},     {"/usr/lib/libgnu.so", 0xa6, 0x3a0, 0x522},
-    {"/usr/lib/libdwz1.so", 0xb1, 0x3a0, 0x522},   {"/usr/lib/libdwz2.so", 0xb2, 0x3a0, 0x522},
-    {"/usr/lib/lib386.so", 0xb3, 0x1c0, 0x2f3},    {"/usr/lib/libarm.so", 0xb4, 0x2f8, 0x470},
-};
-enum { LIBRARIES = sizeof(libraries) / sizeof(libraries[0]) };
-
-static const unsigned char *build_id(unsigned char first)
-{
-    static unsigned char id[20] = {0,    0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77,
-                                   0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff, 0x00, 0x11, 0x22};
-    id[0] = first;
-    return id;
-}
-
-static void put_text(struct writer *writer, unsigned feature, const char *text)
-{
-    writer_text(writer, &writer->features[feature], text);
-}
-
-/* Nothing of the machine where the tests run. */
-static void put_machine(struct writer *writer)
-{
-    put_text(writer, PERFDATA_HOSTNAME, "host.example");
-    put_text(writer, PERFDATA_OSRELEASE, "0.0.1-test");
-    put_text(writer, PERFDATA_ARCH, "x86_64");
-    put_text(writer, PERFDATA_CPUDESC, "A CPU @ 1 GHz");
-    writer_u32(writer, &writer->features[PERFDATA_NRCPUS], 8);
-    writer_u32(writer, &writer->features[PERFDATA_NRCPUS], 4);
-    writer_u64(writer, &writer->features[PERFDATA_TOTAL_MEM], 2097152);
-}
-
-static void put_ids(struct writer *writer)
-{
-    writer_build_id(writer, "/opt/app/app", build_id(0xaa), 20, USER);
-    for (unsigned i = 0; i < LIBRARIES; i++)
-        if (libraries[i].id)
-            writer_build_id(writer, libraries[i].path, build_id(libraries[i].id), 20, USER);
-}
-
-static void put_maps(struct writer *writer)
-{
-    writer_mmap(writer, APP, 0x2000, 0, "/opt/app/app");
-    for (unsigned i = 0; i < LIBRARIES; i++)
-        writer_mmap(writer, LIB(i), 0x2000, 0, libraries[i].path);
-    writer_mmap(writer, 0x7fff00000000, 0x1000, 0, "//anon");
-}
 
 /* ---- sessions of ours */
 
@@ -134,31 +70,11 @@ static void begin(struct writer *writer, unsigned char id, const struct task *ta
     writer_attr(writer, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 0, "instructions");
     put_session(writer, id, TIME);
     put_task(writer, task);
-    put_machine(writer);
-    put_ids(writer);
+    inputs_machine(writer);
+    inputs_ids(writer);
     writer_kernel_mmap(writer, KERNEL_TEXT, 0x1000000, KERNEL_TEXT, "[kernel.kallsyms]_text");
     writer_comm(writer, task->comm, false);
-    put_maps(writer);
-}
-
-/* COUNT samples of EVENT, a millisecond apart, each of PERIOD. CHAIN: leaf first, up to the first 0. */
-static void put_samples(struct writer *writer, unsigned event, unsigned count, uint64_t period, const uint64_t *chain)
-{
-    uint64_t full[20];
-    for (unsigned i = 0; i < count; i++) {
-        unsigned depth = 0, at = 0;
-        bool kernel = chain[0] >> 63;
-        if (kernel)
-            full[depth++] = PERF_CONTEXT_KERNEL;
-        while (chain[at] >> 63)
-            full[depth++] = chain[at++];
-        full[depth++] = PERF_CONTEXT_USER;
-        while (chain[at])
-            full[depth++] = chain[at++];
-        writer->cpu = i % 3;
-        writer_sample(writer, event, kernel ? KERNEL : USER, chain[0], period, full, depth);
-        writer->time += MS;
-    }
+    inputs_maps(writer);
 }
 
 /* Of main, walk and parse of the program, and what they call. */
@@ -240,35 +156,35 @@ static void save_session(const char *folder, unsigned char id, unsigned weight)
     writer_count(&writer, 3, UINT32_MAX, 1000, 100, 25, "instructions");
     writer_count(&writer, UINT32_MAX, 1, 17, 100, 0, "cache-misses");
     put_coverage(&writer, weight == 1);
-    put_samples(&writer, 0, 3, MS, in_no_file);
+    inputs_samples(&writer, 0, 3, MS, in_no_file);
     writer_comm(&writer, "make", true);
-    put_maps(&writer);
-    put_samples(&writer, 0, 12 * weight, MS, in_main);
-    put_samples(&writer, 0, 7, MS, in_walk);
-    put_samples(&writer, 0, 5, MS, in_kernel);
-    put_samples(&writer, 1, 4, 5000, in_parse);
+    inputs_maps(&writer);
+    inputs_samples(&writer, 0, 12 * weight, MS, in_main);
+    inputs_samples(&writer, 0, 7, MS, in_walk);
+    inputs_samples(&writer, 0, 5, MS, in_kernel);
+    inputs_samples(&writer, 1, 4, 5000, in_parse);
     writer_exit(&writer);
     save(&writer, folder, &leader, "");
 
     begin(&writer, id, &thread);
     writer_count(&writer, 0, UINT32_MAX, 30 * MS, 31 * MS, 31 * MS, "task-clock");
-    put_samples(&writer, 0, 20, MS, in_parse);
-    put_samples(&writer, 0, 10 / weight, MS, in_half);
-    put_samples(&writer, 1, 9, 7000, in_walk);
+    inputs_samples(&writer, 0, 20, MS, in_parse);
+    inputs_samples(&writer, 0, 10 / weight, MS, in_half);
+    inputs_samples(&writer, 1, 9, 7000, in_walk);
     save(&writer, folder, &thread, "");
 
     begin(&writer, id, &child);
     writer_image(&writer, 0, 1020 * MS, "cc1", "/usr/lib/cc1", child.argument);
     writer_count(&writer, 0, UINT32_MAX, 61 * MS, 62 * MS, 31 * MS, "task-clock");
     writer_count(&writer, 2, UINT32_MAX, 0, 55 * MS, 55 * MS, "page-faults");
-    put_samples(&writer, 0, 25, MS, in_inner);
-    put_samples(&writer, 0, 2, 2 * MS, in_plt);
-    put_samples(&writer, 0, 6 * weight * weight, MS, in_link);
-    put_samples(&writer, 0, 4, MS, in_gone);
+    inputs_samples(&writer, 0, 25, MS, in_inner);
+    inputs_samples(&writer, 0, 2, 2 * MS, in_plt);
+    inputs_samples(&writer, 0, 6 * weight * weight, MS, in_link);
+    inputs_samples(&writer, 0, 4, MS, in_gone);
     save(&writer, folder, &child, "");
 
     begin(&writer, id, &timed);
-    put_samples(&writer, 0, weight == 1 ? 8 : 40, MS, in_walk);
+    inputs_samples(&writer, 0, weight == 1 ? 8 : 40, MS, in_walk);
     save(&writer, folder, &timed, "");
 
     begin(&writer, id, &counted);
@@ -279,84 +195,49 @@ static void save_session(const char *folder, unsigned char id, unsigned weight)
     begin(&writer, id, &late);
     writer_image(&writer, 0, 1350 * MS, "ld", "/usr/bin/ld", late.argument);
     if (weight > 1)
-        put_samples(&writer, 0, 9, MS, in_gone);
+        inputs_samples(&writer, 0, 9, MS, in_gone);
     save(&writer, folder, &late, "~1");
 }
 
-/* ---- like perf's own */
-
-/* One sample at each seventh byte of the code of each library and of the program. */
-static void save_addresses(void)
+/* Only timers, without the kernel, still running; names of all kinds, images in files of their own. */
+static void save_third(void)
 {
-    struct writer writer;
-    uint64_t chain[2] = {0};
-    writer_init(&writer, false, false);
-    writer_attr(&writer, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 1000, "cpu-clock");
-    put_machine(&writer);
-    put_ids(&writer);
-    writer_comm(&writer, "app", true);
-    put_maps(&writer);
-    for (chain[0] = APP + 0x300; chain[0] < APP + 0x460; chain[0] += 7)
-        put_samples(&writer, 0, 1, 1, chain);
-    for (unsigned i = 0; i < LIBRARIES; i++)
-        for (chain[0] = LIB(i) + libraries[i].begin - 2; chain[0] < LIB(i) + libraries[i].end + 2; chain[0] += 7)
-            put_samples(&writer, 0, 1, 1, chain);
-    writer_save(&writer, "lib.data");
-    commands_date("lib.data", 0);
-    writer_release(&writer);
-}
-
-/* All records that are only counted, or noted. */
-static void save_records(bool swap, bool pipe, const char *path)
-{
-    struct writer writer;
-    writer_init(&writer, swap, pipe);
-    writer_attr(&writer, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 1000, "cpu-clock");
-    put_machine(&writer);
-    writer_comm(&writer, "a", true);
-    writer_mmap(&writer, 0x1000, 0x2000, 0x3000, "/a");
-    writer_fork(&writer, 20, 20);
-    writer_fork(&writer, 10, 11);
-    writer.time += 100;
-    writer_sample(&writer, 0, USER, 0x1001, 1000, NULL, 0);
-    writer.tid = 11;
-    writer_sample(&writer, 0, USER, 0x1002, 1000, NULL, 0);
-    writer.pid = writer.tid = 20;
-    writer_sample(&writer, 0, USER, 0x2fff, 1000, NULL, 0);
-    writer_sample(&writer, 0, USER, 0x3000, 1000, NULL, 0);
-    writer_sample(&writer, 0, PERF_RECORD_MISC_HYPERVISOR, 0x3000, 1000, NULL, 0);
-    writer_comm(&writer, "b", true);
-    writer_mmap(&writer, 0x1000, 0x2000, 0, "/b");
-    writer_sample(&writer, 0, USER, 0x1001, 2000, NULL, 0);
-    writer_begin(&writer, PERF_RECORD_LOST, 0);
-    writer_u64(&writer, &writer.data, 100);
-    writer_u64(&writer, &writer.data, 5);
-    writer_end(&writer);
-    writer_begin(&writer, PERF_RECORD_LOST_SAMPLES, 0);
-    writer_u64(&writer, &writer.data, 3);
-    writer_end(&writer);
-    for (uint32_t type = PERF_RECORD_THROTTLE; type <= PERF_RECORD_UNTHROTTLE; type++) {
-        writer_begin(&writer, type, 0);
-        writer_u64(&writer, &writer.data, writer.time);
-        writer_u64(&writer, &writer.data, 100);
-        writer_u64(&writer, &writer.data, 100);
-        writer_end(&writer);
+    static const struct task wide = {500, 500, 1, 0, PINJECT_TASK_ROOT, PINJECT_SOURCE_TIMER, 0, 1000, 1100, 0, 0, 7,
+                                     "gr\303\266\303\237e", "/opt/\346\274\242/\346\274\242", "\377\302\200 x"};
+    static const struct task parts[2] = {
+        {600, 600, 500, 500, PINJECT_TASK_SPLIT | PINJECT_TASK_ENDED, PINJECT_SOURCE_TIMER, 0, 1010, 1030, 1, 0, 0,
+         "first", "/bin/first", "1"},
+        {600, 600, 500, 500, PINJECT_TASK_SPLIT | ENDED | PINJECT_TASK_EXIT_COST, PINJECT_SOURCE_TIMER, 1 << 8, 1030,
+         1090, 0, 2, 0, "second", "/bin/second", "2"}};
+    const char *strings[] = {"0.1.0", "task-clock", "perf events may not be used"};
+    struct pinject_item_session session = {
+        .start_ns = 1000 * MS, .start_realtime_ns = TIME, .root = 500, .bare = 1, .exclude_kernel = 1};
+    const struct pinject_item_coverage coverage = {.attributed_ns = 30 * MS, .tasks = 2, .files = 3};
+    memset(session.id, 0xc3, sizeof(session.id));
+    for (unsigned i = 0; i < 3; i++) {
+        const struct task *task = i ? &parts[i - 1] : &wide;
+        struct writer writer;
+        writer_init(&writer, false, false);
+        writer_attr(&writer, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, MS, "task-clock")->exclude_kernel = 1;
+        writer_item(&writer, PINJECT_ITEM_SESSION, &session, sizeof(session), strings, 3);
+        put_task(&writer, task);
+        inputs_machine(&writer);
+        writer_image(&writer, 0, task->start_ms * MS, task->comm, task->exec, task->argument);
+        writer_count(&writer, 0, 0, (10 + i) * MS, 20 * MS, 20 * MS, "task-clock");
+        if (i == 0)
+            writer_item(&writer, PINJECT_ITEM_COVERAGE, &coverage, sizeof(coverage), NULL, 0);
+        for (unsigned j = 0; j < 25 && i == 0; j++) {
+            char name[16];
+            const char *unseen[] = {"clone", name};
+            const struct pinject_item_unseen fixed = {.count = j, .cpu_ns = j * MS};
+            snprintf(name, sizeof(name), "gone%u", j);
+            writer_item(&writer, PINJECT_ITEM_UNSEEN, &fixed, sizeof(fixed), unseen, 2);
+        }
+        writer_comm(&writer, task->comm, true);
+        inputs_maps(&writer);
+        inputs_samples(&writer, 0, 9 + i, MS, i ? in_inner : in_walk);
+        save(&writer, "three", task, i == 2 ? ".second" : i == 1 ? ".first" : "");
     }
-    for (uint32_t type = PERF_RECORD_AUX; type <= PERF_RECORD_TEXT_POKE; type++) {
-        if (type == PERF_RECORD_LOST_SAMPLES || type == PERF_RECORD_KSYMBOL || type == PERF_RECORD_BPF_EVENT)
-            continue;
-        writer_begin(&writer, type, 0);
-        for (unsigned i = 0; i < 6; i++)
-            writer_u64(&writer, &writer.data, 0);
-        writer_end(&writer);
-    }
-    writer_begin(&writer, 200, 0);
-    writer_end(&writer);
-    writer_exit(&writer);
-    writer_round(&writer);
-    writer_save(&writer, path);
-    commands_date(path, 0);
-    writer_release(&writer);
 }
 
 static void save_bytes(const char *path, const struct buffer *bytes)
@@ -411,7 +292,7 @@ void commands_date(const char *path, long seconds)
 int commands_inputs(void)
 {
     static const char *const recorded[] = {"fp", "dwarf", "zstd", "pipe", "fields", "ours-1", "ours-2", "swapped"};
-    static const char *const folders[] = {"one", "two", "both", "empty", "bin", "work"};
+    static const char *const folders[] = {"one", "two", "three", "empty", "bin", "work"};
     for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
         if (mkdir(folders[i], 0777) < 0)
             return -1;
@@ -431,10 +312,8 @@ int commands_inputs(void)
         return -1;
     save_session("one", 0xa1, 1);
     save_session("two", 0xb2, 2);
-    save_addresses();
-    save_records(false, false, "records.data");
-    save_records(true, false, "records-swapped.data");
-    save_records(false, true, "records-pipe.data");
+    save_third();
+    inputs_like_perf();
     save_text("text", "hello, world\n");
     save_text("none", "");
     save_objdump();

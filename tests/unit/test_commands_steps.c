@@ -153,6 +153,62 @@ static void step_tar(const struct line *line, struct buffer *to)
     buffer_release(&bytes);
 }
 
+static uint64_t u64_at(const unsigned char *at)
+{
+    uint64_t value;
+    memcpy(&value, at, sizeof(value));
+    return value;
+}
+
+static unsigned hash_of(const unsigned char *at, size_t size)
+{
+    unsigned hash = 2166136261u;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ at[i]) * 16777619u;
+    return hash;
+}
+
+static void put_part(struct buffer *to, const char *name, const struct buffer *file, uint64_t at, uint64_t size)
+{
+    if (at > file->size || size > file->size - at)
+        buffer_printf(to, "%s at %llu: outside\n", name, (unsigned long long)at);
+    else
+        buffer_printf(to, "%s at %llu: %llu bytes, %08x\n", name, (unsigned long long)at, (unsigned long long)size,
+                      hash_of(file->data + at, size));
+}
+
+/* @records FILE: each part of a perf.data file, and its records as type/misc/size/hash. */
+static void step_records(const struct line *line, struct buffer *to)
+{
+    struct buffer file = BUFFER_INIT;
+    assert_int_equal(buffer_read_file(&file, line->words[1], COMMANDS_BYTES), 0);
+    assert_true(file.size >= 104);
+    uint64_t attr_size = u64_at(file.data + 16), attrs = u64_at(file.data + 24), attrs_size = u64_at(file.data + 32);
+    uint64_t data = u64_at(file.data + 40), data_size = u64_at(file.data + 48), at = data + data_size;
+    assert_true(attr_size >= 16 && attrs_size <= file.size && attrs <= file.size - attrs_size && at <= file.size);
+    for (uint64_t i = 0; i < attrs_size / attr_size; i++) {
+        const unsigned char *ids = file.data + attrs + (i + 1) * attr_size - 16;
+        put_part(to, "attr", &file, attrs + i * attr_size, attr_size);
+        put_part(to, "ids", &file, u64_at(ids), u64_at(ids + 8));
+    }
+    for (unsigned feature = 0; feature < 256; feature++) {
+        char name[32];
+        if (!(file.data[72 + feature / 8] >> feature % 8 & 1) || at + 16 > file.size)
+            continue;
+        snprintf(name, sizeof(name), "feature %u", feature);
+        put_part(to, name, &file, u64_at(file.data + at), u64_at(file.data + at + 8));
+        at += 16;
+    }
+    for (at = data; at + 8 <= data + data_size;) {
+        uint64_t head = u64_at(file.data + at), size = head >> 48;
+        assert_true(size >= 8 && size <= data + data_size - at);
+        buffer_printf(to, "%u/%x/%u/%08x\n", (unsigned)head, (unsigned)(head >> 32 & 0xffff), (unsigned)size,
+                      hash_of(file.data + at, size));
+        at += size;
+    }
+    buffer_release(&file);
+}
+
 /* @date FILE [TIME]: as if it had been written then, or when the inputs were. */
 static void step_date(const struct line *line, struct buffer *to)
 {
@@ -182,7 +238,7 @@ static const struct step {
 } steps[] = {
     {"@cat", 2, step_cat},   {"@proto", 2, step_proto},   {"@cut", 4, step_cut}, {"@poke", 4, step_poke},
     {"@rights", 2, step_rights}, {"@rm", 0, step_remove}, {"@cd", 2, step_cd}, {"@date", 0, step_date},
-    {"@tar", 2, step_tar},
+    {"@tar", 2, step_tar},   {"@records", 2, step_records},
 };
 
 bool commands_step(const struct line *line, struct buffer *to)
