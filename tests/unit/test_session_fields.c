@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* Every field of a new session and of its segment, and that nothing of it is left. */
+#include "door_fake.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+
+#include "collector/probe.h"
+
+static struct fake fake;
+
+static uint64_t clock_ns(clockid_t id)
+{
+    struct timespec now;
+    clock_gettime(id, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Those that a program would inherit are counted apart. */
+static unsigned open_files(unsigned *ret_inherited)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    unsigned count = 0;
+    assert_non_null(dir);
+    *ret_inherited = 0;
+    for (const struct dirent *entry; (entry = readdir(dir)); count++)
+        if (entry->d_name[0] != '.' && !(fcntl(atoi(entry->d_name), F_GETFD) & FD_CLOEXEC))
+            ++*ret_inherited;
+    closedir(dir);
+    return count;
+}
+
+static uint32_t filters(void)
+{
+    char line[256];
+    unsigned count = UINT32_MAX;
+    FILE *file = fopen("/proc/self/status", "re");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file))
+        sscanf(line, "Seccomp_filters: %u", &count);
+    fclose(file);
+    return count;
+}
+
+static void header_says_what_the_session_is(void **state)
+{
+    static struct pinject_segment wanted;
+    struct stat namespace;
+    (void)state;
+    fake_open(&fake);
+    const struct session *session = &fake.session;
+    memset(&wanted, 0, sizeof(wanted));
+    assert_int_equal(stat("/proc/self/ns/pid", &namespace), 0);
+    wanted.magic = PINJECT_WIRE_MAGIC;
+    wanted.version = PINJECT_WIRE_VERSION;
+    wanted.size = sizeof(wanted);
+    memcpy(wanted.id, session->id, sizeof(wanted.id));
+    wanted.pid_namespace = namespace.st_ino;
+    wanted.flags = session->segment->flags; /* below */
+    wanted.bells_used = session->bells;
+    wanted.wait_us = PINJECT_WAIT_MAX_US;
+    wanted.collector = getpid();
+    wanted.user = geteuid();
+    wanted.filters = filters();
+    const char *end = strrchr(session->path, '/');
+    assert_non_null(end);
+    snprintf(wanted.path, sizeof(wanted.path), "%.*s/pinject-%016" PRIx64 "%016" PRIx64, (int)(end - session->path),
+             session->path, session->id[0], session->id[1]);
+    strcpy(wanted.preload, "/nowhere/libpinject.so");
+    memcpy(wanted.bell_of_cpu, session->segment->bell_of_cpu, sizeof(wanted.bell_of_cpu));
+    assert_memory_equal(session->segment, &wanted, sizeof(wanted));
+    assert_string_equal(session->path, wanted.path);
+    fake_close(&fake);
+}
+
+static void session_begins_now(void **state)
+{
+    (void)state;
+    uint64_t start = clock_ns(CLOCK_MONOTONIC), real = clock_ns(CLOCK_REALTIME);
+    fake_open(&fake);
+    struct session *session = &fake.session;
+    assert_in_range(session->start_ns, start, clock_ns(CLOCK_MONOTONIC));
+    assert_in_range(session->start_realtime_ns, real, clock_ns(CLOCK_REALTIME));
+    assert_int_equal(session->cpus, sysconf(_SC_NPROCESSORS_CONF));
+    assert_true(session->open && session->guarded && session->nets && session->own);
+    assert_ptr_equal(session->settings, &fake.settings);
+    assert_ptr_equal(session->plan, &fake.plan);
+    assert_true(session->tree_fd == -1 && session->tree_end_fd == -1 && !session->tree_end_ring && !session->needs);
+    assert_int_equal(session->dump, 0);
+    assert_int_equal(session->self, 0);
+    assert_true(session->ring_budget == session_ring_budget(session->old_memlock.rlim_max));
+    assert_true(session->ring_bytes == 0 && session->refused == 0 && session->malformed == 0 && session->denied == 0);
+    fake_close(&fake);
+}
+
+static void nothing_is_left(void **state)
+{
+    unsigned inherited, before_inherited;
+    (void)state;
+    fake_open(&fake); /* what is opened once in a process stays */
+    fake_close(&fake);
+    unsigned before = open_files(&before_inherited);
+    for (int i = 0; i < 2; i++) {
+        fake_open(&fake);
+        assert_int_equal(session_open_doors(&fake.session), 0);
+        assert_int_equal(session_need_rings(&fake.session), 0);
+        assert_true(open_files(&inherited) > before);
+        assert_int_equal(inherited, before_inherited); /* no program gets any of it */
+        fake_close(&fake);
+        assert_int_equal(open_files(&inherited), before);
+        assert_false(fake.session.open || fake.session.guarded);
+        assert_null(fake.session.segment);
+        assert_null(fake.session.nets);
+        assert_null(fake.session.needs);
+        assert_int_equal(fake.session.segment_fd, -1);
+        assert_string_equal(fake.session.path, "");
+    }
+}
+
+static void flags_follow_the_settings(void **state)
+{
+    enum {
+        FORK = PINJECT_SESSION_FORK,
+        VFORK = PINJECT_SESSION_VFORK,
+        THREADS = PINJECT_SESSION_PTHREAD,
+        EXEC = PINJECT_SESSION_EXEC,
+        SNAPSHOT = PINJECT_SESSION_SNAPSHOT,
+        REAPED = PINJECT_SESSION_REAPED,
+        DUMPS = PINJECT_SESSION_DUMPS,
+    };
+    static const struct {
+        unsigned follow;
+        bool split, dumps;
+        unsigned flags;
+    } rows[] = {
+        {0, false, false, SNAPSHOT},
+        {FORK, false, false, FORK | SNAPSHOT | REAPED},
+        {VFORK, false, false, VFORK | SNAPSHOT | REAPED},
+        {THREADS, false, false, THREADS | SNAPSHOT},
+        {EXEC, false, false, EXEC},
+        {EXEC, true, false, EXEC | SNAPSHOT},
+        {EXEC, false, true, EXEC | DUMPS},
+        {EXEC | VFORK | 0x10000, false, false, EXEC | VFORK | REAPED},
+        {PINJECT_SESSION_ALL, true, true, PINJECT_SESSION_ALL | SNAPSHOT | REAPED | DUMPS},
+    };
+    (void)state;
+    fake_open(&fake);
+    uint32_t timer = fake.plan.source == PINJECT_SOURCE_TIMER ? PINJECT_SESSION_TIMER : 0;
+    session_release(&fake.session);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        fake.settings.follow = rows[i].follow;
+        fake.settings.split = rows[i].split;
+        fake.plan.dump = rows[i].dumps ? 4096 : 0;
+        assert_int_equal(session_init(&fake.session, &fake.settings, &fake.plan, "/x"), 0);
+        assert_int_equal(fake.session.segment->flags, rows[i].flags | timer | PINJECT_SESSION_LOCKED);
+        assert_int_equal(fake.session.dump, fake.plan.dump);
+        assert_int_equal(fake.session.needs != NULL, rows[i].dumps);
+        assert_true(!rows[i].dumps || fake.session.ring_budget <= 1u << 30);
+        session_release(&fake.session);
+    }
+    fake_close(&fake);
+}
+
+/* Others see by it that we are there. */
+static void segment_is_locked(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    fflush(NULL);
+    pid_t child = fork(), holder = 0;
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+        int fd = open(fake.session.path, O_RDWR);
+        holder = fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type == F_WRLCK ? lock.l_pid : 0;
+        _exit(holder == getppid() ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    fake_close(&fake);
+}
+
+static void rings_of_timers_are_made_once(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    if (fake.plan.source != PINJECT_SOURCE_PERF) {
+        fake_close(&fake);
+        skip();
+    }
+    assert_false(session_has_rings(&fake.session));
+    assert_int_equal(session_need_rings(&fake.session), 0);
+    assert_true(session_has_rings(&fake.session));
+    const void *map = fake.session.rings.map;
+    assert_non_null(map);
+    assert_int_equal(session_need_rings(&fake.session), 0);
+    assert_ptr_equal(fake.session.rings.map, map);
+    fake_close(&fake);
+}
+
+static void check_budget(void)
+{
+    uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    int64_t kb = probe_read_sysctl("perf_event_mlock_kb", 516);
+    if (probe_read_sysctl("perf_event_paranoid", 2) < 0)
+        _exit(77);
+    MUST(session_ring_budget(RLIM_INFINITY) == UINT64_MAX);
+    MUST(session_ring_budget(0) == (uint64_t)kb * 1024 * cpus);
+    MUST(session_ring_budget(65536) == (uint64_t)kb * 1024 * cpus + 65536);
+}
+
+static void users_have_a_budget(void **state)
+{
+    (void)state;
+    fake_unprivileged(check_budget);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(header_says_what_the_session_is),
+        cmocka_unit_test(session_begins_now),
+        cmocka_unit_test(nothing_is_left),
+        cmocka_unit_test(flags_follow_the_settings),
+        cmocka_unit_test(segment_is_locked),
+        cmocka_unit_test(rings_of_timers_are_made_once),
+        cmocka_unit_test(users_have_a_budget),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
