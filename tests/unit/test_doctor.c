@@ -241,7 +241,7 @@ static void samples_are_counted(void **state)
     doctor_try_cost(&plan, &cost);
     assert_int_equal(cost.status, 0);
     assert_true(cost.samples > 0);
-    assert_in_range(cost.ns, 1, 60000000);
+    assert_true(cost.ns > 0); /* with no bound: others may have the CPU */
     plan_release(&plan);
 }
 

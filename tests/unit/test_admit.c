@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* What each kind of arrival changes: the ledger, the process, whom it waits for. */
+#include "check.h"
+
+#include <errno.h>
+
+#include "test_tasks_kit.h"
+
+#define T 2000000000ull
+
+static struct stage stage;
+static struct tasks *tasks;
+
+static int set_up(void **state)
+{
+    (void)state;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    tasks = stage.tasks;
+    stage_process(&stage, 100, 1, T, 5000);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    stage_free(&stage);
+    return 0;
+}
+
+static void expect_ledger(const char *wanted)
+{
+    char text[4096] = "";
+    for (unsigned i = 0; i < tasks->unseen.count; i++)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%d %s|%s\n", (int)tasks->unseen.lines[i].count,
+                 tasks->unseen.lines[i].reason, tasks->unseen.lines[i].comm);
+    assert_string_equal(text, wanted);
+}
+
+static void arrive(uint32_t kind, pid_t pid, pid_t tid, int result)
+{
+    struct arrival *arrival = stage_arrival(kind, pid, tid, 1, T + 10);
+    arrival->result = result;
+    strcpy(arrival->comm, "name");
+    tasks_admit(tasks, arrival);
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    struct process *process = tasks_find_process(tasks, 100);
+    arrive(PINJECT_PROCESS, 200, 200, -EACCES);
+    assert_false(process->incomplete);
+    arrive(PINJECT_THREAD, 100, 101, -ESRCH);
+    assert_true(process->incomplete);
+    arrive(PINJECT_FORK, 201, 201, -ESRCH);
+    arrive(PINJECT_PROCESS, 202, 202, 0);
+    arrive(PINJECT_ARM, 203, 203, -EMFILE);
+    arrive(PINJECT_THREAD, 100, 102, -ENOMEM);
+    expect_ledger("1 process refused by the kernel: Permission denied|name\n"
+                  "1 thread that ended before its events were open|name\n"
+                  "1 process that ended before its events were open|name\n"
+                  "1 process refused by the kernel: Input/output error|name\n"
+                  "1 process refused by the kernel: Too many open files|name\n"
+                  "1 thread refused by the kernel: Cannot allocate memory|name\n");
+    /* Its announcement is answered by that. */
+    unseen_announced(&tasks->unseen, 1, 200, 200, T, true);
+    assert_null(unseen_find(&tasks->unseen, 200));
+    /* One that is not dumpable asks after its exec. */
+    arrive(PINJECT_ARM, 204, 204, -EACCES);
+    arrive(PINJECT_ARM, 205, 205, -EPERM);
+    assert_true(unseen_find(&tasks->unseen, 204)->expected && unseen_find(&tasks->unseen, 205)->expected);
+    assert_int_equal(unseen_find(&tasks->unseen, 204)->parent, 1);
+    assert_int_equal(tasks->unseen.count, 6);
+    /* An image that ended before it was read belongs to a process that is there. */
+    arrive(PINJECT_PROCESS, 100, 100, -ESRCH);
+    assert_int_equal(tasks->unseen.count, 6);
+    assert_int_equal(tasks->seen, 1);
+}
+
+static struct arrival *net_of(pid_t pid, int error, uint32_t flags)
+{
+    struct arrival *arrival = stage_arrival(PINJECT_NET, pid, pid, 1, T + 10);
+    arrival->net_error = error;
+    arrival->flags = flags;
+    arrival->exec = strdup("/bin/static");
+    arrival->cmdline = calloc(1, 10);
+    memcpy(arrival->cmdline, "static\0-x", 10);
+    arrival->cmdline_size = 10;
+    return arrival;
+}
+
+static void program_that_cannot_be_injected(void **state)
+{
+    (void)state;
+    struct process *process = tasks_find_process(tasks, 100);
+    tasks_admit(tasks, net_of(100, 0, 0));
+    assert_true(process->net);
+    assert_false(process->secure || process->uncounted);
+    assert_string_equal(process->announced->exec, "/bin/static");
+    assert_int_equal(process->announced->cmdline_size, 10);
+    assert_int_equal(process->net_owed, 0);
+    process->net = false;
+    tasks_admit(tasks, net_of(100, 0, PINJECT_REQUEST_SECURE)); /* setuid: what comes from it has no events of ours */
+    assert_true(process->secure);
+    assert_false(process->net);
+    tasks_admit(tasks, net_of(100, -EACCES, 0));
+    assert_false(process->secure || process->net);
+    assert_true(process->net_owed > 1); /* tried again */
+    process->net_owed = 0;
+    tasks_admit(tasks, net_of(100, -EPERM, 0));
+    assert_true(process->net_owed > 1);
+    process->net_owed = 0;
+    expect_ledger("");
+    tasks_admit(tasks, net_of(100, -EMFILE, 0));
+    assert_int_equal(process->net_owed, 0);
+    expect_ledger("1 program that cannot be injected: its children and threads are not profiled (Too many open files)"
+                  "|prog\n");
+    tasks_admit(tasks, net_of(999, 0, 0)); /* nobody */
+    stage.kit.plan.source = PINJECT_SOURCE_TIMER;
+    process->announced->exec[1] = 'x';
+    tasks_admit(tasks, net_of(100, 0, 0));
+    assert_false(process->net); /* there are none */
+    assert_string_equal(process->announced->exec, "/xin/static");
+    stage.kit.plan.source = PINJECT_SOURCE_PERF;
+}
+
+/* 100 waited for PID. */
+static void reap(pid_t pid, uint64_t user_ns, uint64_t system_ns, uint64_t time_ns)
+{
+    struct arrival *reaped = stage_arrival(PINJECT_REAPED, pid, 100, 1, time_ns);
+    reaped->utime_ns = user_ns;
+    reaped->stime_ns = system_ns;
+    tasks_admit(tasks, reaped);
+}
+
+static void waits(void **state)
+{
+    (void)state;
+    stage_process(&stage, 200, 100, T + 5, 1000);
+    struct process *parent = tasks_find_process(tasks, 100), *child = tasks_find_process(tasks, 200);
+    uint64_t before = parent->children_ns;
+    stage_reaped(&stage, 100, 200, 0x300, 7000, T + 4); /* of an earlier one with its number */
+    assert_false(child->waited);
+    assert_int_equal(parent->children_ns, before + 7000);
+    stage_reaped(&stage, 100, 200, 0x300, 9000, T + 50);
+    assert_true(child->waited && child->status_known);
+    assert_int_equal(child->status, 0x300);
+    assert_int_equal(parent->children_ns, before + 16000);
+    stage_reaped(&stage, 100, 200, 0x400, 1000, T + 60); /* the next one with its number */
+    assert_int_equal(child->status, 0x300);
+    /* One that did not ask. */
+    unseen_announced(&tasks->unseen, 100, 300, 300, T + 10, true);
+    reap(300, 4, 5, T + 9); /* before it was there */
+    assert_false(unseen_find(&tasks->unseen, 300)->ended);
+    reap(300, 4, 5, T + 10);
+    assert_true(unseen_find(&tasks->unseen, 300)->ended);
+    assert_int_equal(unseen_find(&tasks->unseen, 300)->cpu_ns, 9);
+    expect_ledger("");
+    /* Where timers sample, that is all that is heard of it. */
+    stage.kit.plan.source = PINJECT_SOURCE_TIMER;
+    reap(400, 1, 2, T + 70);
+    unseen_arrived(&tasks->unseen, 401);
+    reap(401, 1, 2, T + 70); /* that one asked */
+    reap(200, 1, 2, T + 70); /* is known */
+    expect_ledger("1 child that did not ask (not followed, setuid, ended at once): known by its parent's wait|\n");
+    assert_int_equal(tasks->unseen.lines[0].cpu_ns, 3);
+    stage.kit.plan.source = PINJECT_SOURCE_PERF;
+}
+
+/* Through the channel of another user: only of his own processes, by their parents. */
+static bool is_told(pid_t waiter, pid_t child, uid_t user)
+{
+    struct process *process = tasks_find_process(tasks, child);
+    struct arrival *arrival = stage_arrival(PINJECT_REAPED, child, waiter, 1, T + 50);
+    uint64_t denied = stage.kit.session.denied;
+    if (process)
+        process->waited = false;
+    arrival->limited = true;
+    arrival->user = user;
+    tasks_admit(tasks, arrival);
+    bool told = process && process->waited;
+    /* A tracer's wait says nothing, and is no lie. */
+    bool traced = process && waiter != process->ppid && tasks_find(tasks, waiter);
+    assert_int_equal(stage.kit.session.denied, denied + (!told && !traced));
+    return told;
+}
+
+static void other_users_tell_of_their_own(void **state)
+{
+    (void)state;
+    stage_process(&stage, 200, 100, T + 5, 1000);
+    stage_process(&stage, 300, 200, T + 5, 1000);
+    struct process *child = tasks_find_process(tasks, 200);
+    assert_false(is_told(100, 200, 7));
+    child->limited = true;
+    child->user = 7;
+    assert_true(is_told(100, 200, 7));
+    assert_false(is_told(100, 200, 8));
+    assert_false(is_told(300, 200, 7));
+    assert_false(is_told(999, 200, 7));
+    assert_false(is_told(100, 999, 7));
+    /* A message of his says whose a process is; the wait for one does not. */
+    struct arrival *image = stage_arrival(PINJECT_IMAGE, 300, 300, 1, T + 60);
+    image->limited = true;
+    image->user = 9;
+    tasks_admit(tasks, image);
+    assert_true(tasks_find_process(tasks, 300)->limited);
+    assert_int_equal(tasks_find_process(tasks, 300)->user, 9);
+    assert_false(tasks_find_process(tasks, 100)->limited);
+}
+
+static bool is_ready(uint32_t kind, pid_t pid, pid_t tid, pid_t ppid, int result)
+{
+    struct arrival arrival = {.kind = kind, .pid = pid, .tid = tid, .ppid = ppid, .result = result, .time_ns = T + 10};
+    return tasks_is_ready(tasks, &arrival);
+}
+
+static void who_waits_for_whom(void **state)
+{
+    (void)state;
+    assert_true(is_ready(PINJECT_PROCESS, 200, 200, 1, 0));
+    assert_true(is_ready(PINJECT_PROCESS, 200, 200, 1, -EACCES));
+    assert_false(is_ready(PINJECT_PROCESS, 200, 200, 1, -ESRCH));
+    assert_true(is_ready(PINJECT_PROCESS, 100, 100, 1, -ESRCH));
+    assert_true(is_ready(PINJECT_FORK, 200, 200, 100, 0));
+    assert_false(is_ready(PINJECT_FORK, 200, 200, 300, 0));
+    static const uint32_t kinds[] = {PINJECT_THREAD, PINJECT_SNAPSHOT, PINJECT_NET, PINJECT_REAPED, PINJECT_IMAGE};
+    for (size_t i = 0; i < 5; i++) {
+        assert_true(is_ready(kinds[i], 100, 101, 1, 0));
+        assert_false(is_ready(kinds[i], 200, 201, 1, 0));
+    }
+    assert_true(is_ready(PINJECT_ARM, 200, 200, 300, 0));
+    /* What inherited events tell of an exec has to be known first. */
+    tasks_find(tasks, 100)->netted = true;
+    tasks->nets_taken_ns = T + 10;
+    assert_false(is_ready(PINJECT_IMAGE, 100, 100, 1, 0));
+    tasks->nets_taken_ns = T + 11;
+    assert_true(is_ready(PINJECT_IMAGE, 100, 100, 1, 0));
+    tasks_find(tasks, 100)->netted = false;
+}
+
+static struct task *fork_of(pid_t pid, pid_t parent_tid, pid_t ppid, const char *comm)
+{
+    struct arrival *arrival = stage_arrival(PINJECT_FORK, pid, pid, ppid, T + 20);
+    stage_events(&stage, arrival, 10);
+    arrival->parent_tid = parent_tid;
+    strcpy(arrival->comm, comm);
+    stage_arrive(&stage, arrival);
+    return tasks_find(tasks, pid);
+}
+
+/* A task that does not say its name has that of who made it; and its parent is the process of that one. */
+static void names_and_parents(void **state)
+{
+    (void)state;
+    struct task *thread = stage_thread(&stage, 100, 101, T + 5, 10);
+    assert_string_equal(thread->comm, "prog");
+    strcpy(thread->comm, "thread");
+    struct task *forked = fork_of(200, 101, 1, "");
+    assert_string_equal(forked->comm, "thread");
+    assert_int_equal(forked->process->ppid, 100); /* getppid() may say 1 already */
+    assert_int_equal(space_count(&forked->process->space), 1);
+    assert_ptr_equal(forked->process->program, tasks_find_process(tasks, 100)->program);
+    assert_string_equal(fork_of(201, 0, 100, "")->comm, "prog");
+    assert_string_equal(fork_of(202, 101, 100, "told")->comm, "told");
+    struct arrival *arrival = stage_arrival(PINJECT_THREAD, 100, 103, 1, T + 30);
+    stage_events(&stage, arrival, 10);
+    arrival->parent_tid = 999;
+    stage_arrive(&stage, arrival);
+    assert_string_equal(tasks_find(tasks, 103)->comm, "prog");
+    assert_int_equal(tasks->processes, 4);
+    assert_int_equal(tasks->threads, 2);
+    assert_int_equal(tasks->active_max, 6);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(refusals),
+        TEST(program_that_cannot_be_injected),
+        TEST(waits),
+        TEST(other_users_tell_of_their_own),
+        TEST(who_waits_for_whom),
+        TEST(names_and_parents),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

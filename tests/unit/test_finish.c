@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* From the end of a task to its file: who is held how long, what is written when, and what is added up. */
+#include "check.h"
+
+#include <errno.h>
+#include <pinject/format.h>
+
+#include "test_tasks_kit.h"
+
+#define T 2000000000ull
+#define MS 1000000ull
+
+static struct stage stage;
+static struct tasks *tasks;
+
+static int set_up(void **state)
+{
+    (void)state;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    tasks = stage.tasks;
+    tasks->now_ns = T;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    stage_free(&stage);
+    return 0;
+}
+
+/* Lives on: a sweep that finds no ring of the kernel's looks for the task itself, which is none. */
+static struct task *lives(struct task *task)
+{
+    task->ring_fd = task->events->fds[0];
+    return task;
+}
+
+static struct process *ended(pid_t pid, pid_t ppid, uint64_t clock_ns)
+{
+    struct task *task = stage_process(&stage, pid, ppid, T, clock_ns);
+    struct process *process = task->process;
+    tasks->now_ns = T + 10 * MS;
+    tasks_task_ended(tasks, task, true);
+    return process;
+}
+
+/* After how many milliseconds of sweeps PID is not held any more. */
+static unsigned held_ms(pid_t pid)
+{
+    for (unsigned ms = 0; ms < 3000; ms++) {
+        tasks->now_ns = T + (10 + ms) * MS;
+        tasks_sweep(tasks);
+        if (!tasks_find_process(tasks, pid))
+            return ms;
+        tasks->now_ns += MS - 1;
+        tasks_sweep(tasks);
+        if (!tasks_find_process(tasks, pid))
+            fail_msg("it went between two milliseconds: after %u", ms);
+    }
+    return 3000;
+}
+
+static void ended_processes_are_held(void **state)
+{
+    (void)state;
+    lives(stage_process(&stage, 100, 1, T, 1000));
+    struct process *process = ended(200, 100, 1000);
+    assert_true(process->held && !process->orphan);
+    assert_int_equal(process->ended_ns, T + 10 * MS);
+    assert_int_equal(tasks->done_count, 0);
+    assert_int_equal(held_ms(200), 200);
+    assert_int_equal(tasks->done_count, 1);
+    /* A while less once its parent has waited for it. */
+    ended(201, 100, 1000)->waited = true;
+    tasks_find_process(tasks, 201)->deadline_ns = 0;
+    assert_int_equal(held_ms(201), 0);
+    struct task *task = stage_process(&stage, 202, 100, T, 1000);
+    task->process->waited = true;
+    tasks->now_ns = T + 10 * MS;
+    tasks_task_ended(tasks, task, true);
+    assert_int_equal(held_ms(202), 20);
+    task = stage_process(&stage, 203, 100, T, 1000);
+    task->process->left = true;
+    tasks->now_ns = T + 10 * MS;
+    tasks_task_ended(tasks, task, true);
+    assert_int_equal(held_ms(203), 0);
+    /* Longer while nobody has said what its last program was. */
+    task = stage_process(&stage, 204, 100, T, 1000);
+    task->images[0].named = false;
+    tasks->now_ns = T + 10 * MS;
+    tasks_task_ended(tasks, task, true);
+    assert_int_equal(held_ms(204), 1000);
+    assert_int_equal(tasks->done_count, 5);
+    tasks_write(tasks, 2);
+    assert_int_equal(tasks->done_count, 3);
+    assert_int_equal(results_written(stage.kit.results), 3); /* with the one of 100, which grows */
+    tasks_write(tasks, SIZE_MAX);
+    assert_int_equal(tasks->done_count, 0);
+    assert_null(tasks->done);
+    assert_ptr_equal(tasks->done_end, &tasks->done);
+    assert_int_equal(results_written(stage.kit.results), 6);
+}
+
+static void orphans_are_known_by_times(void **state)
+{
+    (void)state;
+    stage_process(&stage, 100, 1, T, 1000);
+    struct task *child = stage_process(&stage, 200, 100, T, 1000);
+    struct process *parent = tasks_find_process(tasks, 100);
+    tasks->now_ns = T + 5 * MS;
+    tasks_task_ended(tasks, parent->leader, true);
+    tasks->now_ns = T + 6 * MS;
+    tasks_task_ended(tasks, child, true);
+    assert_true(tasks_find_process(tasks, 200)->orphan);
+    assert_false(parent->orphan);
+}
+
+/* Files that grow: first after a second, then when there is something new. */
+static void growing_files_are_flushed(void **state)
+{
+    struct kit_file file;
+    (void)state;
+    struct task *task = lives(stage_process(&stage, 100, 1, T, 1000));
+    task->flushed_ns = T;
+    tasks->now_ns = T + 1000 * MS - 1;
+    tasks_sweep(tasks);
+    assert_false(task->on_disk);
+    tasks->now_ns = T + 1000 * MS;
+    tasks_sweep(tasks);
+    assert_true(task->on_disk);
+    assert_int_equal(task->flushed_ns, T + 1000 * MS);
+    assert_true(kit_read("out.100.100", &file));
+    const struct pinject_item_task *item = kit_item(&file, PINJECT_ITEM_TASK, 0);
+    assert_int_equal(item->flags & PINJECT_TASK_ENDED, 0);
+    assert_true(item->end_ns > T);
+    assert_int_equal(item->samples, 0);
+    kit_file_free(&file);
+    tasks->now_ns = T + 2500 * MS; /* nothing is new */
+    tasks_sweep(tasks);
+    assert_int_equal(task->flushed_ns, T + 1000 * MS);
+    stage_sample(task, 0x1000, T + 2600 * MS);
+    tasks->now_ns = T + 2700 * MS;
+    tasks_sweep(tasks);
+    assert_int_equal(task->flushed_ns, T + 2700 * MS);
+    assert_true(kit_read("out.100.100", &file));
+    item = kit_item(&file, PINJECT_ITEM_TASK, 0);
+    assert_int_equal(item->samples, 1);
+    kit_file_free(&file);
+}
+
+static void the_root_is_last(void **state)
+{
+    struct kit_file file;
+    const struct result_coverage coverage = {.cpu_ns = 9000, .attributed_ns = 8000, .tasks = 2, .files = 2,
+                                             .collector_ns = 70, .complete = true};
+    (void)state;
+    tasks->root = 100;
+    struct task *root = stage_process(&stage, 100, 1, T, 5000);
+    lives(stage_process(&stage, 200, 100, T, 2000));
+    tasks->now_ns = T + 10 * MS;
+    tasks_task_ended(tasks, root, true);
+    tasks->now_ns = T + 5000 * MS;
+    tasks_sweep(tasks);
+    assert_non_null(tasks_find_process(tasks, 100)); /* kept, and its file is there already */
+    assert_true(root->on_disk);
+    process_set_waited(tasks->root_process, 0x500, 5500);
+    tasks_close(tasks);
+    assert_int_equal(tasks->alive, 1);
+    assert_int_equal(tasks->done_count, 0);
+    assert_null(tasks->live);
+    assert_null(tasks->held);
+    tasks_finish_root(tasks, &coverage);
+    assert_true(kit_read("out.100.100", &file));
+    const struct pinject_item_task *item = kit_item(&file, PINJECT_ITEM_TASK, 0);
+    assert_int_equal(item->flags & (PINJECT_TASK_ROOT | PINJECT_TASK_ENDED | PINJECT_TASK_STATUS),
+                     PINJECT_TASK_ROOT | PINJECT_TASK_ENDED | PINJECT_TASK_STATUS);
+    assert_int_equal(item->status, 0x500);
+    assert_int_equal(item->end_ns, T + 10 * MS);
+    const struct pinject_item_coverage *covered = kit_item(&file, PINJECT_ITEM_COVERAGE, 0);
+    assert_true(covered->cpu_ns == 9000 && covered->attributed_ns == 8000 && covered->tasks == 2);
+    assert_true(covered->files == 2 && covered->collector_ns == 70 && covered->complete == 1);
+    kit_file_free(&file);
+    assert_true(kit_read("out.200.200", &file));
+    item = kit_item(&file, PINJECT_ITEM_TASK, 0);
+    assert_int_equal(item->flags & (PINJECT_TASK_ROOT | PINJECT_TASK_ENDED | PINJECT_TASK_STATUS), 0);
+    assert_null(kit_item(&file, PINJECT_ITEM_COVERAGE, 0));
+    kit_file_free(&file);
+    assert_int_equal(tasks->attributed_ns, 7000 + tasks->exit_ns);
+    assert_int_equal(tasks->orphans_ns, 2000); /* nobody will have waited for who is left */
+}
+
+static void figures_are_added_up(void **state)
+{
+    (void)state;
+    struct task *one = stage_process(&stage, 100, 1, T, 1000), *two = stage_thread(&stage, 100, 101, T, 2000);
+    for (unsigned i = 0; i < 3; i++)
+        stage_sample(one, 0x1000, T + 10 + i);
+    two->counted_only = true;
+    struct task *three = stage_thread(&stage, 100, 102, T, 4000);
+    three->refusal = -EACCES;
+    struct task *four = stage_thread(&stage, 100, 103, T, 8000);
+    four->refusal = -EPERM;
+    four->counted_only = true;
+    tasks_task_ended(tasks, two, true);
+    tasks_task_ended(tasks, three, true);
+    tasks_task_ended(tasks, four, true);
+    tasks_task_ended(tasks, one, true);
+    assert_int_equal(tasks_find_process(tasks, 100)->clock_ns, 15000);
+    assert_int_equal(tasks_find_process(tasks, 100)->ended_tasks, 4);
+    stage_close(&stage);
+    assert_int_equal(tasks->samples, 3);
+    assert_int_equal(tasks->counted_only, 2);
+    assert_int_equal(tasks->without_sample, 1); /* three: the others are not sampled, or are */
+    assert_int_equal(tasks->stood_in, 2);
+    assert_int_equal(tasks->stood_in_counted, 1);
+    assert_int_equal(tasks->refusal, -EACCES);
+    assert_int_equal(tasks->attributed_ns, 15000);
+    assert_int_equal(tasks->alive, 0);
+}
+
+/* Its events ended in the exec of a setuid program; what that was is known. */
+static void revoked_events(void **state)
+{
+    (void)state;
+    struct task *task = stage_process(&stage, 100, 1, T, 1000);
+    struct process *process = task->process;
+    stage_comm(task, 100, 100, "su", true, T + 5);
+    tasks_drain(tasks, task);
+    assert_null(process->program);
+    process->secure = true;
+    process->announced = program_new("/bin/su", "su", 3);
+    tasks->now_ns = T + 10 * MS;
+    tasks_task_ended(tasks, task, true);
+    assert_true(task->revoked && process->revoked);
+    assert_string_equal(task->images[task->image_count - 1].program->exec, "/bin/su");
+    stage_close(&stage);
+    assert_int_equal(tasks->unseen.count, 1);
+    assert_string_equal(tasks->unseen.lines[0].reason,
+                        "setuid or unreadable program: the kernel ended its events (root may see it)");
+    assert_string_equal(tasks->unseen.lines[0].comm, "su");
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(ended_processes_are_held),
+        TEST(orphans_are_known_by_times),
+        TEST(growing_files_are_flushed),
+        TEST(the_root_is_last),
+        TEST(figures_are_added_up),
+        TEST(revoked_events),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
