@@ -58,13 +58,24 @@ static unsigned count_doors_that_ran(void)
     return count;
 }
 
+/* The kernel lists a thread that was joined for a moment more: on a busy machine long enough to be seen. */
+static void expect_doors(unsigned wanted)
+{
+    unsigned count = count_doors_that_ran();
+    for (int i = 0; i < FAKE_PATIENCE_S * 100 && count > wanted; i++) {
+        poll(NULL, 0, 10);
+        count = count_doors_that_ran();
+    }
+    assert_int_equal(count, wanted);
+}
+
 /* Nobody is told of the session before: who asks then waits for an answer, not for a thread's first time on its CPU. */
 static void doors_are_awake(void **state)
 {
     (void)state;
     for (int i = 0; i < 10; i++) {
         open_all();
-        assert_int_equal(count_doors_that_ran(), fake.session.bells);
+        expect_doors(fake.session.bells);
         close_all();
     }
 }
@@ -522,7 +533,7 @@ static void answer_all(unsigned renewals)
     if (renewals) /* and is stopped while it is at it */
         session_renew_doors(&fake.session);
     session_close_doors(&fake.session);
-    assert_int_equal(count_doors_that_ran(), 0);
+    expect_doors(0);
     for (struct arrival *at = arrivals_take(&fake.session.arrivals), *next; at; at = next, got++) {
         next = at->next;
         fake_drop(at);
