@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The event loop's parts: rings and records made by hand, files read back.
-foreach(test ring space records process unseen unseen_ledger)
+foreach(test ring space records process unseen unseen_ledger stacks_text)
   pinject_unit_test(${test} SOURCES test_${test}.c LINK pinject_collector pinject_common)
 endforeach()
 foreach(test tasks tasks_images tasks_end tasks_bounds tasks_reaped timed admit finish)
@@ -16,7 +16,8 @@ endforeach()
 foreach(function channels_counted channels_held opener_counts steal_ns)
   target_link_options(test_outcome PRIVATE -Wl,--wrap=${function})
 endforeach()
-foreach(function nets_live nets_take nets_ids nets_know nets_open procfs_scheduled_ns procfs_read found_open)
+foreach(function nets_live nets_take nets_ids nets_know nets_open procfs_scheduled_ns procfs_read found_open
+    tasks_now_ns)
   target_link_options(test_netted PRIVATE -Wl,--wrap=${function})
 endforeach()
 pinject_unit_test(procfs SOURCES test_procfs.c LINK pinject_collector pinject_common)

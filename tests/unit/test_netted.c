@@ -27,7 +27,15 @@ static int open_status, net_status;
 static unsigned opened, nets_laid;
 static pid_t known_by_net;
 
+static uint64_t clock_ns, clock_step; /* what each look at the clock takes */
+
 /* ---- In the place of the kernel ---- */
+
+uint64_t __wrap_tasks_now_ns(void);
+uint64_t __wrap_tasks_now_ns(void)
+{
+    return clock_ns += clock_step;
+}
 
 bool __wrap_nets_live(const struct nets *nets);
 bool __wrap_nets_live(const struct nets *nets)
@@ -182,6 +190,8 @@ static int set_up(void **state)
     scheduled_ns = opened = nets_laid = 0;
     open_status = net_status = 0;
     known_by_net = 0;
+    clock_ns = T + 1000000000;
+    clock_step = 0;
     stage.tasks->now_ns = T + 1000000000;
     return 0;
 }
@@ -456,6 +466,39 @@ static void family_of_a_process(void **state)
     assert_null(tasks->families);
 }
 
+/* A sweep has 20 ms for it: what is left is done in the next one. */
+static void much_is_done_in_pieces(void **state)
+{
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    for (pid_t i = 0; i < 4; i++)
+        unseen_announced(&tasks->unseen, 100, 500 + i, 500 + i, tasks->now_ns - 600000000, true);
+    clock_step = 7000000; /* it is looked at before each child, and for the family of each */
+    tasks_adopt_strangers(tasks);
+    assert_int_equal(opened, 1);
+    tasks_adopt_strangers(tasks);
+    assert_int_equal(opened, 2);
+    clock_step = 0;
+    tasks_adopt_strangers(tasks);
+    assert_int_equal(opened, 4);
+    /* A family whose time is over waits at the end of the row, and is looked at from there on. */
+    clock_step = 20000000;
+    children = "601 602";
+    tasks_adopt_family(tasks, getpid(), T + 5);
+    assert_int_equal(opened, 4);
+    assert_int_equal(tasks->families->pid, getpid());
+    clock_step = 9000000;
+    children = "601 602";
+    tasks_adopt_strangers(tasks);
+    assert_int_equal(opened, 4); /* ".", which is no thread */
+    unsigned looked = tasks->families->looked;
+    assert_true(looked > 0);
+    clock_step = 0;
+    tasks_adopt_strangers(tasks);
+    assert_int_equal(opened, 6);
+    assert_null(tasks->families);
+}
+
 static void nets_that_are_owed(void **state)
 {
     (void)state;
@@ -534,6 +577,7 @@ int main(void)
         TEST(announced_children_are_adopted),
         TEST(refused_strangers_are_tried_three_times),
         TEST(family_of_a_process),
+        TEST(much_is_done_in_pieces),
         TEST(nets_that_are_owed),
         TEST(silent_programs_are_covered),
     };
