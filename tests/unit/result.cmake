@@ -6,7 +6,7 @@ endforeach()
 # These replace the system calls that write.
 pinject_unit_test(result_faults SOURCES test_result_faults.c test_result_kit.c LINK pinject_collector pinject_common)
 target_link_options(test_result_faults PRIVATE -Wl,--wrap=pwrite -Wl,--wrap=fallocate)
-foreach(test buildid opener machine)
+foreach(test buildid opener opener_parts machine)
   pinject_unit_test(${test} SOURCES test_${test}.c LINK pinject_collector pinject_common)
 endforeach()
 pinject_unit_test(summary SOURCES test_summary.c test_result_kit.c LINK pinject_collector pinject_common)

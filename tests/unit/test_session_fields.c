@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "collector/probe.h"
+#include "common/report.h"
 
 static struct fake fake;
 
@@ -201,6 +202,36 @@ static void rings_of_timers_are_made_once(void **state)
     fake_close(&fake);
 }
 
+/* No file may be as large as the segment: each place is named, with its reason, and nothing stays. */
+static void places_without_room(void **state)
+{
+    static struct session session;
+    struct settings settings = {.frequency = 999};
+    struct rlimit old, small;
+    unsigned inherited;
+    (void)state;
+    assert_int_equal(plan_init(&fake.plan, &settings), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small = (struct rlimit){4096, old.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    setenv("TMPDIR", "/nowhere", 1);
+    unsigned before = open_files(&inherited);
+    check_capture();
+    setrlimit(RLIMIT_FSIZE, &small);
+    int status = session_init(&session, &settings, &fake.plan, "/x");
+    setrlimit(RLIMIT_FSIZE, &old);
+    const char *text = check_captured();
+    unsetenv("TMPDIR");
+    signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(status, -EFBIG);
+    assert_string_equal(text, "pinject-run: cannot create the shared memory of the session (/dev/shm: File too large, "
+                              "/nowhere: No such file or directory, /tmp: File too large); set TMPDIR to a folder with "
+                              "2 MiB free, and allow files of that size (ulimit -f)\n");
+    assert_int_equal(open_files(&inherited), before);
+    assert_false(session.open);
+    plan_release(&fake.plan);
+}
+
 static void check_budget(void)
 {
     uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
@@ -220,6 +251,7 @@ static void users_have_a_budget(void **state)
 
 int main(void)
 {
+    report_program("pinject-run");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(header_says_what_the_session_is),
         cmocka_unit_test(session_begins_now),
@@ -227,6 +259,7 @@ int main(void)
         cmocka_unit_test(flags_follow_the_settings),
         cmocka_unit_test(segment_is_locked),
         cmocka_unit_test(rings_of_timers_are_made_once),
+        cmocka_unit_test(places_without_room),
         cmocka_unit_test(users_have_a_budget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
