@@ -107,15 +107,16 @@ static _Noreturn void leave(int status)
 
 /* Descriptors: /dev/null three times, the pipe, the program's stderr for what is wrong with PINJECT_*. Nothing else is
    kept open. */
-static void set_descriptors(int news)
+static void set_descriptors(const struct start *start)
 {
     int null = sys_open("/dev/null", O_RDWR);
-    news = (int)SYS_3(SYS_fcntl, news, F_DUPFD, OUT_OF_THE_WAY);
+    int news = (int)SYS_3(SYS_fcntl, start->news[1], F_DUPFD, OUT_OF_THE_WAY);
+    bool is_pipe = start->news[0] == 2 || start->news[1] == 2; /* the program has no stderr */
     null = (int)SYS_3(SYS_fcntl, null, F_DUPFD, OUT_OF_THE_WAY);
     if (news < 0 || null < 0)
         leave(127);
     SYS_3(SYS_dup3, news, COLLECT_FD, 0);
-    if (SYS_3(SYS_dup3, 2, ERROR_FD, 0) < 0)
+    if (is_pipe || SYS_3(SYS_dup3, 2, ERROR_FD, 0) < 0)
         SYS_3(SYS_dup3, null, ERROR_FD, 0);
     for (int fd = 0; fd < 3; fd++)
         SYS_3(SYS_dup3, null, fd, 0);
@@ -151,7 +152,7 @@ static _Noreturn void become_collector(struct start *start)
     SYS_0(SYS_setsid);
     if (plain_clone() != 0)
         leave(0);
-    set_descriptors(start->news[1]);
+    set_descriptors(start);
     reset_signals();
     drop_preload(start->envp);
     SYS_3(SYS_execve, start->collector, argv, start->envp);

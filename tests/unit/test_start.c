@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A bare LD_PRELOAD starts its collector. Here that is a script: it writes down what it was given, and says what a test
+ * wants it to say.
+ */
+#include "check.h"
+
+#include "preload/object.h"
+#include "preload/start.h"
+#include "preload/symbols.h"
+#include "preload/sys.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static char directory[64];
+static struct link_map self;
+static char opened[PINJECT_PATH + 16];
+static int open_result;
+static volatile sig_atomic_t children_ended;
+
+/* ---- The parts around ---- */
+
+const struct link_map *pinject_symbols_self(void)
+{
+    return self.l_next ? NULL : &self;
+}
+
+int pinject_object_open(const char *path)
+{
+    snprintf(opened, sizeof(opened), "%s", path);
+    return open_result;
+}
+
+/* ---- Files ---- */
+
+static const char *in_directory(const char *name)
+{
+    static char paths[8][256];
+    static unsigned next;
+    char *path = paths[next++ % 8];
+    snprintf(path, 256, "%s/%s", directory, name);
+    return path;
+}
+
+/* What the collector does at last: SAYS, as shell commands; descriptor 3 is the pipe. It ends when it is told to. */
+static void write_collector(const char *name, const char *says)
+{
+    FILE *file = fopen(in_directory(name), "w");
+    assert_non_null(file);
+    fprintf(file,
+            "#!/bin/sh\n"
+            "cd %s || exit\n"
+            "open=\n"
+            "for fd in 0 1 2 3 4 5 6 7 8 9 50; do\n"
+            "  if [ /proc/self/fd/$fd -ef /dev/null ]; then open=\"$open $fd:null\"\n"
+            "  elif [ /proc/self/fd/$fd -ef stderr ]; then open=\"$open $fd:stderr\"\n"
+            "  elif [ -e /proc/self/fd/$fd ]; then open=\"$open $fd\"; fi\n"
+            "done\n"
+            "echo \"args $#: $1 $2\" > report\n"
+            "echo \"env A=$A B=$B preload=${LD_PRELOAD-none}\" >> report\n"
+            "echo \"open$open\" >> report\n"
+            "while read line; do case $line in Sig*) echo \"$line\"; esac; done < /proc/self/status >> report\n"
+            "echo $$ > pid\n"
+            "%s\n"
+            "read line < end\n",
+            directory, says);
+    fclose(file);
+    assert_int_equal(chmod(in_directory(name), 0700), 0);
+}
+
+static const char *report(void)
+{
+    static char text[8192];
+    FILE *file = fopen(in_directory("report"), "r");
+    size_t size = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    text[size] = 0;
+    if (file)
+        fclose(file);
+    unlink(in_directory("report"));
+    return text;
+}
+
+static int collector_pid(void)
+{
+    int pid = 0;
+    FILE *file = fopen(in_directory("pid"), "r");
+    assert_int_equal(fscanf(file, "%d", &pid), 1);
+    fclose(file);
+    return pid;
+}
+
+/* The field of its /proc/PID/stat. */
+static int stat_field(int number)
+{
+    char path[64], text[1024] = "";
+    snprintf(path, sizeof(path), "/proc/%d/stat", collector_pid());
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_true(fread(text, 1, sizeof(text) - 1, file) > 0);
+    fclose(file);
+    char *at = strrchr(text, ')') + 2;
+    for (int i = 3; i < number; i++)
+        at = strchr(at, ' ') + 1;
+    return atoi(at);
+}
+
+/* Lets the script end. */
+static void end(void)
+{
+    int fd = open(in_directory("end"), O_WRONLY | O_CLOEXEC);
+    assert_int_equal(write(fd, "\n", 1), 1);
+    close(fd);
+}
+
+static unsigned descriptors(void)
+{
+    unsigned count = 0;
+    for (int fd = 0; fd < 64; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+#define ENV(...) ((char *[]){__VA_ARGS__, NULL})
+
+static char wish[256];
+
+/* With the collector of that name by PINJECT_COLLECTOR; nothing stays open here. */
+static int start_with(const char *collector, char *preload)
+{
+    snprintf(wish, sizeof(wish), "PINJECT_COLLECTOR=%s", collector ? in_directory(collector) : "");
+    unsigned before = descriptors();
+    opened[0] = 0;
+    errno = ERANGE;
+    int result = pinject_start(ENV((char *)"A=1", preload, wish, (char *)"B=2"));
+    assert_int_equal(errno, ERANGE);
+    assert_int_equal(descriptors(), before);
+    return result;
+}
+
+static char preload[] = "LD_PRELOAD=/x/libpinject.so";
+
+static int set_up(void **state)
+{
+    char text[256];
+    (void)state;
+    snprintf(directory, sizeof(directory), "/tmp/pinject-start-XXXXXX");
+    if (!mkdtemp(directory))
+        return -1;
+    snprintf(text, sizeof(text), "cd %s && mkfifo end && mkdir lib lib/deep bin collector && touch lib/o lib/deep/o o",
+             directory);
+    return system(text);
+}
+
+static int tear_down(void **state)
+{
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof(command), "rm -rf %s", directory);
+    return system(command);
+}
+
+static int begin(void **state)
+{
+    static char object[256];
+    (void)state;
+    snprintf(object, sizeof(object), "%s", in_directory("lib/o"));
+    self = (struct link_map){.l_name = object};
+    open_result = 0;
+    children_ended = 0;
+    return 0;
+}
+
+/* ---- What it is given ---- */
+
+static void on_child(int number)
+{
+    (void)number;
+    children_ended++;
+}
+
+static void test_started(void **state)
+{
+    char expected[512];
+    sigset_t set, old;
+    (void)state;
+    write_collector("c", "echo /some/session >&3");
+    signal(SIGUSR1, SIG_IGN);
+    signal(SIGCHLD, on_child);
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR2);
+    sigprocmask(SIG_BLOCK, &set, &old);
+    int error = fcntl(2, F_DUPFD_CLOEXEC, 20), file = open(in_directory("stderr"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(dup2(file, 2), 2);
+    close(file);
+    int inherited[] = {fcntl(0, F_DUPFD, 5), fcntl(0, F_DUPFD, 50)};
+    open_result = -33;
+    int result = start_with("c", preload);
+    assert_string_equal(opened, "/some/session");
+    dup2(error, 2);
+    close(error);
+    assert_int_equal(result, -33);
+    close(inherited[0]);
+    close(inherited[1]);
+    sigprocmask(SIG_SETMASK, &old, NULL);
+    signal(SIGUSR1, SIG_DFL);
+    const char *text = report();
+    snprintf(expected, sizeof(expected), "args 2: --collect=3 --preload=%s\nenv A=1 B=2 preload=none\n"
+             "open 0:null 1:null 2:null 3 4:stderr\n", in_directory("lib/o"));
+    assert_memory_equal(text, expected, strlen(expected));
+    assert_non_null(strstr(text, "SigBlk:\t0000000000000000\n"));
+    assert_non_null(strstr(text, "SigIgn:\t0000000000000000\n"));
+    /* Nobody's child, and in a session of its own. */
+    assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
+    assert_int_equal(errno, ECHILD);
+    assert_int_equal(children_ended, 0);
+    assert_true(stat_field(4) != getpid());
+    assert_true(stat_field(6) != getsid(0));
+    signal(SIGCHLD, SIG_DFL);
+    end();
+}
+
+/* A program without a stderr: the first free number is the pipe's then, and is not taken for one. */
+static void test_no_stderr(void **state)
+{
+    (void)state;
+    int saved = fcntl(2, F_DUPFD_CLOEXEC, 20);
+    close(2);
+    int result = start_with("c", preload);
+    dup2(saved, 2);
+    close(saved);
+    assert_int_equal(result, 0);
+    assert_non_null(strstr(report(), "open 0:null 1:null 2:null 3 4:null\n"));
+    end();
+}
+
+/* A program that adopts orphans does not adopt the collector, and goes on adopting others. */
+static void test_adopter(void **state)
+{
+    int adopts = 0;
+    (void)state;
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    assert_int_equal(start_with("c", preload), 0);
+    assert_true(stat_field(4) != getpid());
+    assert_int_equal(prctl(PR_GET_CHILD_SUBREAPER, &adopts), 0);
+    assert_int_equal(adopts, 1);
+    end();
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+    assert_int_equal(start_with("c", preload), 0);
+    assert_int_equal(prctl(PR_GET_CHILD_SUBREAPER, &adopts), 0);
+    assert_int_equal(adopts, 0);
+    end();
+}
+
+/* ---- What it says ---- */
+
+static void test_no_session(void **state)
+{
+    (void)state;
+    /* No; nothing; a line without an end; one that is no path; one that is too long. */
+    static const char *const says[] = {"echo '!' >&3", "exit 0", "printf /some >&3; exit 0", "echo some >&3",
+                                       "head -c 5000 /dev/zero | tr '\\0' / >&3"};
+    for (int i = 0; i < 5; i++) {
+        write_collector("n", says[i]);
+        assert_int_equal(start_with("n", preload), -ECHILD);
+        assert_string_equal(opened, "");
+        if (!strstr(says[i], "exit"))
+            end();
+    }
+    /* The longest one. */
+    write_collector("n", "head -c 4095 /dev/zero | tr '\\0' / >&3; echo >&3");
+    assert_int_equal(start_with("n", preload), 0);
+    assert_int_equal(strlen(opened), PINJECT_PATH - 1);
+    end();
+}
+
+static void test_in_pieces(void **state)
+{
+    (void)state;
+    write_collector("n", "printf /so >&3; printf me >&3; printf '/session\\n' >&3");
+    assert_int_equal(start_with("n", preload), 0);
+    assert_string_equal(opened, "/some/session");
+    end();
+}
+
+static void on_alarm(int number)
+{
+    (void)number;
+    alarm(1);
+}
+
+/* A collector that says nothing is waited for two seconds, whatever signals come. */
+static void test_silent(void **state)
+{
+    struct sigaction action = {.sa_handler = on_alarm}, old;
+    (void)state;
+    write_collector("n", ":");
+    sigaction(SIGALRM, &action, &old);
+    alarm(1);
+    uint64_t began = sys_clock_ns(CLOCK_MONOTONIC);
+    assert_int_equal(start_with("n", preload), -ECHILD);
+    uint64_t waited = sys_clock_ns(CLOCK_MONOTONIC) - began;
+    alarm(0);
+    sigaction(SIGALRM, &old, NULL);
+    assert_true(waited >= 2000000000 && waited < 60000000000);
+    end();
+}
+
+/* ---- Where the object and the collector are ---- */
+
+static void test_object(void **state)
+{
+    static char name[16];
+    char here[256], expected[256];
+    (void)state;
+    assert_non_null(getcwd(here, sizeof(here)));
+    assert_int_equal(chdir(directory), 0);
+    strcpy(name, "./o");
+    self.l_name = name;
+    assert_int_equal(start_with("c", preload), 0);
+    snprintf(expected, sizeof(expected), "--preload=%s\n", in_directory("o"));
+    assert_non_null(strstr(report(), expected));
+    end();
+    strcpy(name, "./gone");
+    assert_int_equal(start_with("c", preload), -ENOENT);
+    self.l_name = NULL;
+    assert_int_equal(start_with("c", preload), -ENOENT);
+    self.l_next = &self; /* no entry at all */
+    assert_int_equal(start_with("c", preload), -ENOENT);
+    assert_int_equal(chdir(here), 0);
+}
+
+static void test_collector_is_found(void **state)
+{
+    static char object[256];
+    static const char *const places[] = {"lib/deep/pinject-run", "lib/bin", "bin/pinject-run", "lib/collector"};
+    (void)state;
+    /* From lib/deep: beside, ../bin, ../../bin, ../collector. */
+    assert_int_equal(mkdir(in_directory("lib/bin"), 0700), 0);
+    assert_int_equal(mkdir(in_directory("lib/collector"), 0700), 0);
+    snprintf(object, sizeof(object), "%s", in_directory("lib/deep/o"));
+    self.l_name = object;
+    assert_int_equal(start_with(NULL, preload), -ENOENT);
+    write_collector("lib/collector/pinject-run", "echo /fourth >&3");
+    assert_int_equal(start_with(NULL, preload), 0);
+    assert_string_equal(opened, "/fourth");
+    end();
+    write_collector("bin/pinject-run", "echo /third >&3");
+    assert_int_equal(start_with(NULL, preload), 0);
+    assert_string_equal(opened, "/third");
+    end();
+    write_collector("lib/bin/pinject-run", "echo /second >&3");
+    assert_int_equal(start_with(NULL, preload), 0);
+    assert_string_equal(opened, "/second");
+    end();
+    write_collector(places[0], "echo /first >&3");
+    assert_int_equal(start_with(NULL, preload), 0);
+    assert_string_equal(opened, "/first");
+    end();
+    assert_int_equal(pinject_start(ENV((char *)"A=b")), 0); /* no such variable */
+    end();
+    /* A wish that is not there is not replaced by another. */
+    assert_int_equal(start_with("gone", preload), -ENOENT);
+    static char large[PINJECT_PATH + 64];
+    int size = snprintf(large, sizeof(large), "PINJECT_COLLECTOR=");
+    memset(large + size, '/', PINJECT_PATH - 1);
+    strcpy(large + size + PINJECT_PATH - 1 - 1, in_directory("c") + strlen(directory) + 1);
+    assert_int_equal(pinject_start(ENV(large)), -ENOENT); /* as long as can be, and not there */
+    memset(large + size, '/', PINJECT_PATH);
+    large[size + PINJECT_PATH] = 0;
+    assert_int_equal(pinject_start(ENV(large)), -ENOENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_started, begin),
+        cmocka_unit_test_setup(test_no_stderr, begin),
+        cmocka_unit_test_setup(test_adopter, begin),
+        cmocka_unit_test_setup(test_no_session, begin),
+        cmocka_unit_test_setup(test_in_pieces, begin),
+        cmocka_unit_test_setup(test_silent, begin),
+        cmocka_unit_test_setup(test_object, begin),
+        cmocka_unit_test_setup(test_collector_is_found, begin),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
