@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "common/buffer.h"
@@ -112,6 +114,29 @@ static void test_files(void **state)
 }
 
 /* A pipe takes only part of it at a time. */
+/* What is written in pieces goes on where the last one ended. */
+static void test_write_in_pieces(void **state)
+{
+    int status;
+    (void)state;
+    char path[] = "/tmp/pinject-buffer-XXXXXX", bytes[16];
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    unlink(path);
+    pid_t pid = fork();
+    if (pid == 0) {
+        const struct rlimit limit = {10, 10};
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &limit);
+        _exit(-buffer_pwrite(fd, "0123456789abcdef", 16, 3));
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WEXITSTATUS(status), EFBIG);
+    assert_int_equal(pread(fd, bytes, sizeof(bytes), 0), 10);
+    assert_memory_equal(bytes, "\0\0\0" "0123456", 10);
+    close(fd);
+}
+
 static void test_write_all(void **state)
 {
     (void)state;
@@ -147,7 +172,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_append), cmocka_unit_test(test_text), cmocka_unit_test(test_extend_and_align),
-        cmocka_unit_test(test_failure_sticks), cmocka_unit_test(test_files), cmocka_unit_test(test_write_all),
+        cmocka_unit_test(test_failure_sticks), cmocka_unit_test(test_files), cmocka_unit_test(test_write_in_pieces),
+        cmocka_unit_test(test_write_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

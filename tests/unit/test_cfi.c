@@ -78,6 +78,9 @@ static void test_rules(void **state)
         {{0x15, 3, 0x7f}, 3, 3, CFI_IS_CFA, 0, 8},
         {{0x2f, 3, 2}, 3, 3, CFI_AT_CFA, 0, 16},
         {{0x06, 16}, 2, 16, CFI_AT_CFA, 0, -8},
+        {{0x83, 3, 0x06, 3}, 4, 3, CFI_SAME, 0, 0},
+        {{0x83, 3, 0xc3}, 3, 3, CFI_SAME, 0, 0},
+        {{0x07, 16, 0x06, 16}, 4, 16, CFI_AT_CFA, 0, -8},
         {{0x90, 5, 0xd0}, 3, 16, CFI_AT_CFA, 0, -8},
         {{0x2e, 24, 0x83, 3}, 4, 3, CFI_AT_CFA, 0, -24},
         /* An expression lies in the section: 24 bytes of CIE, and 24 of the FDE, in front of the program. */

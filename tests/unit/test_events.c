@@ -32,6 +32,17 @@ static void test_names(void **state)
     assert_string_equal(choice.text, "cycles");
 }
 
+/* A name ends with its NUL, however many bytes there may be. */
+static void test_size(void **state)
+{
+    static const char text[] = "cpu-clock\0page-faults";
+    (void)state;
+    assert_int_equal(events_parse(text, sizeof(text), &choice), 0);
+    assert_string_equal(choice.text, "cpu-clock");
+    assert_int_equal(events_parse(text + 10, 11, &choice), 0);
+    assert_string_equal(choice.text, "page-faults");
+}
+
 static void test_modifiers(void **state)
 {
     (void)state;
@@ -91,7 +102,8 @@ static void test_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names), cmocka_unit_test(test_modifiers), cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_names), cmocka_unit_test(test_size),
+        cmocka_unit_test(test_modifiers), cmocka_unit_test(test_errors),
         cmocka_unit_test(test_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

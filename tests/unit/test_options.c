@@ -203,12 +203,31 @@ static void test_help(void **state)
     assert_non_null(strstr(text, "--self"));
 }
 
+/* A label that is wider than the column of labels has its text in the next line. */
+static void test_help_of_a_long_label(void **state)
+{
+    static const struct option_row wide[] = {
+        {'q', "quiet", NULL, 0, options_take_flag, AT(quiet), 0, 0, "say less"},
+        {0, "a-name-that-is-longer-than-others", "AND-ITS-VALUE", 0, options_take_string, AT(file), 0, 0, "some text"},
+        {0},
+    };
+    char text[512];
+    (void)state;
+    FILE *file = fmemopen(text, sizeof(text), "w");
+    assert_non_null(file);
+    options_help(wide, 0, 79, file);
+    fclose(file);
+    assert_string_equal(text, "  -q, --quiet  say less\n"
+                              "      --a-name-that-is-longer-than-others=AND-ITS-VALUE\n"
+                              "               some text\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forms), cmocka_unit_test(test_optional_value), cmocka_unit_test(test_prefixes),
         cmocka_unit_test(test_operands), cmocka_unit_test(test_errors), cmocka_unit_test(test_only_look),
-        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_help), cmocka_unit_test(test_help_of_a_long_label),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

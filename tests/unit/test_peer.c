@@ -66,7 +66,7 @@ static void listen_as(uint32_t user, const char *its, enum answer answer)
     assert_int_equal(pipe(ready), 0);
     listener = fork();
     if (listener == 0) {
-        alarm(60);
+        alarm(300);
         if (user && SYS_3(SYS_setresuid, user, user, user) < 0)
             _exit(1);
         int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -107,14 +107,31 @@ static uint32_t filters(void)
     return count;
 }
 
-/* No descriptor stays, but for the two. */
-static int ask(int fds[2])
+/* Once: no descriptor stays, but for the two. */
+static int ask_once(int fds[2])
 {
     unsigned before = descriptors();
     errno = ERANGE;
     int error = pinject_peer_ask(path, &segment, geteuid(), fds);
     assert_int_equal(errno, ERANGE);
     assert_int_equal(descriptors(), before + (error == 0 ? 2 : 0));
+    return error;
+}
+
+/* On a busy machine an answer may come too late for one that waits 50 ms, but not each time. */
+static int ask(int fds[2])
+{
+    int error = -EAGAIN;
+    for (int i = 0; i < 200 && error == -EAGAIN; i++)
+        error = ask_once(fds);
+    return error;
+}
+
+static int ask_as(uint32_t user, const struct pinject_segment *its, int fds[2])
+{
+    int error = -EAGAIN;
+    for (int i = 0; i < 200 && error == -EAGAIN; i++)
+        error = pinject_peer_ask(path, its, user, fds);
     return error;
 }
 
@@ -198,9 +215,16 @@ static void test_silence(void **state)
     (void)state;
     listen_as(0, name, SILENT);
     uint64_t began = sys_clock_ns(CLOCK_MONOTONIC);
-    assert_int_equal(ask(fds), -EAGAIN);
+    assert_int_equal(ask_once(fds), -EAGAIN);
     uint64_t waited = sys_clock_ns(CLOCK_MONOTONIC) - began;
-    assert_true(waited >= PINJECT_WAIT_MAX_US * 1000ull - 8000000 && waited < 30000000000);
+    assert_true(waited >= PINJECT_WAIT_MAX_US * 1000ull - 8000000);
+    /* On a busy machine it may take longer once, but not each time. */
+    for (int i = 0; i < 20 && waited >= 900000000; i++) {
+        began = sys_clock_ns(CLOCK_MONOTONIC);
+        assert_int_equal(ask_once(fds), -EAGAIN);
+        waited = sys_clock_ns(CLOCK_MONOTONIC) - began;
+    }
+    assert_true(waited < 900000000);
     stop();
     socklen_t size = address_of(&address, name);
     int full = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), clients[8];
@@ -211,7 +235,7 @@ static void test_silence(void **state)
         connect(clients[i], (struct sockaddr *)&address, size);
     }
     began = sys_clock_ns(CLOCK_MONOTONIC);
-    assert_int_equal(ask(fds), -EAGAIN);
+    assert_int_equal(ask_once(fds), -EAGAIN);
     waited = sys_clock_ns(CLOCK_MONOTONIC) - began;
     assert_true(waited >= PINJECT_WAIT_MAX_US * 1000ull - 8000000 && waited < 30000000000);
     for (int i = 0; i < 8; i++)
@@ -227,19 +251,19 @@ static void test_who_listens(void **state)
     if (geteuid() == 0) {
         listen_as(1203, name, TWO_FILES);
         assert_int_equal(ask(fds), -EPERM);
-        assert_int_equal(pinject_peer_ask(path, &segment, 1204, fds), -EPERM);
-        assert_int_equal(pinject_peer_ask(path, &segment, 1203, fds), 0);
+        assert_int_equal(ask_as(1204, &segment, fds), -EPERM);
+        assert_int_equal(ask_as(1203, &segment, fds), 0);
     } else {
         listen_as(0, name, TWO_FILES);
-        assert_int_equal(pinject_peer_ask(path, &segment, geteuid() + 1, fds), -EPERM);
-        assert_int_equal(pinject_peer_ask(path, &segment, geteuid(), fds), 0);
+        assert_int_equal(ask_as(geteuid() + 1, &segment, fds), -EPERM);
+        assert_int_equal(ask_as(geteuid(), &segment, fds), 0);
     }
     close(fds[0]);
     close(fds[1]);
     stop();
     listen_as(0, name, TWO_FILES);
     if (geteuid() == 0) {
-        assert_int_equal(pinject_peer_ask(path, &segment, 1203, fds), 0);
+        assert_int_equal(ask_as(1203, &segment, fds), 0);
         close(fds[0]);
         close(fds[1]);
     }
@@ -259,7 +283,7 @@ static int ask_filtered(unsigned more, uint32_t told, bool has_segment)
             if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
                 _exit(77);
         segment.filters = told;
-        int error = pinject_peer_ask(path, has_segment ? &segment : NULL, geteuid(), fds);
+        int error = ask_as(geteuid(), has_segment ? &segment : NULL, fds);
         _exit(-error);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);

@@ -81,6 +81,14 @@ static void test_stack(void **state)
     assert_int_equal(value(BYTES(0x31, 0x32, 0x33, 0x17, 0x13)), 1); /* 1 2 3 -> 3 1 2 -> 3 1 */
     assert_int_equal(value(BYTES(0x35, 0x31, 0x28, 1, 0, 0x96, 0x96)), 5);
     assert_int_equal(value(BYTES(0x35, 0x2f, 1, 0, 0x31)), 5);
+    assert_int_equal(value(BYTES(0x35, 0x31, 0x28, 1, 0, 0x36)), 5); /* the branch is taken */
+    assert_int_equal(value(BYTES(0x35, 0x30, 0x28, 1, 0, 0x36)), 6); /* and not */
+    assert_int_equal(value(BYTES(0x31, 0x32, 0x33, 0x17)), 2);
+    assert_int_equal(value(BYTES(0x31, 0x32, 0x33, 0x17, 0x13, 0x13)), 3);
+    assert_int_equal(value(BYTES(0x31, 0x32, 0x16, 0x13)), 2);
+    assert_int_equal(value(BYTES(0x37, 0x12, 0x1e)), 49);
+    assert_int_equal(value(BYTES(0x0e, 1, 2, 3, 4, 5, 6, 7, 8)), 0x0807060504030201);
+    assert_int_equal(value(BYTES(0x0f, 1, 2, 3, 4, 5, 6, 7, 0x88)), 0x8807060504030201);
 }
 
 static void test_memory(void **state)
@@ -102,6 +110,8 @@ static void test_nonsense(void **state)
     uint64_t result;
     (void)state;
     fails(BYTES(0x22));
+    fails(BYTES(0x03, 1, 2, 3, 4, 5, 6, 7, 8)); /* an address before its bias */
+    fails(BYTES(0x31, 0x18));
     fails(BYTES(0x31, 0x30, 0x1b));
     fails(BYTES(0x31, 0x30, 0x1d));
     fails(BYTES(0x2f, 0xfd, 0xff));       /* for ever */

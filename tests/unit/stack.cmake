@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+# From a frame to its caller, with tables that are made up; files that are made up.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+  foreach(test stack_rows stack_ways)
+    pinject_unit_test(${test} SOURCES test_${test}.c steps_kit.c ${PROJECT_SOURCE_DIR}/unwind/stack.c
+      LINK pinject_common)
+  endforeach()
+  pinject_unit_test(unwind_files SOURCES test_unwind_files.c LINK pinject_unwind pinject_common)
+endif()

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * unwind/stack.c with tables that are made up: a program in one mapping, a stack of a few words, and what rows say. Of
+ * a chain the addresses show, so that a register is made to show as one.
+ */
+#ifndef UNIT_STEPS_KIT_H
+#define UNIT_STEPS_KIT_H
+
+#include "check.h"
+
+#include "unwind/expression.h"
+#include "unwind/file.h"
+
+enum { RBX = 3, R12 = 12, CODE = 0x10000, OFFSET = 0x1000, STACK = 0x7000, WORDS = 16 };
+
+extern struct unwind_file file;
+extern unsigned finds;                      /* mappings that were asked for */
+extern struct row_known known;              /* the one that is remembered */
+extern struct cfi_row split;                /* the creator's, at split_at */
+extern uint64_t split_at;
+extern const struct cfi *expression_section; /* of the last one */
+extern bool expression_fails, with_limits;  /* of mappings: they can be remembered */
+extern uint64_t words[WORDS], ips[8];
+extern struct unwind_dump dump;
+extern struct unwind_regs regs;
+extern struct unwind_outcome outcome;
+
+void begin(void);
+/* As behind a call: the CFA is rsp + SIZE, the return address right below it. */
+struct cfi_row plain_row(int size);
+/* ROW is that of the code at IP of the first mapping. */
+struct cfi_row *add_row(uint64_t ip, struct cfi_row row);
+/* The outermost frame, whose table says so. */
+struct cfi_row *add_bottom(uint64_t ip);
+unsigned chain(unsigned capacity);
+
+#define assert_chain(count, how)                          \
+    do {                                                  \
+        assert_int_equal(chain(8), count);                \
+        assert_int_equal(outcome.end, how);               \
+        assert_int_equal(ips[0], regs.value[UNWIND_RIP]); \
+    } while (0)
+
+#endif
