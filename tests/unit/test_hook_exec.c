@@ -163,9 +163,10 @@ static void test_without_a_session(void **state)
     spawned_pid = 77;
     pid_t pid = 0;
     hook_kit.result = 0;
+    pinject_object.begun = 0;
     assert_int_equal(hook_posix_spawn(&pid, "/x", NULL, NULL, arguments, other_env), 0);
     assert_int_equal(pid, 77);
-    assert_notes("spawn /x {name,one}\n  in same\n");
+    assert_notes("init\nspawn /x {name,one}\n  in same\n");
     assert_int_equal(hook_posix_spawn(NULL, "/x", NULL, NULL, arguments, NULL), 0);
     assert_true(no_pid);
     assert_notes("spawn /x {name,one}\n  in null\n");

@@ -229,6 +229,9 @@ static void test_net(void **state)
     assert_int_equal(slot.exec_size, 3);
     assert_int_equal(slot.cmdline_size, 8);
     assert_memory_equal(slot.text, "/x\0prog\0-x", 11);
+    pinject_object_net(true, 0, "x", arguments);
+    assert_memory_equal(slot.text, "x\0prog\0-x", 10);
+    notes();
     pinject_object_net(false, 0, "", empty);
     assert_notes("count\n" ASKED("ARM 0x8"));
     assert_int_equal(slot.exec_size, 1);
