@@ -46,7 +46,7 @@ static const struct name calls[] = {
     CALL(getppid), CALL(clock_gettime), CALL(memfd_create), CALL(close_range), CALL(ftruncate), CALL(fallocate),
     CALL(sched_getaffinity), CALL(sched_setaffinity), CALL(socket), CALL(setsid), CALL(execve), CALL(execveat),
     CALL(getrusage), CALL(setrlimit), CALL(prlimit64), CALL(eventfd2), CALL(epoll_create1), CALL(signalfd4),
-    CALL(setpriority), CALL(sched_setattr),
+    CALL(setpriority), CALL(sched_setattr), CALL(mremap),
 };
 
 static const struct name errors[] = {
