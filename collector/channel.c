@@ -181,6 +181,11 @@ bool channels_are_rung(const struct session *session)
     return false;
 }
 
+bool channels_are_alone(const struct session *session)
+{
+    return count_of(session) <= 1;
+}
+
 uint64_t channels_held(const struct session *session)
 {
     uint64_t sum = 0;

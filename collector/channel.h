@@ -64,6 +64,8 @@ void channels_renew_doors(struct session *session);
 void channels_take_news(struct session *session);
 /* Is something posted that no worker has taken? */
 bool channels_are_rung(const struct session *session);
+/* Has nobody but the collector's user one? */
+bool channels_are_alone(const struct session *session);
 /* How often a channel's budget was used up. */
 uint64_t channels_held(const struct session *session);
 /*

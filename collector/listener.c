@@ -24,7 +24,7 @@ enum { STACK = 256 << 10, QUEUE = 128, PER_SECOND = 2000, REST_NS = 1000000 };
 
 void listener_init(struct listener *listener)
 {
-    *listener = (struct listener){.socket = -1, .segment = -1, .stop = -1};
+    *listener = (struct listener){.socket = -1, .segment = -1, .stop = -1, .per_second = PER_SECOND};
 }
 
 static int bind_socket(const char *path)
@@ -120,7 +120,7 @@ static void *listen_main(void *argument)
         served = now_s() == second ? served + 1 : 0;
         second = now_s();
         /* Also when there is no descriptor for a peer: it stays in the queue. */
-        if (served > PER_SECOND || (peer < 0 && errno != EAGAIN && errno != ECONNABORTED))
+        if (served > listener->per_second || (peer < 0 && errno != EAGAIN && errno != ECONNABORTED))
             nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
     }
     return NULL;

@@ -17,6 +17,7 @@ struct listener {
     int socket;        /* -1: there is none; then such processes are found from outside */
     int segment;       /* the segment, for reading */
     int stop;          /* eventfd */
+    unsigned per_second; /* answers at once; further ones are 1 ms apart */
     bool running;
     pthread_t thread;
 };

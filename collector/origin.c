@@ -102,7 +102,11 @@ int origin_check(const struct channel *channel, pid_t pid, int pidfd, struct ori
     int status = origin_read(pid, pidfd, ret_origin);
     if (status < 0)
         return status;
-    if (!channel->own && !is_of_user(channel, ret_origin))
+    bool other = !is_of_user(channel, ret_origin);
+    if (!channel->own && other)
         return -EPERM;
+    /* Behind libc's back it became another user: it has our channel still. Who has one of his own needs no other. */
+    if (other && !channels_are_alone(channel->session))
+        return has_mapped(channel, pid) ? 0 : -EPERM;
     return origin_is_ours(channel->session, pid, ret_origin) || has_mapped(channel, pid) ? 0 : -EPERM;
 }

@@ -24,8 +24,9 @@ int origin_read(pid_t pid, int pidfd, struct origin *ret);
 bool origin_is_ours(struct session *session, pid_t pid, const struct origin *origin);
 /*
  * May CHANNEL name the process PID? It must be the session's, or, when those it comes from have ended, have the channel
- * in its memory; and through the channel of another user than the collector's, one of that user. 0, -ESRCH: it is gone,
- * -EPERM. *RET_ORIGIN is set with 0.
+ * in its memory; and one of the channel's user. Through the channel of the collector's user also one of another user
+ * that has the channel in its memory, or any while nobody else has a channel. 0, -ESRCH: it is gone, -EPERM.
+ * *RET_ORIGIN is set with 0.
  */
 int origin_check(const struct channel *channel, pid_t pid, int pidfd, struct origin *ret_origin);
 

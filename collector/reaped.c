@@ -19,16 +19,18 @@ static void waited_for_unknown(struct tasks *tasks, struct process *parent, cons
 
 /*
  * Nobody could ask the kernel who waited: through the channel of another user children are told only of his own
- * processes, by who is their parent.
+ * processes, by who is their parent; and through the own channel his processes are told only by their parent, if that
+ * is not another user's, too.
  */
 static bool may_tell(const struct tasks *tasks, const struct arrival *arrival)
 {
-    if (!arrival->limited)
-        return true;
     const struct process *process = tasks_find_process(tasks, arrival->pid);
+    if (!arrival->limited && !(process && process->limited))
+        return true;
     const struct task *waiter = tasks_find(tasks, arrival->tid);
-    return process && waiter && process->limited && process->user == arrival->user &&
-           waiter->process->pid == process->ppid;
+    if (!process || !waiter || waiter->process->pid != process->ppid)
+        return false;
+    return arrival->limited ? process->limited && process->user == arrival->user : !waiter->process->limited;
 }
 
 static struct process *waiter_of(const struct tasks *tasks, const struct arrival *arrival)

@@ -332,8 +332,8 @@ static int begin(struct session *session, struct arrival *arrival)
 }
 
 /*
- * Most requests are of processes that are known, and in the own channel that is enough. Those that begin get their
- * pidfd here: after the answer the task may end, and its number be another's.
+ * Most requests are of processes that are known, and while nobody else has a channel that is enough. Those that begin
+ * get their pidfd here: after the answer the task may end, and its number be another's.
  */
 static int check_origin(const struct channel *channel, struct arrival *arrival)
 {
@@ -343,7 +343,8 @@ static int check_origin(const struct channel *channel, struct arrival *arrival)
         return 0;
     if (check_task(arrival->pid, arrival->tid) < 0)
         return -ESRCH;
-    if (!begins && channel->own && attach_has_process(channel->session, arrival->pid))
+    if (!begins && channel->own && channels_are_alone(channel->session) &&
+        attach_has_process(channel->session, arrival->pid))
         return 0;
     int pidfd = (int)syscall(SYS_pidfd_open, arrival->pid, 0);
     int status = origin_check(channel, arrival->pid, pidfd, &origin);

@@ -227,6 +227,52 @@ static void another_user_names_his_own_alone(void **state)
     fake_close(&fake);
 }
 
+/* A process of OTHER, in which the own channel stays mapped or not. */
+static pid_t start_other(bool keeps)
+{
+    int ready[2];
+    char byte = 0;
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        if (!keeps)
+            munmap(fake.session.own->requests, sizeof(*fake.session.own->requests));
+        if (setresuid(OTHER, OTHER, OTHER) < 0 || write(ready[1], &byte, 1) != 1)
+            _exit(1);
+        pause();
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return child;
+}
+
+/* root's requests say nothing of processes that have a channel of their own. */
+static void the_own_user_names_no_other(void **state)
+{
+    (void)state;
+    struct origin origin;
+    int error;
+    if (geteuid() != 0)
+        skip();
+    fake_open(&fake);
+    fake.session.self = getpid(); /* so that both descend */
+    pid_t changed = start_other(false), kept = start_other(true);
+    assert_int_equal(origin_check(fake.session.own, changed, -1, &origin), 0);
+    struct channel *channel = channels_get(&fake.session, OTHER, &error);
+    assert_non_null(channel);
+    assert_int_equal(origin_check(fake.session.own, changed, -1, &origin), -EPERM);
+    assert_int_equal(origin_check(fake.session.own, kept, -1, &origin), 0);
+    assert_int_equal(origin_check(channel, changed, -1, &origin), 0);
+    const pid_t children[] = {changed, kept};
+    for (unsigned i = 0; i < 2; i++) {
+        kill(children[i], SIGKILL);
+        waitpid(children[i], NULL, 0);
+    }
+    fake_close(&fake);
+}
+
 /* The object's side asks; it is this process, or none of the session's. */
 static int ask_listener(uint32_t user, int fds[2])
 {
@@ -260,6 +306,29 @@ static void the_listener_hands_out_both_files(void **state)
     assert_int_equal(pinject_peer_ask("/nowhere/pinject-none", NULL, geteuid(), fds) < 0, 1);
 }
 
+/* However busy the machine is, they take that long: 180 of 200 at least are a millisecond apart. */
+static void a_flood_is_answered_slowly(void **state)
+{
+    (void)state;
+    int fds[2];
+    struct timespec begun, over;
+    fake_open(&fake);
+    fake.session.self = getppid();
+    fake.session.listener.per_second = 10;
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    for (unsigned i = 0; i < 200; i++) {
+        assert_int_equal(ask_listener(geteuid(), fds), 0);
+        close(fds[0]);
+        close(fds[1]);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &over);
+    int64_t ms = (over.tv_sec - begun.tv_sec) * 1000 + (over.tv_nsec - begun.tv_nsec) / 1000000;
+    assert_in_range(ms, 170, INT32_MAX);
+    session_close_doors(&fake.session);
+    fake_close(&fake);
+}
+
 static void the_listener_answers_nobody_elses(void **state)
 {
     (void)state;
@@ -287,7 +356,9 @@ int main(void)
         cmocka_unit_test(what_descends_is_ours),
         cmocka_unit_test(who_has_the_channel_in_memory_is_ours),
         cmocka_unit_test(another_user_names_his_own_alone),
+        cmocka_unit_test(the_own_user_names_no_other),
         cmocka_unit_test(the_listener_hands_out_both_files),
+        cmocka_unit_test(a_flood_is_answered_slowly),
         cmocka_unit_test(the_listener_answers_nobody_elses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
