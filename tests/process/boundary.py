@@ -104,6 +104,81 @@ def test_one_user_cannot_name_another_users_process():
     check_equal(set(line.partition(": ")[2] for line in done.lines), {"Operation not permitted"})
 
 
+def test_a_task_outside_of_the_tree():
+    """Whoever runs with the session's variables: of the own user it is counted as a task, of another it is refused."""
+    need_perf_events()
+    session = start([PINJECT_RUN, "--follow-all", "-v", "--", "sh", "-c",
+                     'echo "$LD_PRELOAD"; echo "$PINJECT_SESSION"; read word'], stdin=subprocess.PIPE)
+    preload, path = (session.stdout.readline().decode().strip() for _ in range(2))
+    variables = {"LD_PRELOAD": preload, "PINJECT_SESSION": path}
+    outside = {}
+    for name, user in (("own", []), ("other", nobody_words())) if IS_ROOT else (("own", []),):
+        # Without its variables until it is that user.
+        words = ["env", *(f"{key}={value}" for key, value in variables.items()), "sh", "-c", "echo $$; :"]
+        outside[name] = int(run([*user, *words]).ok().out)
+    out, err = session.communicate(b"\n")
+    check_equal((session.returncode, out), (0, b""))
+    sampled = {int(name.split(".")[1]) for name in results()}
+    check(outside["own"] in sampled, f"{outside}: {sampled}")
+    tasks = int(check_match(r"(\d+) tasks", err.decode())[1])
+    check_equal(tasks, len(results()))
+    if IS_ROOT:
+        check(outside["other"] not in sampled, f"{outside}: {sampled}")
+        check_match("not seen: .*not the session's", err.decode())
+
+
+def nobody_words():
+    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+
+
+def test_a_flood_of_connections():
+    """Four that connect all the time. A program of a new user, which has to connect, too, is as without them."""
+    need_perf_events()
+    flood = f"for i in 1 2 3 4; do {HOSTILE} knock 2000 >knocked.$i & done; "
+    first = " ".join(nobody_words()) if IS_ROOT else ""
+    # unit/channel measures how often they are answered.
+    done = pinject_run("--follow-all", "--", "sh", "-c", f"{flood} sleep 1; {first} sh -c 'echo done; exit 7'; "
+                       "status=$?; wait; exit $status")
+    check_equal((done.status, done.out), (7, "done\n"))
+    knocked = sum(int(open(f"knocked.{i}").read().split()[1]) for i in range(1, 5))
+    print(f"{knocked} connections in 2 s")
+    check(knocked > 0)
+
+
+def test_a_filter_that_forbids_to_move_memory():
+    """Who gives up root under it holds nothing of root's either."""
+    need_perf_events()
+    need_root()
+    deny = [target("seccomp-deny"), "--syscall", "mremap", "--"]
+    done = pinject_run("--follow-all", "--", *deny, HOSTILE, f"user={NOBODY}", "look")
+    # Nor a channel of nobody's: it may not ask for one.
+    check_equal([line.split(":")[0] for line in done.ok().lines], ["segment"], done)
+
+
+def test_behind_libc():
+    """A nobody that kept root's channel, by a system call of its own: root's programs have status and output, their
+    waits are bounded, and what is missing is counted."""
+    need_perf_events()
+    need_root()
+    done = pinject_run("--follow-all", "--", HOSTILE, f"raw={NOBODY}", "look").ok()
+    check(any(line.startswith("0: can write") for line in done.lines), f"it is no weakness any more: {done}")
+    work = "i=0; while [ $i -lt 20 ]; do echo $i | cat; i=$((i + 1)); done"
+    bare = run(["sh", "-c", work])
+    # cut is refused: the file is root's.
+    for attack in ("cut", "hold", "answer", "ask"):
+        done = hostile_run(f"{HOSTILE} attack={attack} burst=20 rest=30 raw={NOBODY} strike 60000", work, "-v").ok()
+        check_equal(done.lines, bare.lines, attack)
+        with measured():
+            check(done.seconds < bare.seconds + 40 * 4 * 0.05 + 2, f"{attack}: {done.seconds:.1f} s")
+        report = json.loads(run([PANALYZE, "tree", "--json", *results()]).ok().out)
+        cats = sum(task["comm"] == "cat" for task in report["tasks"])
+        counted = sum(line["count"] for line in report["coverage"]["unseen"])
+        print(f"{attack}: {cats} of 20, {counted} counted, {done.seconds:.2f} s")
+        check(cats + counted >= 20, f"{attack}: {cats} of 20: {done.err}")
+        for name in results():
+            os.unlink(name)
+
+
 def burn(seconds):
     return ["python3", "-c", f"import time\nwhile time.process_time() < {seconds}: pass"]
 
