@@ -324,6 +324,10 @@ static void test_search_passes_over(void **state)
     assert_int_equal(image_search("plain"), PINJECT_IMAGE_REFUSES);
     assert_int_equal(image_search("orphan"), PINJECT_IMAGE_REFUSES);
     assert_int_equal(image_search("folder"), PINJECT_IMAGE_REFUSES);
+    mkdir("d", 0755);
+    write_file("d/short", &elf, sizeof(elf));
+    setenv("PATH", "d", 1); /* a name of one byte */
+    assert_int_equal(image_search("short"), PINJECT_IMAGE_REFUSES);
     setenv("PATH", "/bin", 1);
 }
 

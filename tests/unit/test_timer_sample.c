@@ -2,6 +2,8 @@
 /* The sampler of the object: its records as the collector's reader finds them, stacks of all kinds. */
 #include "check.h"
 
+#include <sys/resource.h>
+
 #include <pinject/ring.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -79,6 +81,26 @@ static void test_sample(void **state)
     assert_int_equal(words[FIXED + 2], 0x2222);
     assert_int_equal(words[FIXED + 3], 0x3333);
     assert_true(sampler.head->cpu_ns > 0 && sampler.head->faults > 0);
+}
+
+static uint64_t switches_of(const struct rusage *usage)
+{
+    return (uint64_t)usage->ru_nvcsw + (uint64_t)usage->ru_nivcsw;
+}
+
+/* What the kernel says of the thread, as it was meanwhile. */
+static void test_counts(void **state)
+{
+    struct rusage before, after;
+    (void)state;
+    uint64_t frames[4] = {0};
+    usleep(1000); /* a switch at least */
+    getrusage(RUSAGE_THREAD, &before);
+    take(0, 0x1111, frames);
+    getrusage(RUSAGE_THREAD, &after);
+    assert_true(switches_of(&before) > 0);
+    assert_in_range(sampler.head->switches, switches_of(&before), switches_of(&after));
+    assert_in_range(sampler.head->faults, before.ru_minflt + before.ru_majflt, after.ru_minflt + after.ru_majflt);
 }
 
 /* Where nobody wants stacks a sample is its fixed part, in a session that counts there is none. */
@@ -220,6 +242,7 @@ static void test_counting_alone(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_counts, set_up),
         cmocka_unit_test_setup(test_without_chains, set_up),
         cmocka_unit_test_setup(test_sample, set_up),       cmocka_unit_test_setup(test_weights, set_up),
         cmocka_unit_test_setup(test_wild_frames, set_up),  cmocka_unit_test_setup(test_deep_stack, set_up),
