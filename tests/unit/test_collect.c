@@ -96,7 +96,8 @@ static void bare_session_ends_with_its_last_task(void **state)
     assert_true(outcome.tasks == 1 && outcome.processes == 1 && outcome.threads == 0 && outcome.active_max == 1);
     assert_true(outcome.alive == 0 && outcome.lost == 0 && outcome.uncounted == 0);
     assert_false(outcome.root_ended); /* nobody waited for it */
-    assert_in_range(outcome.attributed_ns, 5000000, 5000000000);
+    /* Of the 5 ms of fake_work(): the scheduler's clock has the switches too. */
+    assert_in_range(outcome.attributed_ns, 4000000, 5000000000);
     assert_true(outcome.collector_ns > 0 && outcome.wall_ns >= outcome.attributed_ns);
     assert_int_equal(fake.session.segment->closed, 1);
     snprintf(path, sizeof(path), "out.%d.%d", pid, pid);
