@@ -400,44 +400,44 @@ static void estimates_and_ends(void **state)
     }
 }
 
-/* ---- Strangers ---- */
+/* ---- Strangers: with numbers that nobody has, since their threads are looked for in /proc ---- */
 
 static void announced_children_are_adopted(void **state)
 {
     (void)state;
     struct tasks *tasks = stage.tasks;
     const uint64_t old = tasks->now_ns - 500000000;
-    unseen_announced(&tasks->unseen, 100, 500, 500, old, true);
-    unseen_announced(&tasks->unseen, 100, 501, 501, tasks->now_ns - 400000000, true); /* waits for a CPU */
-    unseen_announced(&tasks->unseen, 100, 502, 502, tasks->now_ns - 20000000, true);  /* is young */
-    unseen_announced(&tasks->unseen, 100, 503, 503, old, false);                      /* is not followed */
-    unseen_announced(&tasks->unseen, 100, 100, 504, tasks->now_ns - 30000000, true);  /* a thread */
+    unseen_announced(&tasks->unseen, 100, 3999500, 3999500, old, true);
+    unseen_announced(&tasks->unseen, 100, 3999501, 3999501, tasks->now_ns - 400000000, true); /* waits for a CPU */
+    unseen_announced(&tasks->unseen, 100, 3999502, 3999502, tasks->now_ns - 20000000, true);  /* is young */
+    unseen_announced(&tasks->unseen, 100, 3999503, 3999503, old, false);                      /* is not followed */
+    unseen_announced(&tasks->unseen, 100, 100, 3999504, tasks->now_ns - 30000000, true);  /* a thread */
     scheduled_ns = 4999999;
     tasks_adopt_strangers(tasks);
     assert_int_equal(opened, 2);
-    assert_true(tasks_find(tasks, 500) && tasks_find(tasks, 504));
-    assert_int_equal(tasks_find(tasks, 500)->kind, PINJECT_PROCESS);
-    assert_int_equal(tasks_find(tasks, 500)->process->ppid, 100);
-    assert_int_equal(tasks_find(tasks, 500)->start_ns, old);
-    assert_int_equal(tasks_find(tasks, 504)->kind, PINJECT_THREAD);
+    assert_true(tasks_find(tasks, 3999500) && tasks_find(tasks, 3999504));
+    assert_int_equal(tasks_find(tasks, 3999500)->kind, PINJECT_PROCESS);
+    assert_int_equal(tasks_find(tasks, 3999500)->process->ppid, 100);
+    assert_int_equal(tasks_find(tasks, 3999500)->start_ns, old);
+    assert_int_equal(tasks_find(tasks, 3999504)->kind, PINJECT_THREAD);
     scheduled_ns = 5000000; /* it runs, and has not asked */
     tasks_adopt_strangers(tasks);
-    assert_non_null(tasks_find(tasks, 501));
-    assert_null(tasks_find(tasks, 502));
-    assert_null(tasks_find(tasks, 503));
+    assert_non_null(tasks_find(tasks, 3999501));
+    assert_null(tasks_find(tasks, 3999502));
+    assert_null(tasks_find(tasks, 3999503));
 }
 
 static void refused_strangers_are_tried_three_times(void **state)
 {
     (void)state;
     struct tasks *tasks = stage.tasks;
-    unseen_announced(&tasks->unseen, 100, 500, 500, tasks->now_ns - 600000000, true);
+    unseen_announced(&tasks->unseen, 100, 3999500, 3999500, tasks->now_ns - 600000000, true);
     open_status = -EACCES;
     for (unsigned i = 0; i < 5; i++)
         tasks_adopt_strangers(tasks);
     assert_int_equal(opened, 3);
-    assert_int_equal(unseen_find(&tasks->unseen, 500)->error, -EACCES);
-    assert_null(tasks_find(tasks, 500));
+    assert_int_equal(unseen_find(&tasks->unseen, 3999500)->error, -EACCES);
+    assert_null(tasks_find(tasks, 3999500));
 }
 
 /* The children of each of its threads; those that are known, or told of by a net, are left alone. */
@@ -445,23 +445,23 @@ static void family_of_a_process(void **state)
 {
     (void)state;
     struct tasks *tasks = stage.tasks;
-    known_by_net = 602;
-    children = "601 602 100 603 junk 604";
+    known_by_net = 3999602;
+    children = "3999601 3999602 100 3999603 junk 3999604";
     tasks_adopt_family(tasks, getpid(), T + 5);
     assert_int_equal(opened, 2);
-    assert_true(tasks_find(tasks, 601) && tasks_find(tasks, 603));
-    assert_null(tasks_find(tasks, 602));
-    assert_null(tasks_find(tasks, 604));
-    assert_int_equal(tasks_find(tasks, 601)->start_ns, T + 5);
-    assert_int_equal(tasks_find(tasks, 601)->parent_tid, getpid());
+    assert_true(tasks_find(tasks, 3999601) && tasks_find(tasks, 3999603));
+    assert_null(tasks_find(tasks, 3999602));
+    assert_null(tasks_find(tasks, 3999604));
+    assert_int_equal(tasks_find(tasks, 3999601)->start_ns, T + 5);
+    assert_int_equal(tasks_find(tasks, 3999601)->parent_tid, getpid());
     assert_null(tasks->families);
     assert_false(tasks->adopting);
     /* While families are looked at, a further one waits for its turn; at the end none is left. */
     tasks->adopting = true;
-    tasks_adopt_family(tasks, 605, T + 6);
-    tasks_adopt_family(tasks, 606, T + 7);
-    assert_int_equal(tasks->families->pid, 605);
-    assert_int_equal(tasks->families_last->pid, 606);
+    tasks_adopt_family(tasks, 3999605, T + 6);
+    tasks_adopt_family(tasks, 3999606, T + 7);
+    assert_int_equal(tasks->families->pid, 3999605);
+    assert_int_equal(tasks->families_last->pid, 3999606);
     tasks_forget_families(tasks);
     assert_null(tasks->families);
 }
@@ -472,7 +472,7 @@ static void much_is_done_in_pieces(void **state)
     (void)state;
     struct tasks *tasks = stage.tasks;
     for (pid_t i = 0; i < 4; i++)
-        unseen_announced(&tasks->unseen, 100, 500 + i, 500 + i, tasks->now_ns - 600000000, true);
+        unseen_announced(&tasks->unseen, 100, 3999500 + i, 3999500 + i, tasks->now_ns - 600000000, true);
     clock_step = 7000000; /* it is looked at before each child, and for the family of each */
     tasks_adopt_strangers(tasks);
     assert_int_equal(opened, 1);
@@ -483,12 +483,12 @@ static void much_is_done_in_pieces(void **state)
     assert_int_equal(opened, 4);
     /* A family whose time is over waits at the end of the row, and is looked at from there on. */
     clock_step = 20000000;
-    children = "601 602";
+    children = "3999601 3999602";
     tasks_adopt_family(tasks, getpid(), T + 5);
     assert_int_equal(opened, 4);
     assert_int_equal(tasks->families->pid, getpid());
     clock_step = 9000000;
-    children = "601 602";
+    children = "3999601 3999602";
     tasks_adopt_strangers(tasks);
     assert_int_equal(opened, 4); /* ".", which is no thread */
     unsigned looked = tasks->families->looked;
@@ -539,7 +539,7 @@ static void silent_programs_are_covered(void **state)
     assert_false(image->named);
     tasks_cover_silent(tasks, task);
     assert_int_equal(nets_laid, 0); /* its clock says 5 us: it has only begun */
-    unseen_announced(&tasks->unseen, 100, 700, 700, T + 20, true);
+    unseen_announced(&tasks->unseen, 100, 3999700, 3999700, T + 20, true);
     net_status = -EMFILE;
     tasks_cover_silent(tasks, task);
     assert_int_equal(nets_laid, 1);
