@@ -13,3 +13,9 @@ pinject_unit_test(commands SOURCES test_commands.c test_commands_steps.c test_co
 target_compile_definitions(test_commands PRIVATE TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
 set_source_files_properties(${analyze}/main.c PROPERTIES COMPILE_OPTIONS -Wno-missing-prototypes
   COMPILE_DEFINITIONS "main=panalyze_main;PANALYZE_VERSION=\"0\"")
+# Its clock and its debuginfod server are its own.
+add_library(test-debuginfod SHARED debuginfod_library.c)
+set_target_properties(test-debuginfod PROPERTIES OUTPUT_NAME debuginfod SOVERSION 1
+  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/unit/debuginfod)
+pinject_unit_test(analyze_parts SOURCES test_analyze_parts.c ${analyze}/progress.c LINK pinject_view test-debuginfod)
+target_link_options(test_analyze_parts PRIVATE -Wl,--wrap=clock_gettime)
