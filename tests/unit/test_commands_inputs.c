@@ -87,6 +87,7 @@ static const uint64_t in_plt[] = {APP + 0x310, APP + 0x363, 0};
 static const uint64_t in_link[] = {LIB(1) + 0x2b0, LIB(2) + 0x310, LIB(3) + 0x320, LIB(4) + 0x240, LIB(5) + 0x310, 0};
 static const uint64_t in_gone[] = {LIB(6) + 0x1004, LIB(7) + 0x314, 0x1234, 0};
 static const uint64_t in_kernel[] = {KERNEL_TEXT + 0x1234, KERNEL_TEXT + 0x99, APP + 0x352, 0};
+static const uint64_t in_wide[] = {LIB(30) + 0x10, LIB(30) + 0x20, APP + 0x357, 0};
 static const uint64_t in_no_file[] = {0x7fff00000100, APP + 0x357, 0};
 
 static void save(struct writer *writer, const char *folder, const struct task *task, const char *suffix)
@@ -185,6 +186,8 @@ static void save_session(const char *folder, unsigned char id, unsigned weight)
 
     begin(&writer, id, &timed);
     inputs_samples(&writer, 0, weight == 1 ? 8 : 40, MS, in_walk);
+    writer.time = 0; /* some records have none */
+    writer_comm(&writer, "cc1", false);
     save(&writer, folder, &timed, "");
 
     begin(&writer, id, &counted);
@@ -235,6 +238,9 @@ static void save_third(void)
         }
         writer_comm(&writer, task->comm, true);
         inputs_maps(&writer);
+        writer_mmap(&writer, LIB(30), 0x2000, 0,
+                    "/opt/gr\303\266\303\237e/lib\346\274\242\345\255\227-with-a-long-name.so");
+        inputs_samples(&writer, 0, 2, MS, in_wide);
         inputs_samples(&writer, 0, 9 + i, MS, i ? in_inner : in_walk);
         save(&writer, "three", task, i == 2 ? ".second" : i == 1 ? ".first" : "");
     }

@@ -183,6 +183,13 @@ static void save_records(bool swap, bool pipe, const char *path)
     }
     writer_begin(&writer, 200, 0);
     writer_end(&writer);
+    writer_sample(&writer, 0, PERF_RECORD_MISC_GUEST_USER, 0x1001, 1000, NULL, 0);
+    writer_sample(&writer, 0, PERF_RECORD_MISC_GUEST_KERNEL, 0x1001, 1000, NULL, 0);
+    for (uint32_t type = PERFDATA_RECORD_ATTR; type <= PERFDATA_RECORD_FINISHED_INIT && !pipe; type++) {
+        writer_begin(&writer, type, 0);
+        buffer_extend(&writer.data, type == PERFDATA_RECORD_COMPRESSED ? 0 : 48);
+        writer_end(&writer);
+    }
     writer_exit(&writer);
     writer_round(&writer);
     writer_save(&writer, path);
