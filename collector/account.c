@@ -2,6 +2,7 @@
 #include "collector/account.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "collector/tasks.h"
 
@@ -37,13 +38,19 @@ static void settle_unwaited(struct tasks *tasks, struct process *process, struct
         parent->unwaited_ns += own + process->unwaited_ns;
 }
 
+/* Root's events end too, where the program's user or group is another than that of who executes it. */
+static const char *reason_revoked(void)
+{
+    return geteuid() == 0 ? "setuid, setgid or unreadable program: the kernel ended its events"
+                          : "setuid or unreadable program: the kernel ended its events (root may see it)";
+}
+
 static void account_one(struct tasks *tasks, struct process *process)
 {
     if (process->net_owed) /* it ended before the next sweep */
         tasks_tell_no_net(tasks, process, -EACCES);
     if (process->revoked && process->leader) /* and it did not ask anew */
-        unseen_add(&tasks->unseen, "setuid or unreadable program: the kernel ended its events (root may see it)",
-                   process->leader->comm, 1, 0);
+        unseen_add(&tasks->unseen, reason_revoked(), process->leader->comm, 1, 0);
     process_ask_status(process);
     process_ask_clock(process);
     process->strangers = unseen_has_strangers(&tasks->unseen, process->pid);

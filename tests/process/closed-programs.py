@@ -192,5 +192,20 @@ def test_unreadable():
             check(adds_up(tree), tree["coverage"])
 
 
+def test_setuid_below_root():
+    """Nobody is sent to root who is root."""
+    need_perf_events()
+    need("setpriv")
+    if not IS_ROOT or not os.stat(need("su")).st_mode & stat.S_ISUID:
+        skip("needs root, and a setuid su")
+    drop = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    done = pinject_run("--follow-all", "--", "sh", "-c", f"{' '.join(drop)} su --version; exit 3")
+    check_equal(done.status, 3, done)
+    lines = summary_lines(done)
+    check_equal(len(lines), 1, done)
+    check_in("the kernel ended its events: su", lines[0])
+    check("root may see" not in done.err, done)
+
+
 if __name__ == "__main__":
     main()
