@@ -20,7 +20,7 @@ struct arrival {
     uint64_t time_ns;            /* CLOCK_MONOTONIC of the request, clamped to the session */
     uint64_t answered_ns;        /* when the events ran */
     uint64_t startup_ns;
-    uint64_t utime_ns, stime_ns; /* REAPED */
+    uint64_t utime_ns, stime_ns, switches; /* REAPED */
     int status;                  /* REAPED */
     int result;                  /* 0 or -errno of attaching */
     int net_error;               /* NET, ARM of a program that cannot be injected: 0 or -errno of its net */

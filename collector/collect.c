@@ -101,8 +101,10 @@ static void check_root(struct collect *collect)
     collect->root_ended = true;
     if (collect->args->root_pidfd >= 0)
         epoll_ctl(collect->epoll, EPOLL_CTL_DEL, collect->args->root_pidfd, NULL);
-    if (got > 0 && process)
+    if (got > 0 && process) {
         process_set_waited(process, status, process_rusage_ns(&collect->tree));
+        process->rusage_switches = (uint64_t)(collect->tree.ru_nvcsw + collect->tree.ru_nivcsw);
+    }
     if (got < 0 && process) /* somebody ignores SIGCHLD for us */
         process_ask_status(process);
     collect->root_status = got > 0 ? status : process && process->status_known ? process->status : 0;

@@ -23,13 +23,15 @@ _Static_assert(sizeof(struct info_of_pidfd) == 64, "first version of struct pidf
 #define INFO_EXIT (1u << 3)
 
 /*
- * Plausible CPU time of an end: tearing an address space down, and each thread's own. Beyond that something else is in
- * the difference.
+ * Plausible CPU time of an end: tearing an address space down, and each thread's own. And of each switch to a task: the
+ * scheduler charges it from the moment when it was chosen, its events count when they have been exchanged, which takes
+ * 2 to 25 us where they sample. Beyond that something else is in the difference.
  */
 enum {
     EXIT_COST_NS = 50 * 1000 * 1000,
     EXIT_COST_SHARE = 5,
     TASK_EXIT_COST_NS = 100 * 1000,
+    SWITCH_COST_NS = 30 * 1000,
     CLOCK_SLACK_NS = 1000 * 1000,
     CLOCK_SLACK_SHARE = 50 /* where CPUs are taken away (steal) the two clocks differ by a percent */
 };
@@ -114,6 +116,13 @@ void process_set_waited(struct process *process, int status, uint64_t rusage_ns)
     process->rusage_ns = rusage_ns;
 }
 
+static uint64_t switching_ns(const struct process *process)
+{
+    uint64_t all = process->rusage_switches, children = process->children_switches;
+    uint64_t own = all > children ? all - children : 0;
+    return (own < UINT32_MAX ? own : UINT32_MAX) * SWITCH_COST_NS;
+}
+
 /*
  * OWN: CPU time of the process, with the ends of the children that were taken off; UNSEEN: what these had used. A child
  * that does next to nothing uses as much again while it ends.
@@ -125,7 +134,8 @@ static bool is_plausible(const struct process *process, uint64_t own, uint64_t u
         return false;
     uint64_t cost = own > process->clock_ns ? own - process->clock_ns : 0;
     bool free = process->revoked || process->uncounted;
-    if (!free && cost > EXIT_COST_NS + own / EXIT_COST_SHARE + process->ended_tasks * TASK_EXIT_COST_NS + unseen)
+    uint64_t most = EXIT_COST_NS + own / EXIT_COST_SHARE + process->ended_tasks * TASK_EXIT_COST_NS + unseen;
+    if (!free && cost > most + switching_ns(process))
         return false;
     *ret_ns = cost;
     return true;

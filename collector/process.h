@@ -76,6 +76,8 @@ struct process {
     uint64_t unwaited_ns;        /* of these, and of theirs, what stands in the tasks' unwaited_ns */
     struct stack_trust *trust;   /* --call-graph auto; NULL: nothing was compared yet */
     uint64_t rusage_ns;          /* CPU time as wait(2) told, with its children's; 0: unknown */
+    uint64_t rusage_switches;    /* its context switches, likewise */
+    uint64_t children_switches;  /* of them, those of the children that it waited for */
     uint64_t exit_ns;            /* with exit_known: the cost of its end */
     uint64_t own_ns;             /* CPU time without children, from elsewhere; 0: unknown */
 };

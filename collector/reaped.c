@@ -66,6 +66,7 @@ static void traced_ended(struct tasks *tasks, const struct arrival *arrival)
     process->status = arrival->status;
     process->status_known = true;
     process->rusage_ns = arrival->utime_ns + arrival->stime_ns;
+    process->rusage_switches = arrival->switches;
 }
 
 /* pid is the child, tid the thread that waited for it. */
@@ -82,13 +83,16 @@ static void waited(struct tasks *tasks, const struct arrival *arrival)
                    used);
     if (!parent && process)
         parent = tasks_find_process(tasks, process->ppid);
-    if (parent && parent != process)
+    if (parent && parent != process) {
         parent->children_ns += used;
+        parent->children_switches += arrival->switches;
+    }
     if (!process || process->start_ns > arrival->time_ns || process->waited) {
         waited_for_unknown(tasks, parent, arrival);
         return;
     }
     process_set_waited(process, arrival->status, used);
+    process->rusage_switches = arrival->switches;
     if (process->held && process->deadline_ns > tasks->now_ns + WAITED_HOLD_NS)
         process->deadline_ns = tasks->now_ns + WAITED_HOLD_NS;
 }

@@ -142,6 +142,7 @@ static struct arrival *new_arrival(const struct pinject_slot *slot)
     arrival->startup_ns = slot->startup_ns;
     arrival->utime_ns = slot->utime_ns;
     arrival->stime_ns = slot->stime_ns;
+    arrival->switches = slot->switches;
     arrival->status = slot->status;
     memcpy(arrival->comm, slot->comm, sizeof(arrival->comm));
     arrival->comm[sizeof(arrival->comm) - 1] = '\0';

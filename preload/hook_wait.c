@@ -23,7 +23,8 @@ static uint64_t ns_of(struct timeval time)
 static void report(pid_t pid, int status, const struct rusage *usage)
 {
     if (pid > 0 && (WIFEXITED(status) || WIFSIGNALED(status)))
-        pinject_object_reaped(pid, status, ns_of(usage->ru_utime), ns_of(usage->ru_stime));
+        pinject_object_reaped(pid, status, ns_of(usage->ru_utime), ns_of(usage->ru_stime),
+                              (uint64_t)(usage->ru_nvcsw + usage->ru_nivcsw));
 }
 
 PINJECT_HOOK pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)

@@ -305,7 +305,7 @@ void pinject_object_snapshot(void)
         pinject_request_send(&pinject_object.channel, mine);
 }
 
-void pinject_object_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t stime_ns)
+void pinject_object_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t stime_ns, uint64_t switches)
 {
     struct pinject_claim mine = claim(PINJECT_REAPED, PINJECT_REQUEST_NO_REPLY, 0);
     if (!mine.slot)
@@ -314,6 +314,7 @@ void pinject_object_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t 
     mine.slot->status = status;
     mine.slot->utime_ns = utime_ns;
     mine.slot->stime_ns = stime_ns;
+    mine.slot->switches = switches;
     pinject_request_send(&pinject_object.channel, mine);
 }
 

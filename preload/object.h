@@ -95,7 +95,7 @@ void pinject_object_spawned(int32_t pid);
  */
 void pinject_object_inherit(void);
 void pinject_object_snapshot(void);
-void pinject_object_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t stime_ns);
+void pinject_object_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t stime_ns, uint64_t switches);
 
 /* Before fork, in the parent; and afterwards in the child: forget what was the parent's, ask for events of its own. */
 void pinject_object_before_fork(void);

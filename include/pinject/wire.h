@@ -104,7 +104,8 @@ enum pinject_kind {
     PINJECT_IMAGE = 5,
     /* A covered task is about to exec: read its counters now. Only with PINJECT_SESSION_SNAPSHOT. No text. */
     PINJECT_SNAPSHOT = 6,
-    /* A child was waited for: pid, status, utime_ns, stime_ns (with its own waited-for children). No reply. No text. */
+    /* A child was waited for: pid, status, utime_ns, stime_ns, switches (with its own waited-for children). No reply.
+       No text. */
     PINJECT_REAPED = 7,
     /* A task that has events is about to exec a program that cannot be injected (static, other class, other libc): what
        it starts is to be covered from outside, from inside that exec on. Text: what will run. Context as ARM. */
@@ -149,7 +150,8 @@ struct pinject_slot {
     uint32_t cmdline_size;  /* text: behind it the arguments, each with its NUL */
     char comm[16];          /* name of the task (PR_GET_NAME) */
     char program[16];       /* ARM, with DUMPS: the name that it will have by its program's path; "": not known */
-    uint64_t reserved[2];
+    uint64_t switches;      /* REAPED: context switches, with those of the children that it waited for */
+    uint64_t reserved;
     char text[PINJECT_TEXT];
 };
 

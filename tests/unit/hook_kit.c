@@ -155,8 +155,9 @@ void pinject_object_snapshot(void)
     hook_note("snapshot");
 }
 
-void pinject_object_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t stime_ns)
+void pinject_object_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t stime_ns, uint64_t switches)
 {
+    (void)switches;
     hook_note("reaped %d %#x %llu %llu", pid, (unsigned)status, (unsigned long long)utime_ns,
               (unsigned long long)stime_ns);
 }

@@ -16,15 +16,16 @@ static void test_news(void **state)
     pinject_object_spawned(999);
     snprintf(expected, sizeof(expected), "SPAWN 0 pid 999 tid 999 ppid me by me\n");
     assert_notes(expected);
-    pinject_object_reaped(998, 0x700, 5, 6);
+    pinject_object_reaped(998, 0x700, 5, 6, 7);
     assert_notes("REAPED 0x1 pid 998 tid me ppid parent by 0\n");
     assert_int_equal(slot.status, 0x700);
     assert_int_equal(slot.utime_ns, 5);
     assert_int_equal(slot.stime_ns, 6);
+    assert_int_equal(slot.switches, 7);
     play.no_slot = true;
     pinject_object_snapshot();
     pinject_object_spawned(999);
-    pinject_object_reaped(998, 0, 0, 0);
+    pinject_object_reaped(998, 0, 0, 0, 0);
     assert_notes("count\n");
 }
 

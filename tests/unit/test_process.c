@@ -131,11 +131,32 @@ static void test_of_a_real_one(void **state)
     process_free(NULL);
 }
 
+/* What two that hand a byte to and fro are charged for being switched to is theirs; their children's switches not. */
+static void test_cost_of_switches(void **state)
+{
+    (void)state;
+    const uint64_t ms = 1000000;
+    struct process process = {.pidfd = -1, .clock_ns = 300 * ms, .rusage_ns = 900 * ms, .waited = true};
+    uint64_t cost = 0;
+    assert_false(process_exit_cost(&process, &cost));
+    process.rusage_switches = 60000;
+    assert_true(process_exit_cost(&process, &cost));
+    assert_int_equal(cost, 600 * ms);
+    process.children_switches = 59000;
+    assert_false(process_exit_cost(&process, &cost));
+    process.children_switches = 70000;
+    assert_false(process_exit_cost(&process, &cost));
+    process.children_switches = 0;
+    process.rusage_switches = UINT64_MAX; /* a target's word */
+    assert_true(process_exit_cost(&process, &cost));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exit_cost),
         cmocka_unit_test(test_exit_cost_of_guessed),
+        cmocka_unit_test(test_cost_of_switches),
         cmocka_unit_test(test_program),
         cmocka_unit_test(test_of_a_real_one),
     };
