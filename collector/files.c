@@ -90,17 +90,32 @@ bool files_base_is_used(const char *base)
     return used;
 }
 
+/* Gives the file FD, which has no name, the name NAME; a file system may refuse. */
+static int link_at(const struct files *files, int fd, const char *name)
+{
+    char path[40];
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, path, files->directory, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
 /* Asks the file system itself: rights, read-only mounts and quotas have too many rules. */
-static int try_folder(const struct files *files)
+static int try_folder(struct files *files)
 {
     char name[NAME_MAX + 1];
     snprintf(name, sizeof(name), "%s.%d.test", files->base + files->folder, (int)getpid());
-    int fd = openat(files->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0 && errno == EEXIST)
+    int fd = openat(files->directory, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    int status = fd < 0 ? -errno : link_at(files, fd, name);
+    files->unnamed = status == 0;
+    if (fd >= 0)
+        close(fd);
+    if (status == -EEXIST)
         return 0;
-    if (fd < 0)
-        return -errno;
-    close(fd);
+    if (status < 0) {
+        fd = openat(files->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0)
+            return errno == EEXIST ? 0 : -errno;
+        close(fd);
+    }
     return unlinkat(files->directory, name, 0) < 0 ? -errno : 0;
 }
 
@@ -263,9 +278,8 @@ int files_name(struct files *files, pid_t pid, pid_t tid, const char *exec, char
     return 0;
 }
 
-static int open_at(struct files *files, const char *path, int flags)
+static int open_in(struct files *files, const char *name, int flags)
 {
-    const char *name = path + files->folder;
     flags |= O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
     int fd = openat(files->directory, name, flags, 0600);
     if (fd < 0 && (errno == EMFILE || errno == ENFILE) && files->reserve >= 0) {
@@ -274,6 +288,11 @@ static int open_at(struct files *files, const char *path, int flags)
         fd = openat(files->directory, name, flags, 0600);
     }
     return fd < 0 ? -errno : fd;
+}
+
+static int open_at(struct files *files, const char *path, int flags)
+{
+    return open_in(files, path + files->folder, flags);
 }
 
 /* Is what lies at PATH an older result file of ours, or an empty one that was meant to become one? */
@@ -296,23 +315,41 @@ static bool is_replaceable(struct files *files, const char *path)
     return ours;
 }
 
-int files_create(struct files *files, const char *path, int *ret_fd)
+int files_open_unnamed(struct files *files)
 {
-    int fd = open_at(files, path, O_WRONLY | O_CREAT | O_EXCL);
-    if (fd == -EEXIST && is_replaceable(files, path)) {
-        if (is_used(files->directory, files->base))
-            return -EBUSY;
-        /* Unlinked, not truncated: who reads it goes on with the old one. */
-        if (unlinkat(files->directory, path + files->folder, 0) < 0 && errno != ENOENT)
-            return -EEXIST;
-        fd = open_at(files, path, O_WRONLY | O_CREAT | O_EXCL);
-    }
-    if (fd < 0)
-        return fd;
+    if (!files->unnamed)
+        return -EOPNOTSUPP;
+    int fd = open_in(files, ".", O_WRONLY | O_TMPFILE);
     /* Whatever the umask says. Where a file system knows no rights, it says so. */
-    (void)fchmod(fd, files->mode);
-    *ret_fd = fd;
+    if (fd >= 0)
+        (void)fchmod(fd, files->mode);
+    return fd;
+}
+
+/* Gives PATH to *FD, or creates it. */
+static int take_name(struct files *files, const char *path, int *fd)
+{
+    if (*fd >= 0)
+        return link_at(files, *fd, path + files->folder);
+    int created = open_at(files, path, O_WRONLY | O_CREAT | O_EXCL);
+    if (created < 0)
+        return created;
+    (void)fchmod(created, files->mode);
+    *fd = created;
     return 0;
+}
+
+int files_create(struct files *files, const char *path, int *fd)
+{
+    int status = take_name(files, path, fd);
+    if (status != -EEXIST || !is_replaceable(files, path))
+        return status;
+    if (is_used(files->directory, files->base))
+        return -EBUSY;
+    /* Unlinked, not truncated: who reads it goes on with the old one. */
+    if (unlinkat(files->directory, path + files->folder, 0) < 0 && errno != ENOENT)
+        return -EEXIST;
+    return take_name(files, path, fd);
 }
 
 int files_reopen(struct files *files, const char *path, dev_t dev, ino_t ino, int *ret_fd)

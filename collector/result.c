@@ -37,7 +37,8 @@ struct results {
 struct result {
     struct results *results;
     char *path;
-    int fd; /* -1: not open */
+    int fd;     /* -1: not open */
+    bool named; /* PATH is on disk */
     dev_t dev;
     ino_t ino;
     uint64_t data_end;     /* of the data on disk; 0: nothing is on disk */
@@ -241,7 +242,8 @@ static void close_file(struct result *result)
     files_closed(&result->results->files);
 }
 
-static int create_file(struct result *result)
+/* The file gets its name: RESULT's, if that is free. */
+static int name_file(struct result *result)
 {
     struct results *results = result->results;
     int status = files_create(&results->files, result->path, &result->fd);
@@ -262,6 +264,18 @@ static int create_file(struct result *result)
             note_shared(result, before);
         free(before);
     }
+    result->named = status == 0;
+    return status;
+}
+
+/* Its name comes with its first version: killed before that, we leave no empty file. Not all file systems can. */
+static int create_file(struct result *result)
+{
+    struct results *results = result->results;
+    int fd = files_open_unnamed(&results->files);
+    result->fd = fd < 0 ? -1 : fd;
+    /* What is wrong with the folder, creating a file by name says best. */
+    int status = fd < 0 ? name_file(result) : 0;
     results->open += status == 0;
     return status;
 }
@@ -376,6 +390,8 @@ static int write_version(struct result *result, const struct result_task *task, 
         features_front(features, task->ids, pending->data);
         memcpy(pending->data, &header, sizeof(header));
         status = write_first(result);
+        if (status == 0 && !result->named)
+            status = name_file(result);
     } else if (status == 0) {
         struct perfdata_header plain = header_of(result, task, result->data_end, NULL);
         struct perfdata_header complete = header_of(result, task, data_end, bits);
@@ -395,7 +411,9 @@ static void take_back(struct result *result)
 {
     if (result->fd < 0 || result->data_end)
         return;
-    files_remove(&result->results->files, result->path);
+    if (result->named)
+        files_remove(&result->results->files, result->path);
+    result->named = false;
     close_file(result);
 }
 

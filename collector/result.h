@@ -5,7 +5,8 @@
  *
  * Order of writing an update: header without features, data and feature sections behind it, header with sizes and
  * features; so a reader, a killed collector or a full disk never meet a header that promises what is not there. The
- * first version is written without its header, which follows; in one write where all of it fits a page.
+ * first version gets its name when it is complete; where the file system cannot do that, it is written without its
+ * header, which follows, in one write where all of it fits a page.
  * SIGXFSZ is ignored, so that a limit of the file size is an error like others.
  */
 #ifndef COLLECTOR_RESULT_H

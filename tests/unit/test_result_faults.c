@@ -27,12 +27,15 @@ static struct {
     enum fault fault;
     int left;
     bool no_fallocate;
+    bool no_links; /* the file system cannot name a file later */
 } plan;
 
 ssize_t __real_pwrite(int fd, const void *bytes, size_t size, off_t offset);
 ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t offset);
 int __real_fallocate(int fd, int mode, off_t offset, off_t size);
 int __wrap_fallocate(int fd, int mode, off_t offset, off_t size);
+int __real_linkat(int from, const char *old, int to, const char *new, int flags);
+int __wrap_linkat(int from, const char *old, int to, const char *new, int flags);
 
 static bool is_due(void)
 {
@@ -77,6 +80,19 @@ int __wrap_fallocate(int fd, int mode, off_t offset, off_t size)
     if (plan.fault == ONE_ERROR)
         plan.fault = NONE;
     errno = ENOSPC;
+    return -1;
+}
+
+int __wrap_linkat(int from, const char *old, int to, const char *new, int flags)
+{
+    const bool due = is_due();
+    if (!plan.no_links && !due)
+        return __real_linkat(from, old, to, new, flags);
+    if (due && plan.fault == DEAD)
+        return 0;
+    if (due && plan.fault == ONE_ERROR)
+        plan.fault = NONE;
+    errno = plan.no_links ? EOPNOTSUPP : ENOSPC;
     return -1;
 }
 
@@ -186,13 +202,14 @@ static void test_update(void **state)
     }
 }
 
-/* Nothing, or no header, or all: of a first version with SAMPLES. */
-static bool first_with(enum fault fault, int left, unsigned samples)
+/* No file, or without LINKS no header, or all: of a first version with SAMPLES. */
+static bool first_with(enum fault fault, int left, unsigned samples, bool links)
 {
     struct kit kit;
     struct result *result;
     struct kit_file file;
     int status;
+    plan.no_links = !links;
     kit_new(&kit, KIT_SAMPLING);
     assert_int_equal(kit_start(&kit, "out"), 0);
     struct result_task task = kit_task(&kit, 77, 77);
@@ -205,7 +222,9 @@ static bool first_with(enum fault fault, int left, unsigned samples)
     arm(NONE, 0, false);
     if (status < 0)
         assert_non_null(strstr(errors, "out.77.77"));
-    if (fault == DEAD && struck) {
+    if (fault == DEAD && struck && links) {
+        assert_int_equal(access("out.77.77", F_OK), -1);
+    } else if (fault == DEAD && struck) {
         char magic[8] = "";
         int fd = open("out.77.77", O_RDONLY | O_CLOEXEC);
         assert_true(fd >= 0);
@@ -223,6 +242,7 @@ static bool first_with(enum fault fault, int left, unsigned samples)
         assert_int_equal(results_bytes(kit.results), 0);
     }
     free(errors);
+    plan.no_links = false;
     kit_free(&kit);
     return struck;
 }
@@ -231,12 +251,16 @@ static void test_first(void **state)
 {
     (void)state;
     for (enum fault fault = ONE_ERROR; fault <= DEAD; fault++) {
-        int left = 0;
-        while (first_with(fault, left, 1000))
-            left++;
-        assert_int_equal(left, 2);
-        for (left = 0; fault != HALF_WRITTEN && first_with(fault, left, 1);)
-            left++;
+        for (int links = 0; links < 2; links++) {
+            int left = 0;
+            while (first_with(fault, left, 1000, links))
+                left++;
+            /* Body, header; and the name, where it comes last. */
+            assert_int_equal(left, 2 + links);
+            for (left = 0; fault != HALF_WRITTEN && first_with(fault, left, 1, links);)
+                left++;
+            assert_int_equal(left, fault == HALF_WRITTEN ? 0 : 1 + links);
+        }
     }
 }
 

@@ -17,6 +17,26 @@
 
 #include "collector/files.h"
 
+int __real_linkat(int from, const char *old, int to, const char *new, int flags);
+int __wrap_linkat(int from, const char *old, int to, const char *new, int flags);
+
+static bool no_links; /* as on a file system that cannot name a file later: NFS, FUSE */
+
+int __wrap_linkat(int from, const char *old, int to, const char *new, int flags)
+{
+    if (!no_links)
+        return __real_linkat(from, old, to, new, flags);
+    errno = EOPNOTSUPP;
+    return -1;
+}
+
+static int forbid_links(void **state)
+{
+    (void)state;
+    no_links = true;
+    return 0;
+}
+
 static void expect_name(struct files *files, const char *exec, const char *wanted)
 {
     char *path;
@@ -64,6 +84,39 @@ static void test_many_names(void **state)
             free(path);
         }
     }
+    files_release(&files);
+    kit_free(&kit);
+}
+
+/* Nothing of it can be seen before it has its name; then all of it. */
+static void test_named_last(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct files files;
+    char text[8] = "";
+    kit_new(&kit, KIT_SAMPLING);
+    assert_int_equal(files_init(&files, "out", 0640), 0);
+    int fd = files_open_unnamed(&files);
+    if (no_links || !files.unnamed) {
+        assert_int_equal(fd, -EOPNOTSUPP);
+        assert_false(files.unnamed);
+        fd = -1;
+        assert_int_equal(files_create(&files, "out.1.1", &fd), 0);
+        assert_true(fd >= 0);
+        assert_int_equal(access("out.1.1", F_OK), 0);
+    } else {
+        assert_int_equal(write(fd, "whole", 6), 6);
+        assert_int_equal(access("out.1.1", F_OK), -1);
+        const int before = fd;
+        assert_int_equal(files_create(&files, "out.1.1", &fd), 0);
+        assert_int_equal(fd, before);
+        int reader = open("out.1.1", O_RDONLY | O_CLOEXEC);
+        assert_int_equal(read(reader, text, sizeof(text)), 6);
+        assert_string_equal(text, "whole");
+        close(reader);
+    }
+    close(fd);
     files_release(&files);
     kit_free(&kit);
 }
@@ -438,6 +491,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_many_names),
+        cmocka_unit_test(test_named_last),
         cmocka_unit_test(test_replaces_own),
         cmocka_unit_test(test_leaves_others),
         cmocka_unit_test(test_leaves_other_users),
@@ -449,5 +503,7 @@ int main(void)
         cmocka_unit_test(test_bases),
         cmocka_unit_test(test_unwritable),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("files get their names with their first version", tests, NULL, NULL);
+    failed += cmocka_run_group_tests_name("files have their names from the begin", tests, forbid_links, NULL);
+    return failed;
 }
