@@ -69,6 +69,8 @@ static void take_sample(struct tasks *tasks, struct task *task, const struct per
         kernelmap_in_modules(&tasks->kernel, record))
         map_modules(tasks, task);
     task->samples++;
+    if (task->netted && (int)event == tasks->clock)
+        task->sampled_ns += records_period(&tasks->layout, event, record);
     if (!task->first_sample_ns || time_ns < task->first_sample_ns)
         task->first_sample_ns = time_ns;
     if (time_ns > task->last_sample_ns)

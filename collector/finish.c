@@ -191,8 +191,8 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
     tasks_drain(tasks, task);
     if (!task->live)
         return;
-    if (task->netted)
-        tasks_netted_estimate(tasks, task);
+    if (task->netted && tasks_netted_estimate(tasks, task))
+        tasks->estimated++;
     if (task->timed)
         tasks_end_timed(tasks, task);
     if (!task->values) {

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pinject/kernel.h>
-#include <pinject/ring.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +12,11 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collector/attach.h"
+#include "collector/net_ring.h"
 #include "collector/records.h"
 #include "collector/session.h"
 #include "collector/stacks.h"
@@ -38,8 +39,8 @@ enum {
 struct net_cpu {
     int fds[PLAN_EVENTS];        /* -1: refused */
     uint64_t ids[PLAN_EVENTS];
-    struct pinject_ring ring;
-    void *map;
+    struct net_ring ring;
+    void *map;                   /* NULL: none */
     size_t map_size;
 };
 
@@ -72,7 +73,24 @@ struct nets {
     _Alignas(8) unsigned char scratch[PINJECT_RING_RECORD_MAX];
 };
 
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 /* ---- Opening and closing ---- */
+
+static void unmap_ring(struct nets *nets, struct net_cpu *cpu)
+{
+    if (!cpu->map)
+        return;
+    munmap(cpu->map, cpu->map_size);
+    cpu->map = NULL;
+    __atomic_fetch_sub(&nets->bytes, cpu->map_size, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&nets->session->ring_bytes, cpu->map_size, __ATOMIC_RELAXED);
+}
 
 static void close_cpu(struct nets *nets, struct net_cpu *cpu)
 {
@@ -81,11 +99,7 @@ static void close_cpu(struct nets *nets, struct net_cpu *cpu)
             close(cpu->fds[i]);
             __atomic_fetch_sub(&nets->fds, 1, __ATOMIC_RELAXED);
         }
-    if (cpu->map) {
-        munmap(cpu->map, cpu->map_size);
-        __atomic_fetch_sub(&nets->bytes, cpu->map_size, __ATOMIC_RELAXED);
-        __atomic_fetch_sub(&nets->session->ring_bytes, cpu->map_size, __ATOMIC_RELAXED);
-    }
+    unmap_ring(nets, cpu);
 }
 
 static void free_net(struct nets *nets, struct net *net)
@@ -146,8 +160,7 @@ static int map_ring(struct nets *nets, struct net_cpu *cpu, size_t wanted)
         void *map = mmap(NULL, cpu->map_size, PROT_READ | PROT_WRITE, MAP_SHARED, cpu->fds[0], 0);
         if (map != MAP_FAILED) {
             cpu->map = map;
-            pinject_ring_init(&cpu->ring, map, (const char *)map + page, pages * page);
-            cpu->ring.sealed = true;
+            net_ring_init(&cpu->ring, map, (const char *)map + page, pages * page, &nets->layout, cpu->ids);
             __atomic_fetch_add(&nets->bytes, cpu->map_size, __ATOMIC_RELAXED);
             __atomic_fetch_add(&nets->session->ring_bytes, cpu->map_size, __ATOMIC_RELAXED);
             return 0;
@@ -331,7 +344,7 @@ static void keep(struct nets *nets, struct net *net, const struct net_cpu *cpu, 
 static void take_record(struct nets *nets, struct net *net, const struct net_cpu *cpu,
                         const struct perf_event_header *record)
 {
-    if (!records_check(&nets->layout, record) || note_lost(nets, record))
+    if (note_lost(nets, record))
         return;
     if (record->type == PERF_RECORD_FORK)
         note_fork(nets, net, record);
@@ -350,19 +363,44 @@ static bool has_ended(const struct net *net)
     return true;
 }
 
+/* Its ring goes, with what the kernel knows of its writers, and another comes. Where it may not, the CPU has none. */
+static void renew_ring(struct nets *nets, struct net_cpu *cpu)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = cpu->map_size / page - 1;
+    unmap_ring(nets, cpu);
+    nets->lost++;
+    if (map_ring(nets, cpu, pages) < 0)
+        return;
+    for (unsigned i = 1; i < nets->session->plan->count; i++)
+        if (cpu->fds[i] >= 0)
+            (void)ioctl(cpu->fds[i], PERF_EVENT_IOC_SET_OUTPUT, cpu->fds[0]);
+}
+
+static void read_cpu(struct nets *nets, struct net *net, struct net_cpu *cpu, bool ended)
+{
+    const struct perf_event_header *record;
+    struct net_ring *ring = &cpu->ring;
+    if (!cpu->map)
+        return;
+    if (net_ring_begin(ring)) {
+        while ((record = net_ring_next(ring, nets->scratch)))
+            take_record(nets, net, cpu, record);
+        net_ring_end(ring);
+    }
+    const uint64_t now = now_ns();
+    if (!net_ring_has_stopped(ring, now, ended, nets->scratch))
+        return;
+    while ((record = net_ring_next_behind(ring, now, nets->scratch)))
+        take_record(nets, net, cpu, record);
+    renew_ring(nets, cpu);
+}
+
 /* True: all who were in it have ended, and it was read to its end. */
 static bool read_net(struct nets *nets, struct net *net)
 {
     bool ended = has_ended(net);
-    for (unsigned i = 0; i < net->cpu_count; i++) {
-        struct net_cpu *cpu = &net->cpus[i];
-        if (!pinject_ring_begin(&cpu->ring))
-            continue;
-        const struct perf_event_header *record;
-        while ((record = pinject_ring_next(&cpu->ring, nets->scratch)))
-            take_record(nets, net, cpu, record);
-        pinject_ring_end(&cpu->ring);
-    }
+    for (unsigned i = 0; i < net->cpu_count; i++)
+        read_cpu(nets, net, &net->cpus[i], ended);
     return ended;
 }
 

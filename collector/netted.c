@@ -18,14 +18,24 @@ enum {
     TWICE_NS = 10 * 1000 * 1000,     /* no number is given out again that soon */
 };
 
-void tasks_netted_estimate(const struct tasks *tasks, struct task *task)
+/* All its counts have come. */
+static bool is_counted(const struct task *task)
 {
-    if (task->readings_seen || tasks->clock < 0 || !task->values)
-        return;
+    return task->readings_seen && task->readings_seen >= task->readings;
+}
+
+bool tasks_netted_estimate(const struct tasks *tasks, struct task *task)
+{
+    if (is_counted(task) || tasks->clock < 0 || !task->values)
+        return false;
     struct attach_value *clock = &task->values[tasks->clock];
-    uint64_t used = procfs_scheduled_ns(task->pid, task->key);
+    uint64_t used = task->readings_seen ? 0 : procfs_scheduled_ns(task->pid, task->key);
+    const bool sampled = task->sampled_ns > used && task->sampled_ns > clock->value;
+    if (sampled)
+        used = task->sampled_ns;
     if (used > clock->value)
         *clock = (struct attach_value){.value = used, .enabled_ns = used, .running_ns = used};
+    return sampled;
 }
 
 /* Its last record is written: it is a zombie, or its number is nobody's. */
@@ -138,7 +148,7 @@ static void take_reading(struct tasks *tasks, struct task *task, const struct ne
         value->enabled_ns = reading.enabled_ns > value->enabled_ns ? reading.enabled_ns : value->enabled_ns;
         value->lost += reading.lost;
     }
-    if (task->exiting && task->readings_seen >= task->readings)
+    if (task->exiting && is_counted(task))
         tasks_task_ended(tasks, task, true);
 }
 

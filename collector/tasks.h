@@ -84,6 +84,7 @@ struct task {
     unsigned readings, readings_seen; /* netted: READ records that its end brings, and that came */
     uint64_t start_ns, end_ns, startup_ns;
     uint64_t samples, first_sample_ns, last_sample_ns;
+    uint64_t sampled_ns;           /* netted: what the samples of the clock stand for */
     uint64_t lost_records;         /* as LOST records tell */
     uint64_t lost_seen;            /* of them, at the last round */
     bool was_full, behind;         /* its ring, at the last round; at two running */
@@ -147,7 +148,8 @@ struct tasks {
     uint64_t live_count;
     uint64_t netted_live, timed_live;
     uint64_t nets_taken_ns;        /* what nets told is known up to then */
-    uint64_t net_lost;             /* records of nets, for want of room */
+    uint64_t net_lost;             /* records of nets: a ring was full, or damaged */
+    uint64_t estimated;            /* netted tasks whose counts did not come */
     struct process *held, *held_last; /* oldest first; account.c */
     struct process *root_process;  /* held until the very end */
     struct task *done, **done_end; /* ended and complete, to be written; oldest first */
@@ -246,8 +248,8 @@ void tasks_put_record(struct tasks *tasks, struct task *task, const void *record
 void tasks_take_nets(struct tasks *tasks, bool all);
 /* For sweeps: has it ended without the net telling so, or all of it? */
 bool tasks_netted_gone(const struct tasks *tasks, struct task *task);
-/* The clock of one whose counts did not come, by the scheduler's account. */
-void tasks_netted_estimate(const struct tasks *tasks, struct task *task);
+/* The clock of one whose counts did not come, or not all: by the scheduler's account, or (true) by its samples. */
+bool tasks_netted_estimate(const struct tasks *tasks, struct task *task);
 
 /* strangers.c */
 /* Opens events for tasks that were announced and have not asked. In sweeps, each for a bounded time. */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The event loop's parts: rings and records made by hand, files read back.
-foreach(test ring space records process unseen unseen_ledger stacks_text)
+foreach(test ring net_ring space records process unseen unseen_ledger stacks_text)
   pinject_unit_test(${test} SOURCES test_${test}.c LINK pinject_collector pinject_common)
 endforeach()
 foreach(test tasks tasks_images tasks_end tasks_bounds tasks_reaped timed admit finish)

@@ -379,8 +379,18 @@ static void estimates_and_ends(void **state)
     take();
     assert_int_equal(tasks_clock(tasks, task->values), 50);
     scheduled_ns = 80;
-    tasks_netted_estimate(tasks, task);
+    task->sampled_ns = 60;
+    const unsigned readings = task->readings;
+    task->readings = 1;
+    assert_false(tasks_netted_estimate(tasks, task));
     assert_int_equal(tasks_clock(tasks, task->values), 50);
+    /* One CPU's counts are missing: at least what was sampled, once; the scheduler tells of the dead no more. */
+    task->readings = 2;
+    assert_true(tasks_netted_estimate(tasks, task));
+    assert_false(tasks_netted_estimate(tasks, task));
+    assert_int_equal(tasks_clock(tasks, task->values), 60);
+    task->readings = readings;
+    task->values[tasks->clock].value = 50;
     /* Its last counts are waited for as long as it lives, and 200 ms more. */
     stat_text = "200 (a) b) R 1";
     assert_false(tasks_netted_gone(tasks, task));

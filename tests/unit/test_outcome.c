@@ -75,7 +75,7 @@ static const char lines_of_session[] =
     "5 request about a task that is not the session's, or not the asking user's: refused|\n"
     "21 pause of requests: too many came to nothing|\n"
     "6 process of a user for whom there was no channel|\n"
-    "7 record of what a program that cannot be injected started: lost for want of room|\n"
+    "7 record of what a program that cannot be injected started: lost, as its ring was full or damaged|\n"
     "8 request dropped: the collector is out of memory|\n"
     "9 executable mapping forgotten: a process had thousands of them|\n"
     "10 damaged ring or record|\n"

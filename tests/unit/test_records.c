@@ -153,10 +153,14 @@ static void test_samples(void **state)
     assert_true(records_check(&layout, record));
     assert_int_equal(records_event(&layout, ids, record), 1);
     assert_int_equal(records_time(&layout, 1, record), 999);
+    assert_int_equal(records_period(&layout, 1, record), 1000000);
     assert_true(records_mentions(record, 0xffffffff81000000, 0xffffffff82000000));
     assert_false(records_mentions(record, 0xffffffffc0000000, UINT64_MAX));
     words[1] = 555; /* of nobody */
     assert_int_equal(records_event(&layout, ids, record), 0);
+    header.size = 48;
+    memcpy(words, &header, sizeof(header));
+    assert_int_equal(records_period(&layout, 1, record), 0);
     header.size = 32;
     memcpy(words, &header, sizeof(header));
     assert_int_equal(records_time(&layout, 1, record), 0);

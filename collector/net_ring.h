@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ring of one CPU's inherited events. Each record is written by the kernel on that CPU, but for the READ records of
+ * attr.inherit_stat: a task that ends writes one into the ring of every CPU, on the CPU where it ends. The kernel's
+ * writers of one ring exclude each other on one CPU alone (rb->nest, local_t), so two tasks that end at the same moment
+ * on two CPUs can leave it with a count of writers that never comes down to 0. From then on records are written, but
+ * data_head is not: the ring looks empty for ever, and says nothing of what is lost (seen with Linux 6.18 in every
+ * second `go build -a` beside other load; by reading kernel/events/ring_buffer.c all versions do that). Or two records
+ * have the same place.
+ *
+ * So what lies behind data_head is looked at: what was there before, one round through the ring ago, is older than what
+ * was read last. A younger record that stays there says that the ring has stopped. It is read all the same, with those
+ * behind it, and its user maps a new ring. Context: under the nets' lock.
+ */
+#ifndef COLLECTOR_NET_RING_H
+#define COLLECTOR_NET_RING_H
+
+#include <pinject/ring.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collector/records.h"
+
+struct net_ring {
+    struct pinject_ring ring;
+    const struct records_layout *layout;
+    const uint64_t *ids; /* of the events that write to it */
+    uint64_t newest_ns;  /* the time of the youngest record so far */
+    uint64_t look_ns;    /* when to look behind data_head again */
+    uint64_t behind_ns;  /* since when there is a record; 0: there is none */
+};
+
+/* PAGE is the control page of a mapping, DATA its SIZE bytes. LAYOUT and IDS stay the caller's. */
+void net_ring_init(struct net_ring *ring, void *page, const void *data, uint64_t size,
+                   const struct records_layout *layout, const uint64_t *ids);
+/* Starts a round: true when there are records. net_ring_end() gives the room of what was read back. */
+bool net_ring_begin(struct net_ring *ring);
+void net_ring_end(struct net_ring *ring);
+/* The next record of the round that makes sense; see pinject_ring_next(). */
+const struct perf_event_header *net_ring_next(struct net_ring *ring, void *scratch);
+/* After a round: is the ring damaged, or has it stopped? ENDED: nobody writes to it any more. SCRATCH as above. */
+bool net_ring_has_stopped(struct net_ring *ring, uint64_t now_ns, bool ended, void *scratch);
+/* Of a ring that has stopped: the next record behind data_head, or NULL. */
+const struct perf_event_header *net_ring_next_behind(struct net_ring *ring, uint64_t now_ns, void *scratch);
+
+#endif
