@@ -38,6 +38,13 @@ static void free_channel(struct channel *channel)
     free(channel);
 }
 
+void channels_unlink(const struct channels *channels)
+{
+    for (uint32_t i = 0; i < channels->count; i++)
+        if (channels->list[i]->path[0])
+            unlink(channels->list[i]->path);
+}
+
 void channels_release(struct channels *channels)
 {
     for (uint32_t i = 0; i < channels->count; i++)

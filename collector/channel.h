@@ -51,6 +51,8 @@ enum channel_count {
 void channels_init(struct channels *channels);
 /* Workers must have been stopped. */
 void channels_release(struct channels *channels);
+/* Their files alone. */
+void channels_unlink(const struct channels *channels);
 /*
  * The channel of USER, made if there is none; session->path must be set. Thread-safe. Returns NULL, and *RET_ERROR is a
  * -errno, when it cannot be made.

@@ -20,7 +20,7 @@
 #include "collector/slots.h"
 #include "common/report.h"
 
-enum { STACK = 256 << 10, SWEEP_NS = 900 * 1000 * 1000, SLICE_NS = 100000, NICER = 15, AWAKE_MS = 500 };
+enum { STACK = 256 << 10, SWEEP_NS = 900 * 1000 * 1000, SLICE_NS = 100000, NICER = 15, AWAKE_MS = 500, STOP_S = 1 };
 
 /* What the doors of a channel share: nothing in its memory can be trusted to be theirs. */
 struct hall {
@@ -343,17 +343,32 @@ void door_renew_all(struct channel *channel)
     }
 }
 
+/* A door hangs as long as the exec of a task that it looks at (errand.h). Whether it has ended. */
+static bool join(const struct door *door, const struct timespec *end)
+{
+    return pthread_timedjoin_np(door->thread, NULL, end) == 0;
+}
+
 /* Joins the first COUNT doors. */
 static void stop(struct channel *channel, unsigned count)
 {
     struct hall *hall = channel->doors[0].hall;
+    struct timespec end;
+    bool ended = true;
     pthread_mutex_lock(&hall->change);
     __atomic_store_n(&hall->stop, true, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&hall->change);
     for (unsigned i = 0; i < count; i++)
         wake(&channel->doors[i]);
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += STOP_S;
     for (unsigned i = 0; i < count; i++)
-        pthread_join(channel->doors[i].thread, NULL);
+        ended &= join(&channel->doors[i], &end);
+    if (!ended) { /* all of it stays */
+        channel->session->hangs = true;
+        channel->doors = NULL;
+        return;
+    }
     slots_destroy(&hall->slots);
     pthread_mutex_destroy(&hall->change);
     free(hall);

@@ -226,9 +226,9 @@ void tasks_look_for_programs(struct tasks *tasks, struct task *task)
         return;
     unsigned count = task->image_count;
     image->looked = true;
-    char *exec = procfs_exec(task->pid);
+    char *exec = errands_exec(&tasks->session->errands, task->pid);
     size_t size = 0;
-    char *cmdline = procfs_cmdline(task->pid, &size);
+    char *cmdline = errands_cmdline(&tasks->session->errands, task->pid, &size);
     tasks_drain(tasks, task);
     /* It may have gone on to another program meanwhile. */
     image = last_image(task);

@@ -86,7 +86,8 @@ static void unprepare(struct run *run)
 {
     results_free(run->results);
     session_release(&run->session);
-    plan_release(&run->plan);
+    if (!run->session.hangs)
+        plan_release(&run->plan);
 }
 
 static void say_notes(const struct run *run)

@@ -13,7 +13,7 @@
 
 enum {
     BEHIND_NS = 1000 * 1000,       /* records of one moment reach the rings of several CPUs within this time */
-    STAT_MAX = 4096,               /* bytes of /proc/PID/task/TID/stat: up to the state behind the name */
+    STATUS_MAX = 8192,             /* bytes of /proc/PID/task/TID/status */
     READINGS_NS = 200 * 1000 * 1000, /* an ended task waits so long for its counts */
     TWICE_NS = 10 * 1000 * 1000,     /* no number is given out again that soon */
 };
@@ -42,10 +42,12 @@ bool tasks_netted_estimate(const struct tasks *tasks, struct task *task)
 static bool has_died(const struct task *task)
 {
     char name[48];
-    snprintf(name, sizeof(name), "task/%d/stat", (int)task->key);
-    char *text = procfs_read(task->pid, name, STAT_MAX, NULL);
-    const char *end = text ? strrchr(text, ')') : NULL;
-    bool dead = !end || end[1] == '\0' || end[2] == 'Z' || end[2] == 'X';
+    /* Not stat: who reads that waits for the end of its exec (errand.h). */
+    snprintf(name, sizeof(name), "task/%d/status", (int)task->key);
+    char *text = procfs_read(task->pid, name, STATUS_MAX, NULL);
+    static const char key[] = "\nState:\t";
+    const char *state = text ? strstr(text, key) : NULL;
+    bool dead = !state || state[strlen(key)] == 'Z' || state[strlen(key)] == 'X';
     free(text);
     return dead;
 }

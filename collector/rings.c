@@ -77,14 +77,19 @@ int rings_init(struct rings *rings, const char *segment_path)
     return status;
 }
 
+void rings_unlink(const struct rings *rings)
+{
+    if (rings->path[0])
+        unlink(rings->path);
+}
+
 void rings_release(struct rings *rings)
 {
     if (rings->map)
         munmap(rings->map, rings_size(rings));
     if (rings->fd >= 0)
         close(rings->fd);
-    if (rings->path[0])
-        unlink(rings->path);
+    rings_unlink(rings);
     rings_init_none(rings);
 }
 

@@ -26,6 +26,8 @@ void rings_init_none(struct rings *rings);
 int rings_open(struct rings *rings, const char *segment_path, uint32_t count);
 /* The same for all that there may be; after report_error(). */
 int rings_init(struct rings *rings, const char *segment_path);
+/* Its file alone. */
+void rings_unlink(const struct rings *rings);
 /* Removes the file. */
 void rings_release(struct rings *rings);
 size_t rings_size(const struct rings *rings);

@@ -350,12 +350,26 @@ void session_take_news(struct session *session)
     channels_take_news(session);
 }
 
+/* Threads that hang may come back at any time: their memory stays, and ends with the process. */
+static void leave_all(struct session *session)
+{
+    if (session->path[0])
+        unlink(session->path);
+    channels_unlink(&session->channels);
+    rings_unlink(&session->rings);
+}
+
 void session_release(struct session *session)
 {
     if (!session->open)
         return;
     session->open = false;
     session_close_doors(session);
+    session->hangs |= !errands_end(&session->errands);
+    if (session->hangs) {
+        leave_all(session);
+        return;
+    }
     listener_release(&session->listener);
     arrivals_release(&session->arrivals);
     spent_unmap(session);

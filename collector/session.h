@@ -12,6 +12,7 @@
 #include "collector/arrivals.h"
 #include "collector/attach_table.h"
 #include "collector/channel.h"
+#include "collector/errand.h"
 #include "collector/listener.h"
 #include "collector/needs.h"
 #include "collector/plan.h"
@@ -32,6 +33,8 @@ struct session {
     uint64_t start_realtime_ns;
     struct arrivals arrivals;
     struct nets *nets;
+    struct errands errands;      /* of the event loop */
+    bool hangs;                  /* a thread is left in the kernel: what it uses ends with the process */
     struct channels channels;
     struct channel *own;         /* of this process' user */
     unsigned bells;              /* of each channel */

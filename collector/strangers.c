@@ -22,6 +22,78 @@ enum {
     SLICE_NS = 20 * 1000 * 1000, /* in one sweep: what is left is looked for in the next one */
 };
 
+struct adoption {
+    struct errand errand;
+    struct session *session;
+    struct arrival *arrival;
+    int status;
+};
+
+static void run_adoption(struct errand *errand)
+{
+    struct adoption *adoption = (struct adoption *)errand;
+    adoption->status = found_open(adoption->session, adoption->arrival);
+}
+
+/* Late, it comes as others do. */
+static void abandon_adoption(struct errand *errand)
+{
+    struct adoption *adoption = (struct adoption *)errand;
+    if (adoption->status == 0)
+        arrivals_put(&adoption->session->arrivals, adoption->arrival);
+    else
+        arrival_free(adoption->arrival);
+    free(adoption);
+}
+
+/* 0, or -errno of opening its events; -EBUSY: it took too long. The arrival is the caller's with 0 alone. */
+static int open_found(struct session *session, struct arrival *arrival)
+{
+    struct adoption *adoption = calloc(1, sizeof(*adoption));
+    int status = -ENOMEM;
+    if (adoption) {
+        *adoption = (struct adoption){{run_adoption, abandon_adoption}, session, arrival, -EBUSY};
+        if (!errands_do(&session->errands, &adoption->errand))
+            return -EBUSY;
+        status = adoption->status;
+        free(adoption);
+    }
+    if (status < 0)
+        arrival_free(arrival);
+    return status;
+}
+
+struct netting {
+    struct errand errand;
+    struct nets *nets;
+    pid_t pid, tid;
+    int status;
+};
+
+static void run_netting(struct errand *errand)
+{
+    struct netting *netting = (struct netting *)errand;
+    netting->status = nets_open(netting->nets, netting->pid, netting->tid, false);
+}
+
+static void abandon_netting(struct errand *errand)
+{
+    free(errand);
+}
+
+static int open_net(struct session *session, pid_t pid, pid_t tid)
+{
+    struct netting *netting = calloc(1, sizeof(*netting));
+    if (!netting)
+        return -ENOMEM;
+    *netting = (struct netting){{run_netting, abandon_netting}, session->nets, pid, tid, -EBUSY};
+    if (!errands_do(&session->errands, &netting->errand))
+        return -EBUSY;
+    int status = netting->status;
+    free(netting);
+    return status;
+}
+
 /* 0, or -errno of opening its events. */
 static int adopt(struct tasks *tasks, pid_t pid, pid_t tid, pid_t parent, pid_t creator, uint64_t time_ns)
 {
@@ -30,11 +102,9 @@ static int adopt(struct tasks *tasks, pid_t pid, pid_t tid, pid_t parent, pid_t 
         return -ENOMEM;
     *arrival = (struct arrival){
         .pid = pid, .tid = tid, .ppid = parent, .parent_tid = creator, .time_ns = time_ns, .pidfd = -1};
-    int status = found_open(tasks->session, arrival);
-    if (status < 0) {
-        arrival_free(arrival);
+    int status = open_found(tasks->session, arrival);
+    if (status < 0)
         return status;
-    }
     tasks_admit(tasks, arrival);
     return 0;
 }
@@ -154,7 +224,7 @@ void tasks_tell_no_net(struct tasks *tasks, const struct process *process, int e
 
 void tasks_retry_net(struct tasks *tasks, struct process *process)
 {
-    int status = nets_open(tasks->session->nets, process->pid, process->pid, false);
+    int status = open_net(tasks->session, process->pid, process->pid);
     process->net_owed--;
     if (status == 0) {
         process->net_owed = 0;
@@ -194,7 +264,7 @@ void tasks_cover_silent(struct tasks *tasks, struct task *task)
     struct process *process = task->process;
     if (!is_silent(tasks, task))
         return;
-    int status = nets_open(tasks->session->nets, process->pid, task->key, false);
+    int status = open_net(tasks->session, process->pid, task->key);
     process->net = status == 0;
     process->net_refused = status < 0;
     if (status == 0)

@@ -119,7 +119,7 @@ static void tell(struct tasks *tasks, struct process *process, struct mapping *m
 static void look_at_maps(struct tasks *tasks, struct process *process)
 {
     uint64_t since = process->maps_ns ? process->maps_ns : process->start_ns;
-    char *text = process_is_dead(process) ? NULL : procfs_maps(process->pid);
+    char *text = process_is_dead(process) ? NULL : errands_maps(&tasks->session->errands, process->pid);
     struct space found;
     space_init(&found);
     process->maps_ns = tasks_now_ns();

@@ -6,7 +6,13 @@
  *   strange-files fuse FOLDER PIDS      mounts a file system at FOLDER whose server answers until its only file, "lib",
  *                                       is mapped, and never again; prints "mute", and ends when its input does. The
  *                                       server's number is in the file PIDS: it stays
+ *   strange-files exec FOLDER PIDS      the same, but prints "ready" and waits for a line; then a child that libc knows
+ *                                       nothing of opens "lib" and executes a program, which closes it: the server
+ *                                       never says that it may. The kernel lets nobody look at a process that is so
+ *                                       far in its exec: who reads its maps, or opens events for it, waits. Prints
+ *                                       "mute PID". The server ends after a minute
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
@@ -20,6 +26,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static void fail(const char *what)
@@ -47,12 +54,12 @@ static int replace(const char *path, const char *by)
 
 /* ---- The server ---- */
 
-static volatile sig_atomic_t mute;
+static volatile sig_atomic_t mute, mute_at_close;
 
 static void be_mute(int number)
 {
-    (void)number;
     mute = 1;
+    mute_at_close = number == SIGUSR2;
 }
 
 static void answer(int fuse, uint64_t unique, int error, const void *bytes, size_t size)
@@ -87,6 +94,12 @@ static void serve_one(int fuse, const struct fuse_in_header *request)
         return;
     case FUSE_FLUSH:
     case FUSE_RELEASE:
+        if (mute_at_close) {
+            int fd = open("held", O_WRONLY | O_CREAT | O_CLOEXEC, 0600); /* who waits for that knows */
+            if (fd >= 0)
+                close(fd);
+            return;
+        }
         answer(fuse, request->unique, 0, NULL, 0);
         return;
     default:
@@ -129,9 +142,11 @@ static pid_t start_server(int fuse, const char *pids)
     if (server == 0) {
         struct sigaction action = {.sa_handler = be_mute, .sa_flags = SA_RESTART};
         sigaction(SIGUSR1, &action, NULL);
+        sigaction(SIGUSR2, &action, NULL);
         for (int fd = 0; fd < 3; fd++) /* nobody waits for its output */
             close(fd);
         setsid();
+        alarm(60);
         serve(fuse);
     }
     FILE *file = fopen(pids, "we");
@@ -140,7 +155,22 @@ static pid_t start_server(int fuse, const char *pids)
     return server;
 }
 
-static int hang(const char *folder, const char *pids)
+static pid_t exec_in_child(const char *path, pid_t server)
+{
+    char *const program[] = {"true", NULL};
+    char *const none[] = {NULL};
+    pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (child < 0)
+        fail("clone");
+    if (child > 0)
+        return child;
+    /* Here alone: who has it open cannot end either. */
+    if (syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC) >= 0 && syscall(SYS_kill, server, SIGUSR2) == 0)
+        syscall(SYS_execve, "/bin/true", program, none);
+    _exit(1);
+}
+
+static int hang(const char *folder, const char *pids, bool executes)
 {
     char options[100], path[4096];
     int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
@@ -156,9 +186,17 @@ static int hang(const char *folder, const char *pids)
     pid_t server = start_server(fuse, pids);
     close(fuse);
     snprintf(path, sizeof(path), "%s/lib", folder);
-    map(path);
-    kill(server, SIGUSR1);
-    puts("mute");
+    if (executes) {
+        puts("ready");
+        fflush(stdout);
+        if (read(0, options, sizeof(options)) <= 0)
+            return 1;
+        printf("mute %d\n", (int)exec_in_child(path, server));
+    } else {
+        map(path);
+        kill(server, SIGUSR1);
+        puts("mute");
+    }
     fflush(stdout);
     while (read(0, path, sizeof(path)) > 0)
         ;
@@ -170,6 +208,8 @@ int main(int argc, char **argv)
     if (argc == 4 && strcmp(argv[1], "replace") == 0)
         return replace(argv[2], argv[3]);
     if (argc == 4 && strcmp(argv[1], "fuse") == 0)
-        return hang(argv[2], argv[3]);
+        return hang(argv[2], argv[3], false);
+    if (argc == 4 && strcmp(argv[1], "exec") == 0)
+        return hang(argv[2], argv[3], true);
     return 2;
 }

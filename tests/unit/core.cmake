@@ -17,7 +17,7 @@ foreach(function channels_counted channels_held opener_counts steal_ns)
   target_link_options(test_outcome PRIVATE -Wl,--wrap=${function})
 endforeach()
 foreach(function nets_live nets_take nets_ids nets_know nets_open procfs_scheduled_ns procfs_read found_open
-    tasks_now_ns)
+    tasks_now_ns errands_do)
   target_link_options(test_netted PRIVATE -Wl,--wrap=${function})
 endforeach()
 pinject_unit_test(procfs SOURCES test_procfs.c LINK pinject_collector pinject_common)

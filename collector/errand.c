@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "collector/errand.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "collector/procfs.h"
+
+#define PATIENCE_NS INT64_C(100000000)
+#define LEAST_NS INT64_C(1000000) /* without patience: a look as such takes microseconds */
+enum { STACK = 256 << 10, PATIENCE_SHARE = 50 };
+
+struct errand_worker {
+    struct errands *errands;
+    pthread_mutex_t lock;
+    pthread_cond_t todo, done;
+    struct errand *errand; /* NULL: nothing to do */
+    bool left, stop;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void free_worker(struct errand_worker *worker)
+{
+    pthread_cond_destroy(&worker->todo);
+    pthread_cond_destroy(&worker->done);
+    pthread_mutex_destroy(&worker->lock);
+    free(worker);
+}
+
+static void *work(void *argument)
+{
+    struct errand_worker *worker = argument;
+    pthread_setname_np(pthread_self(), "pinject-look");
+    pthread_mutex_lock(&worker->lock);
+    for (;;) {
+        while (!worker->errand && !worker->stop)
+            pthread_cond_wait(&worker->todo, &worker->lock);
+        if (!worker->errand)
+            break;
+        struct errand *errand = worker->errand;
+        pthread_mutex_unlock(&worker->lock);
+        errand->run(errand);
+        pthread_mutex_lock(&worker->lock);
+        if (worker->left) {
+            errand->abandoned(errand);
+            __atomic_fetch_sub(&worker->errands->hung, 1, __ATOMIC_SEQ_CST);
+            break;
+        }
+        worker->errand = NULL;
+        pthread_cond_signal(&worker->done);
+    }
+    pthread_mutex_unlock(&worker->lock);
+    free_worker(worker);
+    return NULL;
+}
+
+static bool start(struct errand_worker *worker)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigset_t all, old;
+    static const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+        sigdelset(&all, faults[i]);
+    pthread_sigmask(SIG_BLOCK, &all, &old);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    bool done = pthread_create(&thread, &attr, work, worker) == 0;
+    pthread_attr_destroy(&attr);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return done;
+}
+
+static struct errand_worker *new_worker(struct errands *errands)
+{
+    struct errand_worker *worker = calloc(1, sizeof(*worker));
+    if (!worker)
+        return NULL;
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&worker->todo, NULL);
+    pthread_cond_init(&worker->done, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&worker->lock, NULL);
+    worker->errands = errands;
+    if (start(worker))
+        return worker;
+    free_worker(worker);
+    return NULL;
+}
+
+static int64_t patience(struct errands *errands, uint64_t now)
+{
+    uint64_t since = errands->patience_at_ns ? now - errands->patience_at_ns : PATIENCE_NS * PATIENCE_SHARE;
+    errands->patience_ns += (int64_t)(since / PATIENCE_SHARE);
+    errands->patience_at_ns = now;
+    if (errands->patience_ns > PATIENCE_NS)
+        errands->patience_ns = PATIENCE_NS;
+    return errands->patience_ns > LEAST_NS ? errands->patience_ns : LEAST_NS;
+}
+
+/* Under the lock. */
+static bool wait_for(struct errand_worker *worker, uint64_t end_ns)
+{
+    const struct timespec end = {(time_t)(end_ns / 1000000000u), (long)(end_ns % 1000000000u)};
+    while (worker->errand && pthread_cond_timedwait(&worker->done, &worker->lock, &end) != ETIMEDOUT)
+        ;
+    return !worker->errand;
+}
+
+bool errands_do(struct errands *errands, struct errand *errand)
+{
+    if (__atomic_load_n(&errands->hung, __ATOMIC_SEQ_CST) >= ERRANDS_HUNG) {
+        errands->given_up++;
+        errand->abandoned(errand);
+        return false;
+    }
+    if (!errands->worker)
+        errands->worker = new_worker(errands);
+    struct errand_worker *worker = errands->worker;
+    if (!worker) { /* no memory, no thread: then as if there were no danger */
+        errand->run(errand);
+        return true;
+    }
+    uint64_t began = now_ns(), end = began + (uint64_t)patience(errands, began);
+    pthread_mutex_lock(&worker->lock);
+    worker->errand = errand;
+    pthread_cond_signal(&worker->todo);
+    bool done = wait_for(worker, end);
+    if (!done) {
+        worker->left = true;
+        errands->worker = NULL;
+        errands->given_up++;
+        errands->patience_ns -= (int64_t)(now_ns() - began);
+        __atomic_fetch_add(&errands->hung, 1, __ATOMIC_SEQ_CST);
+    }
+    pthread_mutex_unlock(&worker->lock);
+    return done;
+}
+
+bool errands_end(struct errands *errands)
+{
+    struct errand_worker *worker = errands->worker;
+    errands->worker = NULL;
+    if (worker) {
+        pthread_mutex_lock(&worker->lock);
+        worker->stop = true;
+        pthread_cond_signal(&worker->todo);
+        pthread_mutex_unlock(&worker->lock);
+    }
+    return __atomic_load_n(&errands->hung, __ATOMIC_SEQ_CST) == 0;
+}
+
+/* ---- Files of /proc ---- */
+
+struct look {
+    struct errand errand;
+    char *(*read)(struct look *look);
+    pid_t pid;
+    char *text;
+    size_t size;
+};
+
+static void run_look(struct errand *errand)
+{
+    struct look *look = (struct look *)errand;
+    look->text = look->read(look);
+}
+
+static void abandon_look(struct errand *errand)
+{
+    struct look *look = (struct look *)errand;
+    free(look->text);
+    free(look);
+}
+
+static char *read_exec(struct look *look)
+{
+    return procfs_exec(look->pid);
+}
+
+static char *read_maps(struct look *look)
+{
+    return procfs_maps(look->pid);
+}
+
+static char *read_cmdline(struct look *look)
+{
+    return procfs_cmdline(look->pid, &look->size);
+}
+
+static char *look_at(struct errands *errands, pid_t pid, char *(*read)(struct look *look), size_t *ret_size)
+{
+    struct look *look = calloc(1, sizeof(*look));
+    if (!look)
+        return NULL;
+    *look = (struct look){.errand = {run_look, abandon_look}, .read = read, .pid = pid};
+    if (!errands_do(errands, &look->errand))
+        return NULL;
+    char *text = look->text;
+    if (ret_size)
+        *ret_size = look->size;
+    free(look);
+    return text;
+}
+
+char *errands_exec(struct errands *errands, pid_t pid)
+{
+    return look_at(errands, pid, read_exec, NULL);
+}
+
+char *errands_maps(struct errands *errands, pid_t pid)
+{
+    return look_at(errands, pid, read_maps, NULL);
+}
+
+char *errands_cmdline(struct errands *errands, pid_t pid, size_t *ret_size)
+{
+    return look_at(errands, pid, read_cmdline, ret_size);
+}
