@@ -5,17 +5,23 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "collector/procfs.h"
 
 #define PATIENCE_NS INT64_C(100000000)
 #define LEAST_NS INT64_C(1000000) /* without patience: a look as such takes microseconds */
-enum { STACK = 256 << 10, PATIENCE_SHARE = 50 };
+#define BUSY_NS UINT64_C(1000000000) /* at most, for a thread that has no CPU */
+#define AGAIN_NS UINT64_C(5000000)
+enum { STACK = 256 << 10, PATIENCE_SHARE = 50, STATUS_MAX = 8192 };
 
 struct errand_worker {
     struct errands *errands;
+    pid_t tid; /* under the lock; 0: it has not been on a CPU yet */
     pthread_mutex_t lock;
     pthread_cond_t todo, done;
     struct errand *errand; /* NULL: nothing to do */
@@ -42,6 +48,7 @@ static void *work(void *argument)
     struct errand_worker *worker = argument;
     pthread_setname_np(pthread_self(), "pinject-look");
     pthread_mutex_lock(&worker->lock);
+    worker->tid = gettid();
     for (;;) {
         while (!worker->errand && !worker->stop)
             pthread_cond_wait(&worker->todo, &worker->lock);
@@ -112,12 +119,31 @@ static int64_t patience(struct errands *errands, uint64_t now)
     return errands->patience_ns > LEAST_NS ? errands->patience_ns : LEAST_NS;
 }
 
-/* Under the lock. */
-static bool wait_for(struct errand_worker *worker, uint64_t end_ns)
+/* It does not hang but waits for a CPU: where there is much more work than CPUs. */
+static bool is_runnable(const struct errand_worker *worker)
 {
-    const struct timespec end = {(time_t)(end_ns / 1000000000u), (long)(end_ns % 1000000000u)};
-    while (worker->errand && pthread_cond_timedwait(&worker->done, &worker->lock, &end) != ETIMEDOUT)
-        ;
+    char name[48];
+    if (!worker->tid)
+        return true;
+    snprintf(name, sizeof(name), "task/%d/status", (int)worker->tid);
+    char *text = procfs_read(getpid(), name, STATUS_MAX, NULL);
+    bool runs = text && strstr(text, "\nState:\tR");
+    free(text);
+    return runs;
+}
+
+/* Under the lock. */
+static bool wait_for(struct errand_worker *worker, uint64_t began_ns, uint64_t patience_ns)
+{
+    for (uint64_t end_ns = began_ns + patience_ns; worker->errand;) {
+        const struct timespec end = {(time_t)(end_ns / 1000000000u), (long)(end_ns % 1000000000u)};
+        if (pthread_cond_timedwait(&worker->done, &worker->lock, &end) != ETIMEDOUT)
+            continue;
+        uint64_t now = now_ns();
+        if (!worker->errand || now - began_ns >= BUSY_NS || !is_runnable(worker))
+            break;
+        end_ns = now + AGAIN_NS;
+    }
     return !worker->errand;
 }
 
@@ -135,11 +161,12 @@ bool errands_do(struct errands *errands, struct errand *errand)
         errand->run(errand);
         return true;
     }
-    uint64_t began = now_ns(), end = began + (uint64_t)patience(errands, began);
+    uint64_t began = now_ns();
+    uint64_t patient = (uint64_t)patience(errands, began);
     pthread_mutex_lock(&worker->lock);
     worker->errand = errand;
     pthread_cond_signal(&worker->todo);
-    bool done = wait_for(worker, end);
+    bool done = wait_for(worker, began, patient);
     if (!done) {
         worker->left = true;
         errands->worker = NULL;

@@ -3,8 +3,8 @@
  * Looks at a task that may hang. The kernel lets nobody open events for a task, or read its maps, while its exec closes
  * the old program's files; a file system whose server does not answer can hold that up for ever, and such a wait ends
  * with our process alone. So the event loop has such looks done by a thread and waits for it a limited time: a tenth of
- * a second at once, a fiftieth of the time in the long run. A thread that hangs is left behind, and another one takes
- * its place.
+ * a second at once, a fiftieth of the time in the long run; longer, up to a second, for a thread that has no CPU to run
+ * on. A thread that hangs is left behind, and another one takes its place.
  *
  * Context: one thread at a time.
  */

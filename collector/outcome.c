@@ -62,10 +62,13 @@ static void add_ledger(struct tasks *tasks)
     unseen_add(unseen, "pause of requests: too many came to nothing", "", channels_held(session), 0);
     unseen_add(unseen, "process of a user for whom there was no channel", "",
                __atomic_load_n(&session->channels.refused, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "record of what a program that cannot be injected started: lost, as its ring was full or damaged", "",
+    unseen_add(unseen,
+               "record of what a program that cannot be injected started: lost, as its ring was full or damaged", "",
                tasks->net_lost, 0);
-    unseen_add(unseen, "task of such a program whose counts the kernel lost: its CPU time is estimated by its samples", "",
+    unseen_add(unseen,
+               "task below a program that cannot be injected, without its counts: CPU time estimated by its samples", "",
                tasks->estimated, 0);
+    unseen_add(unseen, "look at a task that was given up: it took too long", "", session->errands.given_up, 0);
     unseen_add(unseen, "request dropped: the collector is out of memory", "",
                __atomic_load_n(&session->no_memory, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "executable mapping forgotten: a process had thousands of them", "",

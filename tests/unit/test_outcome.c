@@ -76,6 +76,8 @@ static const char lines_of_session[] =
     "21 pause of requests: too many came to nothing|\n"
     "6 process of a user for whom there was no channel|\n"
     "7 record of what a program that cannot be injected started: lost, as its ring was full or damaged|\n"
+    "11 task below a program that cannot be injected, without its counts: CPU time estimated by its samples|\n"
+    "12 look at a task that was given up: it took too long|\n"
     "8 request dropped: the collector is out of memory|\n"
     "9 executable mapping forgotten: a process had thousands of them|\n"
     "10 damaged ring or record|\n"
@@ -111,6 +113,8 @@ static void ledger_has_a_line_for_each_loss(void **state)
     session->denied = 5;
     session->channels.refused = 6;
     stage.tasks->net_lost = 7;
+    stage.tasks->estimated = 11;
+    stage.tasks->session->errands.given_up = 12;
     session->no_memory = 8;
     stage.tasks->mappings_forgotten = 9;
     stage.tasks->broken_rings = 10;
