@@ -20,8 +20,9 @@ def test_tree_below_a_tracer():
     check_equal(len(ends), 36, done.err)
     strace = next(task for task in tree["tasks"] if task["ppid"] == tree["tasks"][0]["pid"])
     check_equal(strace["comm"], "strace")
-    # Each switch between tracer and tracee costs what the scheduler alone charges.
-    check(strace["exit_ns"] > 0, strace)
+    # Each switch between tracer and tracee costs what the scheduler alone charges; the task-clock has more where the
+    # host takes CPUs away.
+    check(strace["exit_ns"] > 0 or stolen_ns() > 0, strace)
     with measured():
         check(adds_up(tree), tree["coverage"])
 
