@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ring of one CPU's inherited events. Each record is written by the kernel on that CPU, but for the READ records of
- * attr.inherit_stat: a task that ends writes one into the ring of every CPU, on the CPU where it ends. The kernel's
- * writers of one ring exclude each other on one CPU alone (rb->nest, local_t), so two tasks that end at the same moment
- * on two CPUs can leave it with a count of writers that never comes down to 0. From then on records are written, but
- * data_head is not: the ring looks empty for ever, and says nothing of what is lost (seen with Linux 6.18 in every
- * second `go build -a` beside other load; by reading kernel/events/ring_buffer.c all versions do that). Or two records
- * have the same place.
+ * The ring of one CPU's inherited events. Measured with Linux 6.18, in every second `go build -a` beside other load:
+ * from some moment on the kernel writes records, but data_head no more. The ring looks empty for ever, and says
+ * nothing of what is lost. What we take for the cause, and have not traced: each record is written on that CPU, but
+ * for the READ records of attr.inherit_stat. A task that ends writes one into the ring of every CPU, on the CPU where
+ * it ends, and the kernel's writers of a ring exclude each other on one CPU alone (rb->nest, local_t); two that end
+ * at the same moment on two CPUs can leave a count of writers that never comes down to 0, or two records at one
+ * place.
  *
  * So what lies behind data_head is looked at: what was there before, one round through the ring ago, is older than what
  * was read last. A younger record that stays there says that the ring has stopped. It is read all the same, with those
