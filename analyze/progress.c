@@ -4,24 +4,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "common/clock.h"
 
 #define PATIENCE_NS 1000000000u
 #define INTERVAL_NS 200000000u
-
-static uint64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
 
 void progress_init(struct progress *progress)
 {
     const char *kind = getenv("TERM");
     *progress = (struct progress){.terminal = isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0};
-    progress->start_ns = progress->last_ns = now();
+    progress->start_ns = progress->last_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
 void progress_tell(void *context, uint64_t done, uint64_t total)
@@ -29,7 +23,7 @@ void progress_tell(void *context, uint64_t done, uint64_t total)
     struct progress *progress = context;
     if (!progress->terminal || total == 0)
         return;
-    uint64_t time = now();
+    uint64_t time = clock_ns(CLOCK_MONOTONIC);
     if (time - progress->start_ns < PATIENCE_NS || time - progress->last_ns < INTERVAL_NS)
         return;
     progress->last_ns = time;

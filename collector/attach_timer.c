@@ -2,9 +2,9 @@
 /* Tasks that a timer of the object samples: no event, a ring of our own, and counts that the object writes into it. */
 #include "collector/attach.h"
 
-#include <time.h>
 
 #include "collector/session.h"
+#include "common/clock.h"
 
 static bool is_software(const struct perf_event_attr *attr, uint64_t config)
 {
@@ -84,9 +84,7 @@ void attach_timer_open(struct attached *attached)
 /* How long the session runs: what the target wrote can be no more. */
 static uint64_t elapsed_ns(const struct session *session)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - session->start_ns;
+    return clock_ns(CLOCK_MONOTONIC) - session->start_ns;
 }
 
 static uint64_t read_clock(const struct attached *attached, const struct pinject_timer_head *head, uint64_t most)

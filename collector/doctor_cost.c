@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collector/doctor_probe.h"
 #include "collector/probe.h"
+#include "common/clock.h"
 #include "pinject/ring.h"
 
 enum {
@@ -42,20 +42,13 @@ uint32_t doctor_median_gap(uint32_t *gaps, size_t count, size_t samples)
     return gaps[(samples < count ? samples : count) / 2];
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Looks at the clock all the time: the gaps between two looks, without what a look takes. */
 static size_t spin(uint32_t *gaps)
 {
     size_t count = 0;
-    uint64_t last = now_ns(), end = last + SPIN_NS, least = UINT64_MAX;
+    uint64_t last = clock_ns(CLOCK_MONOTONIC), end = last + SPIN_NS, least = UINT64_MAX;
     while (last < end && count < GAPS) {
-        uint64_t now = now_ns(), gap = now - last;
+        uint64_t now = clock_ns(CLOCK_MONOTONIC), gap = now - last;
         last = now;
         if (gap < least)
             least = gap;

@@ -8,12 +8,12 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collector/doctor_inject.h"
 #include "collector/probe.h"
 #include "common/buffer.h"
+#include "common/clock.h"
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
@@ -118,13 +118,6 @@ static void count_tick(int number)
     ticks++;
 }
 
-static uint64_t cpu_ns(void)
-{
-    struct timespec used = {0};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-}
-
 static void try_timer(void *state)
 {
     struct doctor_shared *found = state;
@@ -141,7 +134,8 @@ static void try_timer(void *state)
         return;
     }
     /* Enough for the slowest tick of the kernel (HZ 100), many times. */
-    for (uint64_t end = cpu_ns() + 200000000; !ticks && cpu_ns() < end;)
+    uint64_t end = clock_ns(CLOCK_THREAD_CPUTIME_ID) + 200000000;
+    while (!ticks && clock_ns(CLOCK_THREAD_CPUTIME_ID) < end)
         continue;
     found->timer_fired = ticks > 0;
 }

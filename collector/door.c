@@ -18,6 +18,7 @@
 #include "collector/pressure.h"
 #include "collector/session.h"
 #include "collector/slots.h"
+#include "common/clock.h"
 #include "common/report.h"
 
 enum { STACK = 256 << 10, SWEEP_NS = 900 * 1000 * 1000, SLICE_NS = 100000, NICER = 15, AWAKE_MS = 500, STOP_S = 1 };
@@ -40,20 +41,6 @@ struct door {
     pthread_t thread, before;                /* before: who handed over to this one, if it is a successor */
 };
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t thread_cpu_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void futex_wake(uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
@@ -73,7 +60,7 @@ static bool is_rung(const struct pinject_bell *bell)
 static void hold(const struct door *door)
 {
     struct channel *channel = door->hall->channel;
-    uint64_t ns = budget_wait_ns(&channel->budget, now_ns(), channel->session->cpus);
+    uint64_t ns = budget_wait_ns(&channel->budget, clock_ns(CLOCK_MONOTONIC_COARSE), channel->session->cpus);
     if (ns > 0 && !__atomic_load_n(&door->hall->stop, __ATOMIC_SEQ_CST))
         nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
 }
@@ -106,7 +93,7 @@ static void take_news(struct hall *hall, struct pinject_bell *bell, unsigned wor
 
 void door_take_news(struct channel *channel)
 {
-    if (budget_wait_ns(&channel->budget, now_ns(), channel->session->cpus) > 0)
+    if (budget_wait_ns(&channel->budget, clock_ns(CLOCK_MONOTONIC_COARSE), channel->session->cpus) > 0)
         return;
     for (unsigned i = 0; channel->doors && i < channel->session->bells; i++)
         for (unsigned word = 0; word < PINJECT_SLOTS / 64; word++)
@@ -219,18 +206,18 @@ static void take_name(const struct door *door)
 
 static void be_door(struct door *door)
 {
-    uint64_t swept = now_ns(), cpu_ns = 0;
+    uint64_t swept = clock_ns(CLOCK_MONOTONIC_COARSE), cpu_ns = 0;
     while (!__atomic_load_n(&door->hall->stop, __ATOMIC_SEQ_CST)) {
         /* Once for all that is posted: each of them waits no longer for the others. */
         pressure_wait(door->hall->session);
         uint64_t before = cpu_ns;
         bool done = serve_bell(door);
-        cpu_ns = thread_cpu_ns();
+        cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
         /* Woken for nothing: the wake-up is dearer than the look. */
         if (!done && before)
-            budget_waste(&door->hall->channel->budget, now_ns(), cpu_ns - before);
+            budget_waste(&door->hall->channel->budget, clock_ns(CLOCK_MONOTONIC_COARSE), cpu_ns - before);
         hold(door);
-        uint64_t now = door->number == 0 ? now_ns() : swept;
+        uint64_t now = door->number == 0 ? clock_ns(CLOCK_MONOTONIC_COARSE) : swept;
         if (now - swept >= SWEEP_NS) {
             slots_sweep(&door->hall->slots);
             swept = now;
@@ -382,9 +369,10 @@ static void stop(struct channel *channel, unsigned count)
  */
 static void await_doors(struct hall *hall, unsigned count)
 {
-    uint64_t end = now_ns() + AWAKE_MS * UINT64_C(1000000), now;
+    uint64_t now = clock_ns(CLOCK_MONOTONIC_COARSE), end = now + AWAKE_MS * UINT64_C(1000000);
     uint32_t awake;
-    while ((awake = __atomic_load_n(&hall->awake, __ATOMIC_SEQ_CST)) < count && (now = now_ns()) < end) {
+    for (; (awake = __atomic_load_n(&hall->awake, __ATOMIC_SEQ_CST)) < count && now < end;
+         now = clock_ns(CLOCK_MONOTONIC_COARSE)) {
         struct timespec rest = {.tv_nsec = (long)(end - now)};
         syscall(SYS_futex, &hall->awake, FUTEX_WAIT, awake, &rest, NULL, 0);
     }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "collector/procfs.h"
+#include "common/clock.h"
 
 #define PATIENCE_NS INT64_C(100000000)
 #define LEAST_NS INT64_C(1000000) /* without patience: a look as such takes microseconds */
@@ -27,13 +28,6 @@ struct errand_worker {
     struct errand *errand; /* NULL: nothing to do */
     bool left, stop;
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void free_worker(struct errand_worker *worker)
 {
@@ -139,7 +133,7 @@ static bool wait_for(struct errand_worker *worker, uint64_t began_ns, uint64_t p
         const struct timespec end = {(time_t)(end_ns / 1000000000u), (long)(end_ns % 1000000000u)};
         if (pthread_cond_timedwait(&worker->done, &worker->lock, &end) != ETIMEDOUT)
             continue;
-        uint64_t now = now_ns();
+        uint64_t now = clock_ns(CLOCK_MONOTONIC);
         if (!worker->errand || now - began_ns >= BUSY_NS || !is_runnable(worker))
             break;
         end_ns = now + AGAIN_NS;
@@ -161,7 +155,7 @@ bool errands_do(struct errands *errands, struct errand *errand)
         errand->run(errand);
         return true;
     }
-    uint64_t began = now_ns();
+    uint64_t began = clock_ns(CLOCK_MONOTONIC);
     uint64_t patient = (uint64_t)patience(errands, began);
     pthread_mutex_lock(&worker->lock);
     worker->errand = errand;
@@ -171,7 +165,7 @@ bool errands_do(struct errands *errands, struct errand *errand)
         worker->left = true;
         errands->worker = NULL;
         errands->given_up++;
-        errands->patience_ns -= (int64_t)(now_ns() - began);
+        errands->patience_ns -= (int64_t)(clock_ns(CLOCK_MONOTONIC) - began);
         __atomic_fetch_add(&errands->hung, 1, __ATOMIC_SEQ_CST);
     }
     pthread_mutex_unlock(&worker->lock);

@@ -9,11 +9,11 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collector/door.h"
 #include "common/buffer.h"
+#include "common/clock.h"
 #include "image.h"
 #include "common/report.h"
 
@@ -108,9 +108,7 @@ static _Noreturn void run_child(const struct launch *launch, const struct sessio
     while (got < 0 && errno == EINTR);
     if (got != 1)
         _exit(125); /* the collector is gone, or gave up */
-    struct timespec used = {0};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    struct launch_news first = {(uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec};
+    struct launch_news first = {clock_ns(CLOCK_PROCESS_CPUTIME_ID)};
     if (buffer_write(news, &first, sizeof first))
         _exit(125);
     restore_signals();

@@ -12,7 +12,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collector/attach.h"
@@ -20,6 +19,7 @@
 #include "collector/records.h"
 #include "collector/session.h"
 #include "collector/stacks.h"
+#include "common/clock.h"
 #include "common/report.h"
 
 /*
@@ -72,13 +72,6 @@ struct nets {
     uint64_t lost;
     _Alignas(8) unsigned char scratch[PINJECT_RING_RECORD_MAX];
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* ---- Opening and closing ---- */
 
@@ -387,7 +380,7 @@ static void read_cpu(struct nets *nets, struct net *net, struct net_cpu *cpu, bo
             take_record(nets, net, cpu, record);
         net_ring_end(ring);
     }
-    const uint64_t now = now_ns();
+    const uint64_t now = clock_ns(CLOCK_MONOTONIC);
     if (!net_ring_has_stopped(ring, now, ended, nets->scratch))
         return;
     while ((record = net_ring_next_behind(ring, now, nets->scratch)))

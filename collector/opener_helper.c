@@ -9,21 +9,19 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collector/opener_parts.h"
 #include "collector/process.h"
 #include "collector/procfs.h"
+#include "common/clock.h"
 
 #define AGAIN_NS UINT64_C(100000000) /* before another try to start one */
 enum { PATIENCE_SHARE = 50 };
 
 uint64_t opener_now_ns(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return clock_ns(CLOCK_MONOTONIC);
 }
 
 /* ---- Lists ---- */

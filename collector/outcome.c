@@ -3,12 +3,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collector/opener.h"
 #include "collector/steal.h"
 #include "collector/tasks.h"
+#include "common/clock.h"
 
 enum { STOLEN_SAID_NS = 1000 * 1000 };
 
@@ -66,8 +66,9 @@ static void add_ledger(struct tasks *tasks)
                "record of what a program that cannot be injected started: lost, as its ring was full or damaged", "",
                tasks->net_lost, 0);
     unseen_add(unseen,
-               "task below a program that cannot be injected, without its counts: CPU time estimated by its samples", "",
-               tasks->estimated, 0);
+               "task below a program that cannot be injected, without its counts: CPU time estimated by its "
+               "samples",
+               "", tasks->estimated, 0);
     unseen_add(unseen, "look at a task that was given up: it took too long", "", session->errands.given_up, 0);
     unseen_add(unseen, "request dropped: the collector is out of memory", "",
                __atomic_load_n(&session->no_memory, __ATOMIC_RELAXED), 0);
@@ -113,9 +114,7 @@ static void add_stolen(struct outcome *outcome, const struct tasks *tasks)
 
 static uint64_t own_cpu_ns(const struct tasks *tasks)
 {
-    struct timespec used = {0};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    return opener_cpu_ns(results_opener(tasks->results)) + (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+    return opener_cpu_ns(results_opener(tasks->results)) + clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 void outcome_fill(struct outcome *outcome, struct tasks *tasks, bool bare)

@@ -7,18 +7,12 @@
 #include <unistd.h>
 
 #include "collector/session.h"
+#include "common/clock.h"
 
 /* Far below what an object waits: one wait for a whole round of requests. */
 enum { WAIT_NS = 3 * 1000 * 1000 };
 /* Unwritten tasks hold about 6 kB each. */
 enum { UNWRITTEN = 16384 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 void pressure_taken(struct session *session, unsigned count)
 {
@@ -81,7 +75,7 @@ void pressure_wait(struct session *session)
     struct pressure *pressure = &session->pressure;
     if (!pressure_is_high(session))
         return;
-    uint64_t now = now_ns(), end = now + WAIT_NS;
+    uint64_t now = clock_ns(CLOCK_MONOTONIC), end = now + WAIT_NS;
     __atomic_fetch_add(&pressure->waiting, 1, __ATOMIC_SEQ_CST);
     while (now < end) {
         struct timespec rest = {.tv_nsec = (long)(end - now)};
@@ -89,7 +83,7 @@ void pressure_wait(struct session *session)
         if (is_idle(session) || !pressure_is_high(session))
             break;
         syscall(SYS_futex, &pressure->progress, FUTEX_WAIT_PRIVATE, seen, &rest, NULL, 0);
-        now = now_ns();
+        now = clock_ns(CLOCK_MONOTONIC);
     }
     __atomic_fetch_sub(&pressure->waiting, 1, __ATOMIC_SEQ_CST);
 }

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
+
 /* linux/pidfd.h as of 6.15: older headers lack it. */
 struct info_of_pidfd {
     uint64_t mask;
@@ -216,7 +218,7 @@ void process_ask_clock(struct process *process)
     /* CPUCLOCK_SCHED of the process: what clock_getcpuclockid(3) makes. */
     clockid_t clock = (clockid_t)(~(unsigned)process->pid << 3 | 2);
     if (clock_gettime(clock, &used) == 0 && has_number(process))
-        process->own_ns = (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+        process->own_ns = clock_ns_of(&used);
 }
 
 bool process_is_dead(const struct process *process)

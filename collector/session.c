@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collector/door.h"
@@ -21,6 +20,7 @@
 #include "collector/probe.h"
 #include "collector/shared_file.h"
 #include "common/buffer.h"
+#include "common/clock.h"
 #include "common/report.h"
 
 /* The table of descriptors grows to this at once: with threads each growth waits milliseconds for RCU. */
@@ -30,13 +30,6 @@ enum { LATE_RINGS = 1024 };
 
 /* Rings with room for dumps of stacks: even who may lock all memory has to leave some. */
 #define DUMP_BUDGET (UINT64_C(1) << 30)
-
-static uint64_t now_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* ---- Limits ---- */
 
@@ -305,8 +298,8 @@ int session_init(struct session *session, const struct settings *settings, const
     pthread_mutex_init(&session->rings_lock, NULL);
     raise_limits(session);
     session->cpus = sysconf(_SC_NPROCESSORS_CONF) > 0 ? (unsigned)sysconf(_SC_NPROCESSORS_CONF) : PINJECT_CPUS;
-    session->start_ns = now_ns(CLOCK_MONOTONIC);
-    session->start_realtime_ns = now_ns(CLOCK_REALTIME);
+    session->start_ns = clock_ns(CLOCK_MONOTONIC);
+    session->start_realtime_ns = clock_ns(CLOCK_REALTIME);
     int status = arrivals_init(&session->arrivals);
     if (status < 0)
         report_error("cannot create an event descriptor: %s", strerror(-status));

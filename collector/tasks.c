@@ -5,20 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collector/account.h"
 #include "collector/steal.h"
+#include "common/clock.h"
 
 /* Of a process, in a round of the loop. */
 enum { SHARE_NS = 20 * 1000 * 1000 };
 
 uint64_t tasks_now_ns(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return clock_ns(CLOCK_MONOTONIC);
 }
 
 int tasks_init(struct tasks *tasks, struct session *session, struct results *results, int epoll)

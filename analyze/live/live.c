@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "analyze/live/screen.h"
+#include "common/clock.h"
 #include "common/report.h"
 
 #define INTERVAL 2.0
@@ -37,13 +37,6 @@ struct live {
     uint64_t taken;
     uint64_t shown_hash;
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* SIGINT and SIGQUIT belong to the program alone where it runs beside us, under pinject-run. */
 static int open_signals(struct live *live)
@@ -130,7 +123,7 @@ static void take_look(struct live *live)
     if (!snapshots_take(&live->snapshots, &live->last))
         return;
     live->taken += live->last.good;
-    live->next_ns = now_ns() + (live->last.text.size ? interval_ns(live) : SOON_NS);
+    live->next_ns = clock_ns(CLOCK_MONOTONIC) + (live->last.text.size ? interval_ns(live) : SOON_NS);
     live->over |= is_last(live);
     if (live->over)
         live->status = live->last.good ? 0 : 1;
@@ -153,7 +146,7 @@ static void begin_look(struct live *live)
         snprintf(live->last.error, sizeof(live->last.error), "cannot start a process: %s", strerror(-status));
     live->next_ns = UINT64_MAX; /* until it is there */
     if (status < 0)
-        live->next_ns = now_ns() + interval_ns(live);
+        live->next_ns = clock_ns(CLOCK_MONOTONIC) + interval_ns(live);
 }
 
 /* The window has another size, or the terminal is ours again: what is at work was for the old one. */
@@ -224,7 +217,7 @@ static void take_end(struct live *live)
 
 static void wait_for(struct live *live)
 {
-    uint64_t now = now_ns();
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
     int timeout = live->next_ns == UINT64_MAX ? -1
                   : live->next_ns <= now      ? 0
                                               : (int)((live->next_ns - now) / 1000000) + 1;
@@ -250,7 +243,7 @@ static void run(struct live *live)
         draw(live);
     }
     while (!live->over && !live->quit && !live->ending) {
-        if (!live->snapshots.pid && live->next_ns <= now_ns())
+        if (!live->snapshots.pid && live->next_ns <= clock_ns(CLOCK_MONOTONIC))
             begin_look(live);
         wait_for(live);
         take_look(live);

@@ -11,15 +11,9 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
+#include "common/clock.h"
 
 static int make_file(const char *name)
 {
@@ -91,7 +85,7 @@ int snapshots_begin(struct snapshots *snapshots, int columns, int rows)
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
         if (ftruncate(fds[i], 0) < 0 || lseek(fds[i], 0, SEEK_SET) < 0)
             return -errno;
-    snapshots->started_ns = now_ns();
+    snapshots->started_ns = clock_ns(CLOCK_MONOTONIC);
     pid_t parent = getpid();
     snapshots->pid = fork();
     if (snapshots->pid == 0)
@@ -137,7 +131,7 @@ bool snapshots_take(struct snapshots *snapshots, struct snapshot *ret)
     if (pid == 0 || (pid < 0 && errno == EINTR))
         return false;
     snapshots->pid = 0;
-    snapshots->took_ns = now_ns() - snapshots->started_ns;
+    snapshots->took_ns = clock_ns(CLOCK_MONOTONIC) - snapshots->started_ns;
     struct buffer text = BUFFER_INIT;
     read_all(snapshots->text, &text);
     ret->error[0] = '\0';

@@ -8,8 +8,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "common/clock.h"
 
 /* Declared here, since the header is in a package of its own that nobody needs otherwise. */
 typedef struct debuginfod_client client;
@@ -27,21 +28,13 @@ struct debuginfod {
 /* The library calls back in the thread that asked, and older ones give the callback nothing of ours. */
 static __thread uint64_t deadline_ns;
 
-static uint64_t now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 /* Called several times a second while the library waits; not 0 ends that. */
 static int watch(client *of, long done, long all)
 {
     (void)of;
     (void)done;
     (void)all;
-    return now() > deadline_ns;
+    return clock_ns(CLOCK_MONOTONIC) > deadline_ns;
 }
 
 /* ISO C has no conversion from dlsym()'s object pointer to one of a function. */
@@ -106,14 +99,14 @@ void debuginfod_free(struct debuginfod *debuginfod)
 int debuginfod_find(struct debuginfod *debuginfod, const unsigned char *build_id, size_t build_id_size, char **ret_path,
                     const char **ret_why)
 {
-    uint64_t begin = now(), used;
+    uint64_t begin = clock_ns(CLOCK_MONOTONIC), used;
     int fd = -ETIME;
 
     pthread_mutex_lock(&debuginfod->lock);
     deadline_ns = begin + debuginfod->left_ns;
     if (debuginfod->left_ns)
         fd = debuginfod->find(debuginfod->client, build_id, (int)build_id_size, ret_path);
-    used = now() - begin;
+    used = clock_ns(CLOCK_MONOTONIC) - begin;
     debuginfod->left_ns = used < debuginfod->left_ns ? debuginfod->left_ns - used : 0;
     if (fd < 0)
         *ret_why = !debuginfod->left_ns  ? "the debuginfod servers were too slow"
