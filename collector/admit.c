@@ -319,6 +319,16 @@ bool tasks_is_ready(const struct tasks *tasks, const struct arrival *arrival)
     }
 }
 
+/* Who has a channel of his own speaks for himself, also when nobody can ask the kernel any more. */
+static bool is_anothers(const struct tasks *tasks, const struct arrival *arrival)
+{
+    const struct process *process = tasks_find_process(tasks, arrival->pid);
+    const struct task *task = tasks_find(tasks, arrival->tid);
+    if (!arrival->gone || arrival->limited || arrival->events)
+        return false;
+    return (process && process->limited) || (task && (task->pid != arrival->pid || task->process->limited));
+}
+
 /* The kernel was asked whether the process is that user's (origin.h). */
 static void note_user(struct tasks *tasks, const struct arrival *arrival)
 {
@@ -334,6 +344,11 @@ static void note_user(struct tasks *tasks, const struct arrival *arrival)
 void tasks_admit(struct tasks *tasks, struct arrival *arrival)
 {
     struct task *task;
+    if (is_anothers(tasks, arrival)) {
+        __atomic_fetch_add(&tasks->session->denied, 1, __ATOMIC_RELAXED);
+        arrival_free(arrival);
+        return;
+    }
     switch (arrival->kind) {
     case PINJECT_PROCESS:
     case PINJECT_FORK:

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collector/channel.h"
@@ -19,16 +18,10 @@
 #include "collector/origin.h"
 #include "collector/procfs.h"
 #include "collector/session.h"
+#include "common/clock.h"
 
 /* CPU time that a task may have used before the session began (the first one of a bare LD_PRELOAD). */
 #define BEFORE_NS UINT64_C(60000000000)
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* ---- Copying and checking ---- */
 
@@ -60,7 +53,7 @@ static bool has_text(uint32_t kind, uint32_t flags)
 /* A time that cannot be is no time. */
 static void check_times(const struct session *session, struct pinject_slot *slot)
 {
-    uint64_t now = now_ns(), most = now - session->start_ns + BEFORE_NS;
+    uint64_t now = clock_ns(CLOCK_MONOTONIC), most = now - session->start_ns + BEFORE_NS;
     if (slot->time_ns < session->start_ns)
         slot->time_ns = session->start_ns;
     if (slot->time_ns > now)
@@ -158,6 +151,11 @@ static int check_task(pid_t pid, pid_t tid)
     return syscall(SYS_tgkill, pid, tid, 0) == 0 || errno == EPERM ? 0 : -errno;
 }
 
+static bool is_alive(pid_t tid)
+{
+    return syscall(SYS_tkill, tid, 0) == 0 || errno == EPERM;
+}
+
 static int begin_snapshot(struct session *session, struct arrival *arrival)
 {
     arrival->values = calloc(PLAN_EVENTS, sizeof(*arrival->values));
@@ -239,7 +237,7 @@ static int begin_task(struct session *session, struct arrival *arrival)
     /* Who is about to exec is dumpable again afterwards, and asks anew. */
     if (is_refused(status) && !arms)
         status = attach_open_timed(session, arrival->pid, arrival->tid, status, &arrival->events);
-    arrival->answered_ns = now_ns();
+    arrival->answered_ns = clock_ns(CLOCK_MONOTONIC);
     if (status == -EEXIST)
         return status;
     if (status == 0 && first)
@@ -343,7 +341,7 @@ static int check_origin(const struct channel *channel, struct arrival *arrival)
     if (arrival->kind == PINJECT_REAPED) /* the child is gone, and its waiter is looked at when it is used */
         return 0;
     if (check_task(arrival->pid, arrival->tid) < 0)
-        return -ESRCH;
+        return is_alive(arrival->tid) ? -EPERM : -ESRCH;
     if (!begins && channel->own && channels_are_alone(channel->session) &&
         attach_has_process(channel->session, arrival->pid))
         return 0;
@@ -379,6 +377,7 @@ int request_begin(struct channel *channel, const struct request *request, struct
         arrival_free(arrival);
         return origin;
     }
+    arrival->gone = origin == -ESRCH;
     int status = arrival->kind == PINJECT_INHERIT ? begin_inherit(session, arrival) : begin(session, arrival);
     if (arrival->kind == PINJECT_INHERIT) {
         arrival_free(arrival);

@@ -77,6 +77,45 @@ static void refusals(void **state)
     assert_int_equal(tasks->seen, 1);
 }
 
+/* The name of the last program that TASK runs. */
+static const char *last_name(const struct task *task)
+{
+    return task->image_count ? task->images[task->image_count - 1].comm : "";
+}
+
+static void tell_image(pid_t pid, pid_t tid, bool gone, bool limited)
+{
+    struct arrival *arrival = stage_arrival(PINJECT_IMAGE, pid, tid, 1, T - 10);
+    arrival->gone = gone;
+    arrival->limited = limited;
+    arrival->exec = strdup("/bin/false");
+    tasks_admit(tasks, arrival);
+}
+
+/* Of who is gone the kernel cannot tell whose he was: the collector's user says nothing of another's. */
+static void who_is_gone_is_named_by_his_own_user(void **state)
+{
+    (void)state;
+    struct process *process = tasks_find_process(tasks, 100);
+    struct task *task = process->leader;
+    task->name_known = true;
+    tell_image(99, 100, true, false); /* another process */
+    assert_string_equal(last_name(task), "prog");
+    assert_int_equal(tasks->session->denied, 1);
+    process->limited = true;
+    tell_image(100, 100, true, false);
+    tell_image(99, 100, true, false);
+    assert_string_equal(last_name(task), "prog");
+    assert_int_equal(tasks->session->denied, 3);
+    tell_image(100, 100, true, true);
+    assert_string_equal(last_name(task), "false");
+    process->limited = false;
+    task->images[0].start_ns = T;
+    tell_image(100, 100, true, false);
+    tell_image(100, 100, false, false);
+    assert_int_equal(tasks->session->denied, 3);
+}
+
 static struct arrival *net_of(pid_t pid, int error, uint32_t flags)
 {
     struct arrival *arrival = stage_arrival(PINJECT_NET, pid, pid, 1, T + 10);
@@ -278,6 +317,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(refusals),
+        TEST(who_is_gone_is_named_by_his_own_user),
         TEST(program_that_cannot_be_injected),
         TEST(waits),
         TEST(other_users_tell_of_their_own),

@@ -240,41 +240,6 @@ static void asked_twice_is_answered_twice(void **state)
     fake_close(&fake);
 }
 
-/* Any process of the machine, as far as the sender goes. */
-static void a_process_of_nobody_is_refused(void **state)
-{
-    static const uint32_t kinds[] = {PINJECT_PROCESS, PINJECT_FORK, PINJECT_THREAD, PINJECT_ARM,
-                                     PINJECT_IMAGE,   PINJECT_NET,  PINJECT_SPAWN,  PINJECT_SNAPSHOT};
-    (void)state;
-    open_all();
-    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        struct pinject_slot *slot = fake_claim(fake.session.own->requests, i, kinds[i]);
-        slot->pid = slot->tid = getppid();
-        fake_post(fake.session.own->requests, i);
-        assert_int_equal(fake_answer(slot), -EPERM);
-        assert_int_equal(fake.session.denied, i + 1);
-        assert_false(fake_covered(&fake.session, getppid()));
-    }
-    assert_null(arrivals_take(&fake.session.arrivals));
-    close_all();
-}
-
-static void a_task_of_another_process_is_refused(void **state)
-{
-    (void)state;
-    open_all();
-    struct pinject_slot *slot = fake_claim(fake.session.own->requests, 1, PINJECT_THREAD);
-    slot->tid = getppid();
-    fake_post(fake.session.own->requests, 1);
-    assert_int_equal(fake_answer(slot), -ESRCH);
-    struct arrival *arrival = fake_arrival(&fake.session);
-    assert_int_equal(arrival->result, -ESRCH);
-    assert_null(arrival->events);
-    assert_true(fake.session.refused == 1);
-    fake_drop(arrival);
-    close_all();
-}
-
 static void nonsense_is_answered_and_counted(void **state)
 {
     (void)state;
@@ -567,8 +532,6 @@ int main(void)
         cmocka_unit_test(an_image_without_events_gets_them),
         cmocka_unit_test(a_snapshot_is_of_a_known_task),
         cmocka_unit_test(asked_twice_is_answered_twice),
-        cmocka_unit_test(a_process_of_nobody_is_refused),
-        cmocka_unit_test(a_task_of_another_process_is_refused),
         cmocka_unit_test(nonsense_is_answered_and_counted),
         cmocka_unit_test(an_abandoned_request_still_gets_events),
         cmocka_unit_test(armed_too_late),
