@@ -3,6 +3,7 @@
 #include "collector/origin.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,6 +90,26 @@ static bool has_mapped(const struct channel *channel, pid_t pid)
     return has;
 }
 
+/*
+ * It is not dumpable, and hides its memory from its own user's processes: nothing of it can be sampled or read from
+ * outside. The memory of a daemon that makes itself such cannot show the channel once its parent has ended. Root sees
+ * everybody; where it does not, in a container, it has no business there, and its channel may be in other hands.
+ */
+static bool hides(const struct channel *channel, pid_t pid, const struct origin *origin)
+{
+    char path[32];
+    if (channel->user == 0)
+        return false;
+    for (unsigned i = 0; i < sizeof(origin->users) / sizeof(origin->users[0]); i++)
+        if (!channel->own || origin->users[i] != channel->user || pid == channel->session->self)
+            return false;
+    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 && errno == EACCES;
+}
+
 static bool is_of_user(const struct channel *channel, const struct origin *origin)
 {
     for (unsigned i = 0; i < sizeof(origin->users) / sizeof(origin->users[0]); i++)
@@ -108,5 +129,7 @@ int origin_check(const struct channel *channel, pid_t pid, int pidfd, struct ori
     /* Behind libc's back it became another user: it has our channel still. Who has one of his own needs no other. */
     if (other && !channels_are_alone(channel->session))
         return has_mapped(channel, pid) ? 0 : -EPERM;
-    return origin_is_ours(channel->session, pid, ret_origin) || has_mapped(channel, pid) ? 0 : -EPERM;
+    if (origin_is_ours(channel->session, pid, ret_origin) || has_mapped(channel, pid))
+        return 0;
+    return hides(channel, pid, ret_origin) ? 0 : -EPERM;
 }

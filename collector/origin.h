@@ -24,7 +24,7 @@ int origin_read(pid_t pid, int pidfd, struct origin *ret);
 bool origin_is_ours(struct session *session, pid_t pid, const struct origin *origin);
 /*
  * May CHANNEL name the process PID? It must be the session's, or, when those it comes from have ended, have the channel
- * in its memory; and one of the channel's user. Through the channel of the collector's user also one of another user
+ * in its memory, or hide its memory from the collector, whose user it has; and one of the channel's user. Through the channel of the collector's user also one of another user
  * that has the channel in its memory, or any while nobody else has a channel. 0, -ESRCH: it is gone, -EPERM.
  * *RET_ORIGIN is set with 0.
  */

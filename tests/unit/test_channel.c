@@ -3,6 +3,7 @@
 #include "door_fake.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 #include "collector/budget.h"
@@ -248,6 +249,129 @@ static pid_t start_other(bool keeps)
     return child;
 }
 
+/* A process of OTHER that comes from nobody we know; DUMPABLE: its user may look into it. */
+static pid_t start_stranger(int dumpable, int ready)
+{
+    pid_t child = fork();
+    if (child != 0)
+        return child;
+    munmap(fake.session.own->requests, sizeof(*fake.session.own->requests));
+    if (setresuid(OTHER, OTHER, OTHER) < 0 || prctl(PR_SET_DUMPABLE, dumpable) < 0 || write(ready, "", 1) != 1)
+        _exit(1);
+    pause();
+    _exit(0);
+}
+
+/* What an unprivileged collector, of OTHER, says of both. */
+static int check_strangers(pid_t hidden, pid_t open)
+{
+    struct origin origin;
+    if (setresuid(OTHER, OTHER, OTHER) < 0)
+        return 1;
+    struct channel channel = *fake.session.own;
+    channel.user = OTHER;
+    if (origin_check(&channel, open, -1, &origin) != -EPERM || origin_check(&channel, hidden, -1, &origin) != 0)
+        return 2;
+    fake.session.self = hidden;
+    if (origin_check(&channel, hidden, -1, &origin) != -EPERM)
+        return 3;
+    fake.session.self = 0;
+    if (origin_check(&channel, getppid(), -1, &origin) != -EPERM) /* root's */
+        return 4;
+    channel.own = false;
+    return origin_check(&channel, hidden, -1, &origin) == -EPERM ? 0 : 5;
+}
+
+/* A daemon that is not dumpable, whose parent has ended: neither its tree nor its memory shows whose it is. */
+static void who_hides_from_his_user_is_believed(void **state)
+{
+    (void)state;
+    int ready[2], status;
+    char byte;
+    if (geteuid() != 0)
+        skip();
+    fake_open(&fake);
+    assert_int_equal(pipe(ready), 0);
+    pid_t strangers[] = {start_stranger(0, ready[1]), start_stranger(1, ready[1])};
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(read(ready[0], &byte, 1), 1);
+    pid_t collector = fork();
+    if (collector == 0)
+        _exit(check_strangers(strangers[0], strangers[1]));
+    assert_int_equal(waitpid(collector, &status, 0), collector);
+    for (unsigned i = 0; i < 2; i++) {
+        kill(strangers[i], SIGKILL);
+        waitpid(strangers[i], NULL, 0);
+        close(ready[i]);
+    }
+    assert_int_equal(status, 0);
+    fake_close(&fake);
+}
+
+/* Any process of the machine, as far as the sender goes. */
+static void a_process_of_nobody_is_refused(void **state)
+{
+    static const uint32_t kinds[] = {PINJECT_PROCESS, PINJECT_FORK, PINJECT_THREAD, PINJECT_ARM,
+                                     PINJECT_IMAGE,   PINJECT_NET,  PINJECT_SPAWN,  PINJECT_SNAPSHOT};
+    (void)state;
+    fake_open(&fake);
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        struct pinject_slot *slot = fake_claim(fake.session.own->requests, i, kinds[i]);
+        slot->pid = slot->tid = getppid();
+        fake_post(fake.session.own->requests, i);
+        assert_int_equal(fake_answer(slot), -EPERM);
+        assert_int_equal(fake.session.denied, i + 1);
+        assert_false(fake_covered(&fake.session, getppid()));
+    }
+    assert_null(arrivals_take(&fake.session.arrivals));
+    session_close_doors(&fake.session);
+    fake_close(&fake);
+}
+
+/* Own process, another one's task: what is told would be told of that. */
+static void a_pair_that_is_none_is_refused(void **state)
+{
+    static const uint32_t kinds[] = {PINJECT_PROCESS, PINJECT_THREAD, PINJECT_IMAGE, PINJECT_NET, PINJECT_SNAPSHOT};
+    (void)state;
+    fake_open(&fake);
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        struct pinject_slot *slot = fake_claim(fake.session.own->requests, i, kinds[i]);
+        slot->tid = getppid();
+        fake_post(fake.session.own->requests, i);
+        assert_int_equal(fake_answer(slot), -EPERM);
+        assert_int_equal(fake.session.denied, i + 1);
+    }
+    assert_null(arrivals_take(&fake.session.arrivals));
+    session_close_doors(&fake.session);
+    fake_close(&fake);
+}
+
+/* What is told of a task that is gone is believed, but for one of another user's: the loop knows whose it was. */
+static void what_is_gone_is_marked(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    for (unsigned i = 0; i < 2; i++) {
+        struct pinject_slot *slot = fake_claim(fake.session.own->requests, i, PINJECT_IMAGE);
+        if (i == 0)
+            slot->pid = slot->tid = child;
+        fake_post(fake.session.own->requests, i);
+        fake_answer(slot);
+        struct arrival *arrival = fake_arrival(&fake.session);
+        assert_int_equal(arrival->gone, i == 0);
+        fake_drop(arrival);
+    }
+    session_close_doors(&fake.session);
+    fake_close(&fake);
+}
+
 /* root's requests say nothing of processes that have a channel of their own. */
 static void the_own_user_names_no_other(void **state)
 {
@@ -356,6 +480,10 @@ int main(void)
         cmocka_unit_test(what_descends_is_ours),
         cmocka_unit_test(who_has_the_channel_in_memory_is_ours),
         cmocka_unit_test(another_user_names_his_own_alone),
+        cmocka_unit_test(who_hides_from_his_user_is_believed),
+        cmocka_unit_test(a_process_of_nobody_is_refused),
+        cmocka_unit_test(a_pair_that_is_none_is_refused),
+        cmocka_unit_test(what_is_gone_is_marked),
         cmocka_unit_test(the_own_user_names_no_other),
         cmocka_unit_test(the_listener_hands_out_both_files),
         cmocka_unit_test(a_flood_is_answered_slowly),
