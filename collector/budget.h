@@ -13,7 +13,7 @@
 struct budget {
     uint64_t window_ns;  /* atomic: when the current tenth of a second began */
     uint64_t wasted_ns;  /* atomic: CPU time for requests that came to nothing */
-    uint32_t told;       /* atomic: requests that only tell (images, ends) */
+    uint32_t told;       /* atomic: requests that open nothing: images, ends, of who is covered */
     uint64_t held;       /* atomic: how often the limit was met */
 };
 

@@ -8,12 +8,12 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collector/channel.h"
 #include "collector/request.h"
 #include "collector/session.h"
+#include "common/clock.h"
 
 /* Sweeps, 0.9 s apart, after which a slot that did not move belongs to nobody: claim and post are close. */
 enum { STILL = 3 };
@@ -70,26 +70,21 @@ static bool answer(struct channel *channel, struct pinject_slot *slot, uint32_t 
     return false;
 }
 
-static uint64_t clock_ns(clockid_t id)
+/*
+ * BEGAN: the thread's CPU time when it took a request of which nothing came; else 0. TOLD: it was news, or is
+ * covered by a net already, as the children of whoever said INHERIT are.
+ */
+static void charge(struct channel *channel, uint64_t began, bool told)
 {
-    struct timespec now;
-    clock_gettime(id, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t thread_cpu_ns(void)
-{
-    return clock_ns(CLOCK_THREAD_CPUTIME_ID);
-}
-
-/* BEGAN: the thread's CPU time when it took a request of which nothing came; else 0. */
-static void charge(struct channel *channel, const struct request *request, uint64_t began)
-{
-    uint32_t kind = request->slot.kind;
     if (began)
-        budget_waste(&channel->budget, clock_ns(CLOCK_MONOTONIC_COARSE), thread_cpu_ns() - began);
-    else if (kind == PINJECT_REAPED || kind == PINJECT_IMAGE || kind == PINJECT_SNAPSHOT || kind == PINJECT_NET)
+        budget_waste(&channel->budget, clock_ns(CLOCK_MONOTONIC_COARSE), clock_ns(CLOCK_THREAD_CPUTIME_ID) - began);
+    else if (told)
         budget_tell(&channel->budget, clock_ns(CLOCK_MONOTONIC_COARSE));
+}
+
+static bool only_tells(uint32_t kind)
+{
+    return kind == PINJECT_REAPED || kind == PINJECT_IMAGE || kind == PINJECT_SNAPSHOT || kind == PINJECT_NET;
 }
 
 /*
@@ -108,7 +103,7 @@ static bool serve_locked(struct slots *slots, unsigned number, bool news)
         pthread_mutex_unlock(&slots->locks[number]);
         return false;
     }
-    uint64_t began = thread_cpu_ns();
+    uint64_t began = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     int result = request_copy(session, slot, &request);
     request.late = alone || request.slot.flags & PINJECT_REQUEST_NO_WAIT;
     if (result == 0 && news && request.slot.kind != PINJECT_REAPED)
@@ -118,8 +113,8 @@ static bool serve_locked(struct slots *slots, unsigned number, bool news)
     else
         result = request_begin(slots->channel, &request, &arrival);
     /* What we have no descriptor or memory for is not the sender's fault. */
-    bool done = arrival && result != -ESRCH;
-    charge(slots->channel, &request, done ? 0 : began);
+    bool done = arrival ? result != -ESRCH : result == 0;
+    charge(slots->channel, done ? 0 : began, !arrival || only_tells(request.slot.kind));
     alone |= request.slot.flags & (PINJECT_REQUEST_NO_REPLY | PINJECT_REQUEST_NO_WAIT);
     bool met = answer(slots->channel, slot, taken, !alone, result);
     if (!met && arrival && arrival->kind == PINJECT_ARM && arrival->events)

@@ -133,6 +133,26 @@ static void process_gets_its_events(void **state)
     fake_drop(arrival);
 }
 
+/* Below a net each child asks once, and whoever makes it says so before: no work for nothing. */
+static void who_has_its_events_wastes_nothing(void **state)
+{
+    (void)state;
+    if (fake.plan.source != PINJECT_SOURCE_PERF)
+        skip();
+    post(PINJECT_FORK, 0);
+    assert_true(slots_serve(&slots, SLOT));
+    assert_int_equal(fake.session.own->budget.told, 0);
+    static const uint32_t kinds[] = {PINJECT_FORK, PINJECT_INHERIT, PINJECT_INHERIT};
+    for (unsigned i = 0; i < 3; i++) {
+        post(kinds[i], 0);
+        assert_true(slots_serve(&slots, SLOT));
+        expect(PINJECT_ANSWERED);
+        assert_int_equal(slot->result, 0);
+        assert_int_equal(fake.session.own->budget.told, i + 1);
+    }
+    assert_int_equal(fake.session.own->budget.wasted_ns, 0);
+}
+
 /* What is only told has a limit of its own. */
 static void news_are_counted(void **state)
 {
@@ -276,6 +296,7 @@ int main(void)
         TEST(only_posted_slots_are_served),
         TEST(nonsense_is_answered_and_costs),
         TEST(process_gets_its_events),
+        TEST(who_has_its_events_wastes_nothing),
         TEST(news_are_counted),
         TEST(slots_that_do_not_move_are_freed),
         TEST(sweeps_rest_while_nobody_asks),
