@@ -3,6 +3,8 @@
 # timeout: 240
 # sanitize
 """The boundary between targets and collector: docs/SECURITY.md."""
+import collections
+
 from harness import *
 
 HOSTILE = target("hostile")
@@ -177,6 +179,55 @@ def test_behind_libc():
         check(cats + counted >= 20, f"{attack}: {cats} of 20: {done.err}")
         for name in results():
             os.unlink(name)
+
+
+SIGBUS_STATUS = "135"
+
+
+def statuses_beside(attack, victims, rounds=40):
+    """What programs end with that VICTIMS (words before a command) start while somebody attacks; and the session."""
+    work = f"i=0; while [ $i -lt {rounds} ]; do {' '.join(victims)} sh -c 'true | true'; echo $?; i=$((i + 1)); done"
+    done = hostile_run(f"{HOSTILE} burst=20 rest=10 {attack} strike 60000", work)
+    check_equal(done.status, 0, str(done))
+    check_equal(len(done.lines), rounds, str(done))
+    check(results(), "no result files")
+    for name in results():
+        os.unlink(name)
+    return collections.Counter(done.lines)
+
+
+def test_a_channel_that_is_cut():
+    """Whoever cuts his channel's file short kills programs of his own user, and nobody else's, nor the collector."""
+    need_perf_events()
+    need_root()
+    check_equal(statuses_beside(f"attack=cut user={NOBODY}", []), {"0": 40})
+    own = statuses_beside(f"attack=cut user={NOBODY}", nobody_words())
+    print(f"of the same user: {own[SIGBUS_STATUS]} of 40 died of SIGBUS")
+    check(set(own) <= {"0", SIGBUS_STATUS}, str(own))
+
+
+def test_pages_that_are_given_back():
+    """Who kept root's channel behind libc's back can give back its pages; where the file system is full then, root's
+    programs find none. It hurts nobody while there is room."""
+    need_perf_events()
+    need_root()
+    attack = f"attack=file raw={NOBODY}"
+    check_equal(statuses_beside(attack, []), {"0": 40})
+    # A place of their own, with little memory for files; nobody survives it.
+    place = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    if run([*place, "true"]).status != 0:
+        skip("no namespaces here")
+    script = "mount -t tmpfs -o size=6m,mode=1777 none /dev/shm || exit; \"$@\"; exit $?"
+    fill = " ".join(nobody_words()) + " sh -c 'while :; do cat /dev/zero >/dev/shm/full.$$; done'"
+    work = "i=0; while [ $i -lt 40 ]; do sh -c 'true | true'; echo $?; i=$((i + 1)); done"
+    strokes = f"{HOSTILE} burst=20 rest=10 {attack} strike 60000"
+    done = run([*place, "sh", "-c", script, "sh", PINJECT_RUN, "--follow-all", "--stat", "--", "sh", "-c",
+                f"{strokes} >/dev/null 2>&1 & {fill} >/dev/null 2>&1 & {work}"])
+    statuses = collections.Counter(done.lines)
+    # The shell is root's, too.
+    print(f"full file system: {statuses[SIGBUS_STATUS]} of {len(done.lines)} died of SIGBUS; shell: {done.status}")
+    check(set(statuses) <= {"0", SIGBUS_STATUS} and str(done.status) in {"0", SIGBUS_STATUS}, str(done))
+    check_match("pinject-run: .* tasks", done.err)
 
 
 def burn(seconds):
