@@ -71,8 +71,8 @@ bool origin_is_ours(struct session *session, pid_t pid, const struct origin *ori
             return true;
         if (at.ppid <= 1)
             return false;
-        if (at.ppid == session->self) /* the command, and nobody else */
-            return true;
+        if (at.ppid == session->self) /* the command; our helpers are nobody's */
+            return pid == __atomic_load_n(&session->segment->root, __ATOMIC_RELAXED);
         pid = at.ppid;
         if (origin_read(pid, -1, &at) < 0)
             return attach_has_process(session, pid);

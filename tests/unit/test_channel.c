@@ -180,8 +180,10 @@ static void what_descends_is_ours(void **state)
     pid_t child = make_child(ends);
     assert_int_equal(origin_read(child, -1, &origin), 0);
     assert_false(origin_is_ours(&fake.session, child, &origin));
-    /* Its parent is the collector, and the command's only one. */
+    /* Its parent is the collector, whose command it may be, or a helper process. */
     fake.session.self = getpid();
+    assert_false(origin_is_ours(&fake.session, child, &origin));
+    fake.session.segment->root = child;
     assert_true(origin_is_ours(&fake.session, child, &origin));
     assert_int_equal(origin_read(getpid(), -1, &origin), 0);
     assert_false(origin_is_ours(&fake.session, getpid(), &origin));
@@ -221,6 +223,7 @@ static void another_user_names_his_own_alone(void **state)
         skip();
     fake_open(&fake);
     fake.session.self = getppid(); /* so that this process descends */
+    fake.session.segment->root = getpid();
     struct channel *channel = channels_get(&fake.session, OTHER, &error);
     assert_non_null(channel);
     assert_int_equal(origin_check(fake.session.own, getpid(), -1, &origin), 0);
@@ -381,8 +384,9 @@ static void the_own_user_names_no_other(void **state)
     if (geteuid() != 0)
         skip();
     fake_open(&fake);
-    fake.session.self = getpid(); /* so that both descend */
     pid_t changed = start_other(false), kept = start_other(true);
+    fake.session.self = getpid();
+    fake.session.segment->root = changed; /* the other one shows the channel */
     assert_int_equal(origin_check(fake.session.own, changed, -1, &origin), 0);
     struct channel *channel = channels_get(&fake.session, OTHER, &error);
     assert_non_null(channel);
@@ -411,6 +415,7 @@ static void the_listener_hands_out_both_files(void **state)
     struct stat got, segment, requests;
     fake_open(&fake);
     fake.session.self = getppid();
+    fake.session.segment->root = getpid();
     assert_int_equal(session_open_doors(&fake.session), 0);
     assert_int_equal(ask_listener(geteuid(), fds), 0);
     assert_int_equal(fstat(fake.session.segment_fd, &segment), 0);
@@ -438,6 +443,7 @@ static void a_flood_is_answered_slowly(void **state)
     struct timespec begun, over;
     fake_open(&fake);
     fake.session.self = getppid();
+    fake.session.segment->root = getpid();
     fake.session.listener.per_second = 10;
     assert_int_equal(session_open_doors(&fake.session), 0);
     clock_gettime(CLOCK_MONOTONIC, &begun);
