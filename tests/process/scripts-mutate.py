@@ -74,8 +74,22 @@ static int f(struct s *s, int a)
     check_equal(sorted(expected - found), [], "missing")
 
 
+def test_directory_of_another_run():
+    import fcntl
+    mutants("--only", "common/nearest.c", "1")
+    few = ["--only", "common/nearest.c", "--dir", "runs", "1"]
+    done = run([*MUTATE, "--resume", "--seed", "3", *few])
+    check_equal((done.status, done.out), (1, ""))
+    check_match("mutate: --resume: .*/runs has no run of --seed 3 of this tree", done.err)
+    with open("runs/lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = run([*MUTATE, *few])
+    check_equal((done.status, done.out), (1, ""))
+    check_match("mutate: another run is at work in .*/runs$", done.err.strip())
+
+
 def test_wrong_usage():
-    for args in (["--jobs", "0"], ["0"], ["--nothing"], ["many"]):
+    for args in (["--jobs", "0"], ["--resume"], ["0"], ["--nothing"], ["many"]):
         check_equal(run([*MUTATE, *args]).status, 2, args)
     check_in("scripts/mutate [OPTION...] [N]", run([*MUTATE, "--help"]).ok().out)
 
