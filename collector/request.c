@@ -22,6 +22,8 @@
 
 /* CPU time that a task may have used before the session began (the first one of a bare LD_PRELOAD). */
 #define BEFORE_NS UINT64_C(60000000000)
+/* CPU time that a start takes: of more the kernel is asked. */
+#define START_NS UINT64_C(5000000)
 
 /* ---- Copying and checking ---- */
 
@@ -356,6 +358,19 @@ static int check_origin(const struct channel *channel, struct arrival *arrival)
     return status;
 }
 
+/* What a task says it used before its events began is no more than what its process used, by the kernel's clock. */
+static void check_startup(struct arrival *arrival)
+{
+    clockid_t clock;
+    uint64_t used = 0;
+    if (arrival->startup_ns <= START_NS)
+        return;
+    if (clock_getcpuclockid(arrival->pid, &clock) == 0)
+        used = clock_ns(clock);
+    if (arrival->startup_ns > used)
+        arrival->startup_ns = used;
+}
+
 int request_begin(struct channel *channel, const struct request *request, struct arrival **ret_arrival)
 {
     struct session *session = channel->session;
@@ -378,6 +393,7 @@ int request_begin(struct channel *channel, const struct request *request, struct
         return origin;
     }
     arrival->gone = origin == -ESRCH;
+    check_startup(arrival);
     int status = arrival->kind == PINJECT_INHERIT ? begin_inherit(session, arrival) : begin(session, arrival);
     if (arrival->kind == PINJECT_INHERIT) {
         arrival_free(arrival);

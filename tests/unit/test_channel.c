@@ -8,6 +8,7 @@
 
 #include "collector/budget.h"
 #include "collector/origin.h"
+#include "common/clock.h"
 #include "preload/peer.h"
 
 enum { WINDOW = BUDGET_WINDOW_NS, OTHER = 12345 };
@@ -375,6 +376,40 @@ static void what_is_gone_is_marked(void **state)
     fake_close(&fake);
 }
 
+static uint64_t startup_of(unsigned slot_number, pid_t pid, uint64_t told_ns)
+{
+    struct pinject_slot *slot = fake_claim(fake.session.own->requests, slot_number, PINJECT_IMAGE);
+    slot->pid = slot->tid = pid;
+    slot->startup_ns = told_ns;
+    fake_post(fake.session.own->requests, slot_number);
+    fake_answer(slot);
+    struct arrival *arrival = fake_arrival(&fake.session);
+    uint64_t startup_ns = arrival->startup_ns;
+    fake_drop(arrival);
+    return startup_ns;
+}
+
+static void nobody_used_more_than_his_clock_says(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    const uint64_t little = 5000000, much = UINT64_C(30000000000);
+    assert_int_equal(startup_of(0, getpid(), little), little);
+    assert_int_equal(startup_of(1, child, much), 0);
+    while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) <= little + 1000)
+        continue;
+    assert_int_equal(startup_of(2, getpid(), little + 1), little + 1);
+    uint64_t before = clock_ns(CLOCK_PROCESS_CPUTIME_ID), startup = startup_of(3, getpid(), much);
+    assert_in_range(startup, before, clock_ns(CLOCK_PROCESS_CPUTIME_ID));
+    session_close_doors(&fake.session);
+    fake_close(&fake);
+}
+
 /* root's requests say nothing of processes that have a channel of their own. */
 static void the_own_user_names_no_other(void **state)
 {
@@ -490,6 +525,7 @@ int main(void)
         cmocka_unit_test(a_process_of_nobody_is_refused),
         cmocka_unit_test(a_pair_that_is_none_is_refused),
         cmocka_unit_test(what_is_gone_is_marked),
+        cmocka_unit_test(nobody_used_more_than_his_clock_says),
         cmocka_unit_test(the_own_user_names_no_other),
         cmocka_unit_test(the_listener_hands_out_both_files),
         cmocka_unit_test(a_flood_is_answered_slowly),
