@@ -13,6 +13,7 @@ pinject_unit_test(door_hostile SOURCES test_door_hostile.c LINK pinject_collecto
 pinject_unit_test(errand SOURCES test_errand.c LINK pinject_collector)
 pinject_unit_test(net SOURCES test_net.c LINK pinject_collector)
 pinject_unit_test(channel SOURCES test_channel.c ${PROJECT_SOURCE_DIR}/preload/peer.c LINK pinject_collector)
+pinject_unit_test(origin SOURCES test_origin.c LINK pinject_collector)
 pinject_unit_test(channel_counts SOURCES test_channel_counts.c LINK pinject_collector)
 pinject_unit_test(attach_table SOURCES test_attach_table.c LINK pinject_collector)
 pinject_unit_test(slots SOURCES test_slots.c LINK pinject_collector)

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/* Whom a request may name, and what of its word is believed. */
+#include "door_fake.h"
+
+#include <sys/prctl.h>
+
+#include "collector/origin.h"
+#include "common/clock.h"
+
+enum { OTHER = 12345 };
+
+static struct fake fake;
+
+static void both_ways_to_ask_the_kernel_agree(void **state)
+{
+    (void)state;
+    struct origin by_pidfd, by_proc;
+    int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    assert_int_equal(origin_read(getpid(), pidfd, &by_pidfd), 0);
+    assert_int_equal(origin_read(getpid(), -1, &by_proc), 0);
+    assert_int_equal(by_pidfd.ppid, getppid());
+    assert_memory_equal(&by_pidfd, &by_proc, sizeof(by_proc));
+    assert_int_equal(by_proc.users[1], geteuid());
+    close(pidfd);
+    assert_int_equal(origin_read(PINJECT_TASKS - 1, -1, &by_proc), -ESRCH);
+}
+
+/* A child that waits until the pipe is closed. */
+static pid_t make_child(int ends[2])
+{
+    char byte;
+    assert_int_equal(pipe(ends), 0);
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        close(ends[1]);
+        _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    close(ends[0]);
+    return child;
+}
+
+static void end_child(pid_t child, const int ends[2])
+{
+    int status;
+    close(ends[1]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void what_descends_is_ours(void **state)
+{
+    (void)state;
+    struct origin origin;
+    int ends[2];
+    fake_open(&fake);
+    pid_t child = make_child(ends);
+    assert_int_equal(origin_read(child, -1, &origin), 0);
+    assert_false(origin_is_ours(&fake.session, child, &origin));
+    /* Its parent is the collector, whose command it may be, or a helper process. */
+    fake.session.self = getpid();
+    assert_false(origin_is_ours(&fake.session, child, &origin));
+    fake.session.segment->root = child;
+    assert_true(origin_is_ours(&fake.session, child, &origin));
+    assert_int_equal(origin_read(getpid(), -1, &origin), 0);
+    assert_false(origin_is_ours(&fake.session, getpid(), &origin));
+    assert_int_equal(origin_check(fake.session.own, getpid(), -1, &origin), -EPERM);
+    fake.session.self = 0;
+    /* Its parent has events. */
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(fake_ask(fake.session.own->requests, 0, PINJECT_FORK), 0);
+    struct arrival *arrival = fake_arrival(&fake.session);
+    assert_int_equal(origin_read(child, -1, &origin), 0);
+    assert_true(origin_is_ours(&fake.session, child, &origin));
+    assert_int_equal(origin_read(getppid(), -1, &origin), 0);
+    assert_false(origin_is_ours(&fake.session, getppid(), &origin));
+    session_close_doors(&fake.session);
+    fake_drop(arrival);
+    end_child(child, ends);
+    fake_close(&fake);
+}
+
+/* As the processes of a tree whose first one has ended: the channel in their memory shows it. */
+static void who_has_the_channel_in_memory_is_ours(void **state)
+{
+    (void)state;
+    struct origin origin;
+    fake_open(&fake);
+    assert_int_equal(origin_check(fake.session.own, getpid(), -1, &origin), 0);
+    assert_int_equal(origin_check(fake.session.own, getppid(), -1, &origin), -EPERM);
+    fake_close(&fake);
+}
+
+static void another_user_names_his_own_alone(void **state)
+{
+    (void)state;
+    struct origin origin;
+    int error;
+    if (geteuid() != 0)
+        skip();
+    fake_open(&fake);
+    fake.session.self = getppid(); /* so that this process descends */
+    fake.session.segment->root = getpid();
+    struct channel *channel = channels_get(&fake.session, OTHER, &error);
+    assert_non_null(channel);
+    assert_int_equal(origin_check(fake.session.own, getpid(), -1, &origin), 0);
+    assert_int_equal(origin_check(channel, getpid(), -1, &origin), -EPERM);
+    fake_close(&fake);
+}
+
+/* A process of OTHER, in which the own channel stays mapped or not. */
+static pid_t start_other(bool keeps)
+{
+    int ready[2];
+    char byte = 0;
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        if (!keeps)
+            munmap(fake.session.own->requests, sizeof(*fake.session.own->requests));
+        if (setresuid(OTHER, OTHER, OTHER) < 0 || write(ready[1], &byte, 1) != 1)
+            _exit(1);
+        pause();
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return child;
+}
+
+/* A process of OTHER that comes from nobody we know; DUMPABLE: its user may look into it. */
+static pid_t start_stranger(int dumpable, int ready)
+{
+    pid_t child = fork();
+    if (child != 0)
+        return child;
+    munmap(fake.session.own->requests, sizeof(*fake.session.own->requests));
+    if (setresuid(OTHER, OTHER, OTHER) < 0 || prctl(PR_SET_DUMPABLE, dumpable) < 0 || write(ready, "", 1) != 1)
+        _exit(1);
+    pause();
+    _exit(0);
+}
+
+/* What an unprivileged collector, of OTHER, says of both. */
+static int check_strangers(pid_t hidden, pid_t open)
+{
+    struct origin origin;
+    if (setresuid(OTHER, OTHER, OTHER) < 0)
+        return 1;
+    struct channel channel = *fake.session.own;
+    channel.user = OTHER;
+    if (origin_check(&channel, open, -1, &origin) != -EPERM || origin_check(&channel, hidden, -1, &origin) != 0)
+        return 2;
+    fake.session.self = hidden;
+    if (origin_check(&channel, hidden, -1, &origin) != -EPERM)
+        return 3;
+    fake.session.self = 0;
+    if (origin_check(&channel, getppid(), -1, &origin) != -EPERM) /* root's */
+        return 4;
+    channel.own = false;
+    return origin_check(&channel, hidden, -1, &origin) == -EPERM ? 0 : 5;
+}
+
+/* A daemon that is not dumpable, whose parent has ended: neither its tree nor its memory shows whose it is. */
+static void who_hides_from_his_user_is_believed(void **state)
+{
+    (void)state;
+    int ready[2], status;
+    char byte;
+    if (geteuid() != 0)
+        skip();
+    fake_open(&fake);
+    assert_int_equal(pipe(ready), 0);
+    pid_t strangers[] = {start_stranger(0, ready[1]), start_stranger(1, ready[1])};
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(read(ready[0], &byte, 1), 1);
+    pid_t collector = fork();
+    if (collector == 0)
+        _exit(check_strangers(strangers[0], strangers[1]));
+    assert_int_equal(waitpid(collector, &status, 0), collector);
+    for (unsigned i = 0; i < 2; i++) {
+        kill(strangers[i], SIGKILL);
+        waitpid(strangers[i], NULL, 0);
+        close(ready[i]);
+    }
+    assert_int_equal(status, 0);
+    fake_close(&fake);
+}
+
+/* Any process of the machine, as far as the sender goes. */
+static void a_process_of_nobody_is_refused(void **state)
+{
+    static const uint32_t kinds[] = {PINJECT_PROCESS, PINJECT_FORK, PINJECT_THREAD, PINJECT_ARM,
+                                     PINJECT_IMAGE,   PINJECT_NET,  PINJECT_SPAWN,  PINJECT_SNAPSHOT};
+    (void)state;
+    fake_open(&fake);
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        struct pinject_slot *slot = fake_claim(fake.session.own->requests, i, kinds[i]);
+        slot->pid = slot->tid = getppid();
+        fake_post(fake.session.own->requests, i);
+        assert_int_equal(fake_answer(slot), -EPERM);
+        assert_int_equal(fake.session.denied, i + 1);
+        assert_false(fake_covered(&fake.session, getppid()));
+    }
+    assert_null(arrivals_take(&fake.session.arrivals));
+    session_close_doors(&fake.session);
+    fake_close(&fake);
+}
+
+/* Own process, another one's task: what is told would be told of that. */
+static void a_pair_that_is_none_is_refused(void **state)
+{
+    static const uint32_t kinds[] = {PINJECT_PROCESS, PINJECT_THREAD, PINJECT_IMAGE, PINJECT_NET, PINJECT_SNAPSHOT};
+    (void)state;
+    fake_open(&fake);
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        struct pinject_slot *slot = fake_claim(fake.session.own->requests, i, kinds[i]);
+        slot->tid = getppid();
+        fake_post(fake.session.own->requests, i);
+        assert_int_equal(fake_answer(slot), -EPERM);
+        assert_int_equal(fake.session.denied, i + 1);
+    }
+    assert_null(arrivals_take(&fake.session.arrivals));
+    session_close_doors(&fake.session);
+    fake_close(&fake);
+}
+
+/* What is told of a task that is gone is believed, but for one of another user's: the loop knows whose it was. */
+static void what_is_gone_is_marked(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    for (unsigned i = 0; i < 2; i++) {
+        struct pinject_slot *slot = fake_claim(fake.session.own->requests, i, PINJECT_IMAGE);
+        if (i == 0)
+            slot->pid = slot->tid = child;
+        fake_post(fake.session.own->requests, i);
+        fake_answer(slot);
+        struct arrival *arrival = fake_arrival(&fake.session);
+        assert_int_equal(arrival->gone, i == 0);
+        fake_drop(arrival);
+    }
+    session_close_doors(&fake.session);
+    fake_close(&fake);
+}
+
+static uint64_t startup_of(unsigned slot_number, pid_t pid, uint64_t told_ns)
+{
+    struct pinject_slot *slot = fake_claim(fake.session.own->requests, slot_number, PINJECT_IMAGE);
+    slot->pid = slot->tid = pid;
+    slot->startup_ns = told_ns;
+    fake_post(fake.session.own->requests, slot_number);
+    fake_answer(slot);
+    struct arrival *arrival = fake_arrival(&fake.session);
+    uint64_t startup_ns = arrival->startup_ns;
+    fake_drop(arrival);
+    return startup_ns;
+}
+
+static void nobody_used_more_than_his_clock_says(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    const uint64_t little = 5000000, much = UINT64_C(30000000000);
+    assert_int_equal(startup_of(0, getpid(), little), little);
+    assert_int_equal(startup_of(1, child, much), 0);
+    while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) <= little + 1000)
+        continue;
+    assert_int_equal(startup_of(2, getpid(), little + 1), little + 1);
+    uint64_t before = clock_ns(CLOCK_PROCESS_CPUTIME_ID), startup = startup_of(3, getpid(), much);
+    assert_in_range(startup, before, clock_ns(CLOCK_PROCESS_CPUTIME_ID));
+    session_close_doors(&fake.session);
+    fake_close(&fake);
+}
+
+/* root's requests say nothing of processes that have a channel of their own. */
+static void the_own_user_names_no_other(void **state)
+{
+    (void)state;
+    struct origin origin;
+    int error;
+    if (geteuid() != 0)
+        skip();
+    fake_open(&fake);
+    pid_t changed = start_other(false), kept = start_other(true);
+    fake.session.self = getpid();
+    fake.session.segment->root = changed; /* the other one shows the channel */
+    assert_int_equal(origin_check(fake.session.own, changed, -1, &origin), 0);
+    struct channel *channel = channels_get(&fake.session, OTHER, &error);
+    assert_non_null(channel);
+    assert_int_equal(origin_check(fake.session.own, changed, -1, &origin), -EPERM);
+    assert_int_equal(origin_check(fake.session.own, kept, -1, &origin), 0);
+    assert_int_equal(origin_check(channel, changed, -1, &origin), 0);
+    const pid_t children[] = {changed, kept};
+    for (unsigned i = 0; i < 2; i++) {
+        kill(children[i], SIGKILL);
+        waitpid(children[i], NULL, 0);
+    }
+    fake_close(&fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_ways_to_ask_the_kernel_agree),
+        cmocka_unit_test(what_descends_is_ours),
+        cmocka_unit_test(who_has_the_channel_in_memory_is_ours),
+        cmocka_unit_test(another_user_names_his_own_alone),
+        cmocka_unit_test(who_hides_from_his_user_is_believed),
+        cmocka_unit_test(a_process_of_nobody_is_refused),
+        cmocka_unit_test(a_pair_that_is_none_is_refused),
+        cmocka_unit_test(what_is_gone_is_marked),
+        cmocka_unit_test(nobody_used_more_than_his_clock_says),
+        cmocka_unit_test(the_own_user_names_no_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
