@@ -11,6 +11,8 @@
 #include "common/clock.h"
 
 enum { STOLEN_SAID_NS = 1000 * 1000 };
+/* The two accounts of a tree are never the same to the last millisecond. */
+enum { CONTRADICTS_NS = 20 * 1000 * 1000, CONTRADICTS_PART = 10 };
 
 /* Files of targets that could not be looked at. */
 static void add_files(struct tasks *tasks)
@@ -112,6 +114,16 @@ static void add_stolen(struct outcome *outcome, const struct tasks *tasks)
              "CPU time includes %.1f ms that the host of this virtual machine took away (steal)", (double)part / 1e6);
 }
 
+/* Programs tell of starts and ends, the kernel of the tree. */
+static void add_contradiction(const struct outcome *outcome, struct tasks *tasks)
+{
+    uint64_t tree = outcome->cpu_ns;
+    if (tree && outcome->attributed_ns > tree + tree / CONTRADICTS_PART + CONTRADICTS_NS)
+        unseen_add(&tasks->unseen,
+                   "contradiction: tasks have more CPU time than their tree, a program told false times", "", 1,
+                   outcome->attributed_ns - tree);
+}
+
 static uint64_t own_cpu_ns(const struct tasks *tasks)
 {
     return opener_cpu_ns(results_opener(tasks->results)) + clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -133,6 +145,7 @@ void outcome_fill(struct outcome *outcome, struct tasks *tasks, bool bare)
     outcome->cpu_ns = tree_cpu_ns(tasks, &outcome->tree, bare);
     outcome->attributed_ns = tasks->attributed_ns;
     add_stolen(outcome, tasks);
+    add_contradiction(outcome, tasks);
     outcome->collector_ns = own_cpu_ns(tasks);
     outcome->unseen = unseen_take(&tasks->unseen, &outcome->unseen_count);
     outcome->uncounted = tasks->unseen.uncounted;

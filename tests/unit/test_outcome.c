@@ -245,6 +245,31 @@ static void tree_of_a_bare_session(void **state)
     stage_free(&stage);
 }
 
+/* The CPU time that tasks have beyond their tree's, as the ledger says; 0: it says nothing. */
+static uint64_t contradiction_ns(struct stage *stage, uint64_t attributed_ns)
+{
+    struct outcome outcome = {.tree = {.ru_utime.tv_sec = 1}};
+    uint64_t ns = 0;
+    stage->tasks->attributed_ns = attributed_ns;
+    outcome_fill(&outcome, stage->tasks, false);
+    for (unsigned i = 0; i < outcome.unseen_count; i++)
+        if (!strncmp(outcome.unseen[i].reason, "contradiction: ", 15))
+            ns += outcome.unseen[i].cpu_ns;
+    outcome_release(&outcome);
+    return ns;
+}
+
+static void contradiction_is_told(void **state)
+{
+    struct stage stage;
+    (void)state;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    stolen_ns = 0;
+    assert_int_equal(contradiction_ns(&stage, 1120000000), 0);
+    assert_int_equal(contradiction_ns(&stage, 1120000001), 120000001);
+    stage_free(&stage);
+}
+
 /* What the host took is in the tasks' clocks alone. */
 static void stolen_time_is_told(void **state)
 {
@@ -288,7 +313,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ledger_has_a_line_for_each_loss), cmocka_unit_test(tasks_are_counted),
         cmocka_unit_test(tree_of_a_command),               cmocka_unit_test(tree_of_a_bare_session),
-        cmocka_unit_test(stolen_time_is_told),
+        cmocka_unit_test(stolen_time_is_told),             cmocka_unit_test(contradiction_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
