@@ -203,13 +203,16 @@ def test_deeper_than_the_dump():
     """The chain is the true one as far as it goes, and the summary says how many end early."""
     need_dumps()
     result, truth, burn = profile("deep", how="dwarf,4096")
-    seen = 0
+    seen = short = 0
     for chain in chains_above(burn, results()):
         seen += 1
         known = truth["deep"][:len(chain)] # the witness has an end of its own
         check_equal(chain[:len(known)], known, "the chain as far as it goes")
-        check(10 < len(chain) < 1000, f"{len(chain)} frames")
+        check(len(chain) < 1000, f"{len(chain)} frames")
+        short += len(chain) <= 10
     check(seen >= 20, f"{seen} samples")
+    # The kernel copies only what is in memory at that moment, and waits for no page.
+    check(short * 20 <= seen, f"{short} of {seen} have 10 frames or fewer")
     check_match(r"(\d+) deeper than the dump of the stack", result.err)
     told = int(re.search(r"(\d+) deeper than the dump of the stack", result.err).group(1))
     check(told >= seen, f"{told} are told, {seen} were seen")
