@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collector/net.h"
@@ -11,7 +12,7 @@
 #include "collector/session.h"
 #include "collector/tasks.h"
 
-enum { LOOKS = 8, AGREED_NS = 100 * 1000 };
+enum { LOOKS = 8, AGREED_NS = 100 * 1000, EXEC_NS = 250 * 1000 };
 
 static uint64_t counted_ns(const struct session *session, const struct attached *events)
 {
@@ -43,6 +44,17 @@ static int open_thread(struct session *session, struct arrival *arrival)
     return attach_open(session, arrival->pid, arrival->tid, arrival->comm, ATTACH_THREAD, &arrival->events);
 }
 
+/* posix_spawn() returns from the middle of the exec: the program is known then, its arguments a moment later. */
+static void read_program(struct arrival *arrival)
+{
+    arrival->exec = procfs_exec(arrival->pid);
+    for (unsigned i = 0; i < LOOKS && arrival->exec && !arrival->cmdline; i++) {
+        if (i > 0)
+            nanosleep(&(struct timespec){.tv_nsec = EXEC_NS}, NULL);
+        arrival->cmdline = procfs_cmdline(arrival->pid, &arrival->cmdline_size);
+    }
+}
+
 static int open_process(struct session *session, struct arrival *arrival)
 {
     if (attach_knows(session, arrival->pid, arrival->pid, NULL) || nets_know(session->nets, arrival->pid))
@@ -54,8 +66,7 @@ static int open_process(struct session *session, struct arrival *arrival)
         return status;
     arrival->pidfd = (int)syscall(SYS_pidfd_open, arrival->pid, 0);
     arrival->maps = procfs_maps(arrival->pid);
-    arrival->exec = procfs_exec(arrival->pid);
-    arrival->cmdline = procfs_cmdline(arrival->pid, &arrival->cmdline_size);
+    read_program(arrival);
     return 0;
 }
 
