@@ -18,13 +18,17 @@
 #include "collector/channel.h"
 #include "collector/origin.h"
 #include "collector/session.h"
+#include "common/clock.h"
 
-/* Whoever is on the machine may connect: more than that many a second wait, 1 ms each. An answer takes 20 to 30 us. */
-enum { STACK = 256 << 10, QUEUE = 128, PER_SECOND = 2000, REST_NS = 1000000 };
+/*
+ * Whoever is on the machine may connect: an answer takes 25 to 65 us. What takes more CPU time in a second than FREE_NS
+ * for each CPU of the machine waits, REST_NS each.
+ */
+enum { STACK = 256 << 10, QUEUE = 128, FREE_NS = 5000000, REST_NS = 2000000 };
 
 void listener_init(struct listener *listener)
 {
-    *listener = (struct listener){.socket = -1, .segment = -1, .stop = -1, .per_second = PER_SECOND};
+    *listener = (struct listener){.socket = -1, .segment = -1, .stop = -1, .free_ns = FREE_NS};
 }
 
 static int bind_socket(const char *path)
@@ -93,19 +97,11 @@ static void serve(struct listener *listener, int peer)
         send_files(peer, listener->segment, channel->fd);
 }
 
-static uint64_t now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec;
-}
-
 static void *listen_main(void *argument)
 {
     struct listener *listener = argument;
     struct pollfd polled[] = {{.fd = listener->socket, .events = POLLIN}, {.fd = listener->stop, .events = POLLIN}};
-    uint64_t second = 0;
-    unsigned served = 0;
+    uint64_t allowed = listener->free_ns * listener->session->cpus, second = 0, used = 0;
     pthread_setname_np(pthread_self(), "pinject-listen");
     for (;;) {
         if (poll(polled, 2, -1) < 0 && errno != EINTR)
@@ -117,10 +113,13 @@ static void *listen_main(void *argument)
             serve(listener, peer);
             close(peer);
         }
-        served = now_s() == second ? served + 1 : 0;
-        second = now_s();
+        uint64_t now = clock_ns(CLOCK_MONOTONIC_COARSE) / 1000000000u, cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        if (now != second) {
+            second = now;
+            used = cpu;
+        }
         /* Also when there is no descriptor for a peer: it stays in the queue. */
-        if (served > listener->per_second || (peer < 0 && errno != EAGAIN && errno != ECONNABORTED))
+        if (cpu - used > allowed || (peer < 0 && errno != EAGAIN && errno != ECONNABORTED))
             nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
     }
     return NULL;

@@ -17,7 +17,7 @@ struct listener {
     int socket;        /* -1: there is none; then such processes are found from outside */
     int segment;       /* the segment, for reading */
     int stop;          /* eventfd */
-    unsigned per_second; /* answers at once; further ones are 1 ms apart */
+    uint64_t free_ns;  /* CPU time a second, for each CPU, that is spent at once; further answers are 2 ms apart */
     bool running;
     pthread_t thread;
 };

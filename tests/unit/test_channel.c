@@ -165,7 +165,7 @@ static void the_listener_hands_out_both_files(void **state)
     assert_int_equal(pinject_peer_ask("/nowhere/pinject-none", NULL, geteuid(), fds) < 0, 1);
 }
 
-/* However busy the machine is, they take that long: 180 of 200 at least are a millisecond apart. */
+/* However busy the machine is, they take that long: 180 of 200 at least are two milliseconds apart. */
 static void a_flood_is_answered_slowly(void **state)
 {
     (void)state;
@@ -174,7 +174,7 @@ static void a_flood_is_answered_slowly(void **state)
     fake_open(&fake);
     fake.session.self = getppid();
     fake.session.segment->root = getpid();
-    fake.session.listener.per_second = 10;
+    fake.session.listener.free_ns = 10000;
     assert_int_equal(session_open_doors(&fake.session), 0);
     clock_gettime(CLOCK_MONOTONIC, &begun);
     for (unsigned i = 0; i < 200; i++) {
@@ -184,7 +184,7 @@ static void a_flood_is_answered_slowly(void **state)
     }
     clock_gettime(CLOCK_MONOTONIC, &over);
     int64_t ms = (over.tv_sec - begun.tv_sec) * 1000 + (over.tv_nsec - begun.tv_nsec) / 1000000;
-    assert_in_range(ms, 170, INT32_MAX);
+    assert_in_range(ms, 350, INT32_MAX);
     session_close_doors(&fake.session);
     fake_close(&fake);
 }
