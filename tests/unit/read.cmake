@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: MIT
 pinject_unit_test(reader SOURCES test_reader.c perfdata_writer.c LINK pinject_read)
 pinject_unit_test(reader_files SOURCES test_reader_files.c perfdata_writer.c LINK pinject_read)
+pinject_unit_test(reader_records SOURCES test_reader_records.c perfdata_writer.c LINK pinject_read)
+pinject_unit_test(changing_files SOURCES test_changing_files.c perfdata_writer.c LINK pinject_model)
+target_link_options(test_changing_files PRIVATE -Wl,--wrap=usleep,--wrap=pread,--wrap=choose_session)
 pinject_unit_test(profile SOURCES test_profile.c perfdata_writer.c LINK pinject_model)
 pinject_unit_test(profile_times SOURCES test_profile_times.c perfdata_writer.c LINK pinject_model)
+pinject_unit_test(profile_tasks SOURCES test_profile_tasks.c perfdata_writer.c LINK pinject_model)
 pinject_unit_test(profile_files SOURCES test_profile_files.c perfdata_writer.c LINK pinject_model)
 pinject_unit_test(folder SOURCES test_folder.c perfdata_writer.c LINK pinject_read)
 pinject_unit_test(perf_files SOURCES test_perf_files.c perfdata_writer.c LINK pinject_model)

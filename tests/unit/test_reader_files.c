@@ -58,6 +58,48 @@ static void test_not_files(void **state)
     expect_open_error("/dev/null", -EINVAL, "is a character device");
 }
 
+#define SMALL (256u << 10) /* what is read at once */
+
+/* Bytes that were read stay valid in a small file; a larger one is read where it is asked for. */
+static void test_small_and_large(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {1, 4096, SMALL - 1, SMALL, SMALL + 1, 3 * SMALL};
+    static unsigned char bytes[3 * SMALL];
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (unsigned char)(i * 7 + i / 4096);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        struct source source;
+        struct problem problem = {""};
+        const uint64_t size = sizes[i];
+        int fd = open(in_folder("large"), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+        assert_int_equal(write(fd, bytes, size), size);
+        close(fd);
+        assert_int_equal(source_open(&source, in_folder("large"), &problem), 0);
+        assert_int_equal(source.size, size);
+        assert_int_equal(source.whole, size <= SMALL);
+        const unsigned char *first = source_at(&source, 0, 1);
+        assert_int_equal(*first, bytes[0]);
+        assert_int_equal(*source_at(&source, size - 1, 1), bytes[size - 1]);
+        assert_int_equal(*source_at(&source, size / 2, 1), bytes[size / 2]);
+        assert_memory_equal(source_at(&source, 0, size), bytes, size);
+        if (source.whole)
+            assert_ptr_equal(source_at(&source, 0, 1), first);
+        /* Nothing is behind the end, however much is asked for. */
+        assert_non_null(source_at(&source, size, 0));
+        assert_null(source_at(&source, size, 1));
+        assert_null(source_at(&source, 0, size + 1));
+        assert_null(source_at(&source, size + 1, 0));
+        assert_null(source_at(&source, UINT64_MAX, 1));
+        assert_null(source_at(&source, 1, SIZE_MAX));
+        assert_null(source_at(&source, 1, size));
+        assert_memory_equal(source_at(&source, size - 1, 1), bytes + size - 1, 1);
+        source_release(&source);
+        assert_int_equal(source.fd, -1);
+        assert_null(source_at(&source, 0, 1));
+    }
+}
+
 /* More than fits into memory at once: read in windows, and cut off while it is read. */
 static void test_large(void **state)
 {
@@ -112,6 +154,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_not_files),
+        cmocka_unit_test(test_small_and_large),
         cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/* analyze/model/finish.c: what a profile shows of tasks, counts and the session once all files are read. */
+#include "profile_kit.h"
+
+static void put_birth(struct writer *writer, uint64_t time, uint32_t pid, uint32_t tid)
+{
+    writer->time = time;
+    writer_fork(writer, pid, tid);
+}
+
+static void put_sample_of(struct writer *writer, uint64_t time, uint32_t pid, uint32_t tid)
+{
+    writer->time = time;
+    writer->pid = pid;
+    writer->tid = tid;
+    writer_sample(writer, 0, USER, 0x1010, 1000, NULL, 0);
+}
+
+/* Of a thread that was there before, or whose birth was lost, the leader knows more. */
+static void test_threads_know_their_leader(void **state)
+{
+    (void)state;
+    struct writer writer;
+    struct buffer bytes = BUFFER_INIT;
+    begin(&writer, 10, 10);
+    writer_comm(&writer, "sh", true);
+    writer_mmap(&writer, 0x1000, 0x1000, 0, "/bin/sh");
+    put_birth(&writer, 2000, 20, 20);
+    writer.pid = writer.tid = 20;
+    writer.time = 2100;
+    writer_comm(&writer, "app", true);
+    writer_mmap(&writer, 0x1000, 0x1000, 0, "/bin/app");
+    put_birth(&writer, 2200, 20, 21); /* said when it was born */
+    put_sample_of(&writer, 2300, 20, 21);
+    put_sample_of(&writer, 2400, 20, 22); /* not said */
+    put_sample_of(&writer, 2500, 30, 31); /* nor is its leader there */
+    struct profile *profile = load_writer(&writer, &bytes);
+    assert_int_equal(task_of(profile, 20)->ppid, 10);
+    for (int32_t tid = 21; tid <= 22; tid++) {
+        assert_int_equal(task_of(profile, tid)->ppid, 10);
+        assert_string_equal(task_of(profile, tid)->exec, "/bin/app");
+        assert_string_equal(task_of(profile, tid)->comm, "app");
+    }
+    assert_int_equal(task_of(profile, 21)->parent_tid, 20);
+    assert_int_equal(task_of(profile, 22)->parent_tid, 0);
+    assert_int_equal(task_of(profile, 31)->ppid, -1);
+    assert_string_equal(task_of(profile, 31)->exec, "");
+    profile_free(profile);
+    buffer_release(&bytes);
+    writer_release(&writer);
+}
+
+struct made {
+    uint32_t pid, tid;
+    uint64_t start;
+    int32_t ppid;
+    const char *exec, *argument; /* NULL: none */
+};
+
+static const char *name_of(size_t i)
+{
+    char name[16];
+    snprintf(name, sizeof(name), "task.%zu", i);
+    return in_folder(name);
+}
+
+static void save_made(const struct made *made, const char *path)
+{
+    struct writer writer;
+    begin(&writer, made->pid, made->tid);
+    writer_session(&writer, 0xaa, 1000);
+    struct pinject_item_task fixed = {.pid = (int32_t)made->pid,
+                                      .tid = (int32_t)made->tid,
+                                      .ppid = made->ppid,
+                                      .start_ns = made->start,
+                                      .end_ns = made->start + 10};
+    writer_item(&writer, PINJECT_ITEM_TASK, &fixed, sizeof(fixed), NULL, 0);
+    writer_image(&writer, 0, made->start, "comm", made->exec, made->argument);
+    writer_save(&writer, path);
+    writer_release(&writer);
+}
+
+static struct profile *load_made(const struct made *made, size_t count)
+{
+    const char *paths[8];
+    for (size_t i = 0; i < count; i++) {
+        paths[i] = name_of(i);
+        save_made(&made[i], paths[i]);
+    }
+    return load_paths(paths, count, NULL);
+}
+
+static void expect_made(const struct profile *profile, int32_t tid, int32_t ppid, const char *exec,
+                        const char *argument)
+{
+    const struct profile_task *task = task_of(profile, tid);
+    assert_int_equal(task->ppid, ppid);
+    assert_string_equal(task->exec, exec);
+    assert_int_equal(task->cmdline_count, argument ? 1 : 0);
+    if (argument)
+        assert_string_equal(task->cmdline[0], argument);
+}
+
+/* What a thread does not say of itself its leader says; what it says stands. A process takes nothing of another. */
+static void test_inherited_from_leader(void **state)
+{
+    (void)state;
+    static const struct made made[] = {
+        {10, 10, 1000, 3, "/bin/leader", "leader"},
+        {10, 11, 1001, -1, "", NULL},
+        {10, 12, 1002, 7, "/bin/own", "own"},
+        {10, 13, 1003, 8, "", "named"},
+        {20, 21, 1004, -1, "", NULL}, /* its leader comes later */
+        {20, 20, 1005, 4, "/bin/late", "late"},
+        {30, 30, 1006, -1, "", NULL},
+        {30, 31, 1007, -1, "", NULL},
+    };
+    struct profile *profile = load_made(made, 8);
+    assert_int_equal(profile->task_count, 8);
+    expect_made(profile, 10, 3, "/bin/leader", "leader");
+    expect_made(profile, 11, 3, "/bin/leader", "leader");
+    expect_made(profile, 12, 7, "/bin/own", "own");
+    expect_made(profile, 13, 8, "/bin/leader", "named");
+    expect_made(profile, 20, 4, "/bin/late", "late");
+    expect_made(profile, 21, 4, "/bin/late", "late");
+    expect_made(profile, 30, -1, "", NULL);
+    expect_made(profile, 31, -1, "", NULL);
+    profile_free(profile);
+}
+
+/* A number that is used again: a thread is of the process that was there before it. */
+static void test_leaders_of_one_number(void **state)
+{
+    (void)state;
+    static const struct made made[] = {
+        {10, 10, 1000, 3, "/bin/first", "first"}, {10, 11, 1500, -1, "", NULL}, {10, 10, 2000, 4, "/bin/second", NULL},
+        {10, 12, 2500, -1, "", NULL},             {10, 13, 2000, -1, "", NULL},
+    };
+    struct profile *profile = load_made(made, 5);
+    assert_int_equal(profile->task_count, 5);
+    expect_made(profile, 11, 3, "/bin/first", "first");
+    expect_made(profile, 12, 4, "/bin/second", NULL);
+    /* At the same moment the leader is the earlier one. */
+    expect_made(profile, 13, 4, "/bin/second", NULL);
+    profile_free(profile);
+}
+
+/* In the order of start, then of the process, then of the thread, then of the files. */
+static void test_order_of_equals(void **state)
+{
+    (void)state;
+    static const struct made made[] = {
+        {20, 21, 1000, 1, "/bin/e", NULL}, {10, 12, 1000, 1, "/bin/c", NULL}, {20, 20, 1000, 1, "/bin/d", NULL},
+        {10, 10, 1000, 1, "/bin/a", NULL}, {10, 11, 1000, 1, "/bin/b", NULL}, {99, 99, 999, 1, "/bin/0", NULL},
+        {20, 21, 1000, 1, "/bin/f", NULL},
+    };
+    static const char *const in_order[] = {"/bin/0", "/bin/a", "/bin/b", "/bin/c", "/bin/d", "/bin/e", "/bin/f"};
+    struct profile *profile = load_made(made, 7);
+    assert_int_equal(profile->task_count, 7);
+    for (uint32_t i = 0; i < 7; i++) {
+        assert_string_equal(profile->tasks[i].exec, in_order[i]);
+        assert_int_equal(profile->tasks[i].index, i);
+    }
+    profile_free(profile);
+}
+
+static struct profile *load_counts(struct writer *writer, struct buffer *bytes)
+{
+    struct profile *profile = load_writer(writer, bytes);
+    writer_release(writer);
+    return profile;
+}
+
+static void begin_counts(struct writer *writer, uint32_t images)
+{
+    begin(writer, 10, 10);
+    writer_session(writer, 0xaa, 1000);
+    writer_task(writer, ENDED, 0, 600, 9000, 0);
+    for (uint32_t i = 0; i < images; i++)
+        writer_image(writer, i, 600 + i, "comm", "/bin/app", NULL);
+}
+
+/* What an event would have counted: only where it did not run all the time. */
+static void test_scaled(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t value, enabled, running, scaled;
+    } counts[] = {
+        {100, 10, 10, 100},
+        {100, 10, 5, 200},
+        {100, 10, 0, 100},
+        {100, 10, 11, 100},
+        {100, 0, 0, 100},
+        {0, 10, 5, 0},
+        {7, 3, 2, 10},
+        {UINT64_MAX / 2, 4, 2, UINT64_MAX - 1},
+        {UINT64_MAX / 2 + 1, 4, 2, UINT64_MAX},
+        {UINT64_MAX, UINT64_MAX, 1, UINT64_MAX},
+    };
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        struct writer writer;
+        struct buffer bytes = BUFFER_INIT;
+        begin_counts(&writer, 1);
+        writer_count(&writer, 1, UINT32_MAX, counts[i].value, counts[i].enabled, counts[i].running, "page-faults");
+        struct profile *profile = load_counts(&writer, &bytes);
+        const struct profile_count *count = count_of(profile, task_of(profile, 10), "page-faults", UINT32_MAX);
+        assert_int_equal(count->value, counts[i].value);
+        assert_int_equal(count->enabled_ns, counts[i].enabled);
+        assert_int_equal(count->running_ns, counts[i].running);
+        assert_int_equal(count->scaled, counts[i].scaled);
+        profile_free(profile);
+        buffer_release(&bytes);
+    }
+}
+
+/* A row of the whole task is made of those of its images, where all of them are there and it is not. */
+static void test_sums(void **state)
+{
+    (void)state;
+    struct writer writer;
+    struct buffer bytes = BUFFER_INIT;
+    begin_counts(&writer, 2);
+    writer_count(&writer, 0, 0, 10, 100, 100, "task-clock");
+    writer_count(&writer, 1, 1, 3, 40, 20, "page-faults");
+    writer_count(&writer, 0, 1, 20, 200, 150, "task-clock");
+    writer_count(&writer, UINT32_MAX, 0, 1, 1, 1, "cycles");
+    writer_count(&writer, UINT32_MAX, 1, 2, 1, 1, "cycles");
+    writer_count(&writer, UINT32_MAX, UINT32_MAX, 9, 2, 2, "cycles");
+    struct profile *profile = load_counts(&writer, &bytes);
+    const struct profile_task *task = task_of(profile, 10);
+    const struct profile_count *sum = count_of(profile, task, "task-clock", UINT32_MAX);
+    assert_int_equal(task->count_count, 7);
+    assert_int_equal(sum->value, 30);
+    assert_int_equal(sum->enabled_ns, 300);
+    assert_int_equal(sum->running_ns, 250);
+    assert_int_equal(sum->scaled, 36);
+    assert_int_equal(count_of(profile, task, "task-clock", 0)->scaled, 10);
+    assert_int_equal(count_of(profile, task, "task-clock", 1)->scaled, 26);
+    assert_int_equal(count_of(profile, task, "cycles", UINT32_MAX)->value, 9);
+    assert_int_equal(count_of(profile, task, "page-faults", 1)->value, 3);
+    assert_null(count_of(profile, task, "page-faults", UINT32_MAX));
+    profile_free(profile);
+    buffer_release(&bytes);
+}
+
+/* Numbers of images need not follow one another; a row of one that no item describes is that of one without a name. */
+static void test_numbers_of_images(void **state)
+{
+    (void)state;
+    struct writer writer;
+    struct buffer bytes = BUFFER_INIT;
+    begin_counts(&writer, 0);
+    writer_image(&writer, 7, 700, "seven", "/bin/7", NULL);
+    writer_image(&writer, 3, 600, "three", "/bin/3", NULL);
+    writer_count(&writer, 0, 3, 30, 1, 1, "task-clock");
+    writer_count(&writer, 0, 7, 70, 1, 1, "task-clock");
+    writer_count(&writer, 0, 5, 50, 1, 1, "task-clock");
+    struct profile *profile = load_counts(&writer, &bytes);
+    const struct profile_task *task = task_of(profile, 10);
+    assert_int_equal(task->image_count, 3);
+    assert_string_equal(task->images[0].comm, "three");
+    assert_string_equal(task->images[1].comm, "");
+    assert_string_equal(task->images[2].comm, "seven");
+    assert_string_equal(task->comm, "seven");
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(count_of(profile, task, "task-clock", i)->value, 30 + 20 * i);
+    profile_free(profile);
+    buffer_release(&bytes);
+}
+
+/* The events of a task that is covered by inheritance are one per CPU: the time running is all there was. */
+static void test_counts_by_inheritance(void **state)
+{
+    (void)state;
+    struct writer writer;
+    struct buffer bytes = BUFFER_INIT;
+    begin(&writer, 10, 10);
+    writer_session(&writer, 0xaa, 1000);
+    struct pinject_item_task fixed = {.pid = 10, .tid = 10, .source = PINJECT_SOURCE_NET, .start_ns = 600};
+    writer_item(&writer, PINJECT_ITEM_TASK, &fixed, sizeof(fixed), NULL, 0);
+    writer_image(&writer, 0, 600, "comm", "/bin/app", NULL);
+    writer_count(&writer, 1, UINT32_MAX, 100, 40, 10, "page-faults");
+    struct profile *profile = load_counts(&writer, &bytes);
+    const struct profile_count *count = count_of(profile, task_of(profile, 10), "page-faults", UINT32_MAX);
+    assert_int_equal(task_of(profile, 10)->source, PROFILE_SOURCE_NET);
+    assert_int_equal(count->scaled, 100);
+    assert_int_equal(count->enabled_ns, 10);
+    profile_free(profile);
+    buffer_release(&bytes);
+}
+
+/* A pipe that ended before its first event: nothing is known, and nothing is missing. */
+static void test_nothing_known(void **state)
+{
+    (void)state;
+    struct writer writer;
+    struct buffer bytes = BUFFER_INIT;
+    writer_init(&writer, false, true);
+    writer_round(&writer);
+    struct profile *profile = load_writer(&writer, &bytes);
+    const struct profile_session *session = &profile->session;
+    const char *texts[] = {session->version, session->event_reason, session->hostname,
+                           session->osrelease, session->arch, session->cpudesc};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        assert_string_equal(texts[i], "");
+    assert_string_equal(session->clock, "unknown");
+    assert_false(session->ours || session->exclude_kernel || session->coverage_known);
+    assert_int_equal(session->start_ns, 0);
+    assert_int_equal(session->argument_count, 0);
+    assert_int_equal(session->root, 0);
+    assert_int_equal(session->cpus, 0);
+    assert_int_equal(session->memory_bytes, 0);
+    assert_int_equal(session->kernel_build_id_size, 0);
+    assert_null(session->kernel_reference);
+    assert_int_equal(profile->event_count + profile->task_count + profile->entry_count + profile->sum_count, 0);
+    profile_free(profile);
+    buffer_release(&bytes);
+    writer_release(&writer);
+}
+
+/* The root of perf's is known by its number: the process, not its threads, and no other one. */
+static void test_root_of_foreign_file(void **state)
+{
+    (void)state;
+    for (int command = 0; command < 2; command++) {
+        struct writer writer;
+        struct buffer bytes = BUFFER_INIT;
+        begin(&writer, 10, 10);
+        writer.attrs[1].enable_on_exec = (unsigned)command & 1;
+        writer_comm(&writer, "sh", true);
+        put_birth(&writer, 2000, 10, 11);
+        put_birth(&writer, 2000, 20, 20);
+        writer.pid = writer.tid = 20;
+        writer_comm(&writer, "ls", true);
+        struct profile *profile = load_writer(&writer, &bytes);
+        assert_int_equal(profile->session.root, command ? 10 : 0);
+        assert_int_equal(task_of(profile, 10)->root, command);
+        assert_false(task_of(profile, 11)->root);
+        assert_false(task_of(profile, 20)->root);
+        profile_free(profile);
+        buffer_release(&bytes);
+        writer_release(&writer);
+    }
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 8; i++)
+        unlink(name_of(i));
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_threads_know_their_leader),
+        cmocka_unit_test(test_inherited_from_leader),
+        cmocka_unit_test(test_leaders_of_one_number),
+        cmocka_unit_test(test_order_of_equals),
+        cmocka_unit_test(test_scaled),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_numbers_of_images),
+        cmocka_unit_test(test_counts_by_inheritance),
+        cmocka_unit_test(test_nothing_known),
+        cmocka_unit_test(test_root_of_foreign_file),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
