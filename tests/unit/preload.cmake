@@ -9,6 +9,11 @@ pinject_unit_test(request SOURCES test_request.c ${preload}/request.c LINK Threa
 pinject_unit_test(filter SOURCES test_filter.c ${preload}/filter.c LABELS preload)
 pinject_unit_test(timer_sample SOURCES test_timer_sample.c ${preload}/timer_sample.c LABELS preload)
 pinject_unit_test(thread_pool SOURCES test_thread_pool.c ${preload}/thread_pool.c LINK Threads::Threads LABELS preload)
+# Compiled once more with the test's clock, futexes and CPU.
+foreach(module request thread_pool)
+  pinject_unit_test(${module}_time SOURCES test_${module}_time.c ${preload}/${module}.c LABELS preload)
+  target_compile_options(test_${module}_time PRIVATE -include ${CMAKE_CURRENT_SOURCE_DIR}/played_time.h)
+endforeach()
 # Libraries for test_next_symbols: one with each kind of hash table, and one that the test loads.
 set(value 1)
 foreach(kind sysv gnu both)

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-enum { MANY = 32, PATIENCE_NS = 4000000, TRIES = 100, VAIN = 12 };
+enum { MANY = 32, PATIENCE_NS = 4000000, TRIES = 100, VAIN = 12, POOL = 256 };
 
 static uint64_t now_ns(void)
 {
@@ -95,6 +95,40 @@ static void test_child_of_fork(void **state)
     assert_true(least_wait_ns(0) < PATIENCE_NS);
 }
 
+/* The records of the pool itself: they lie side by side, those beyond have pages of their own. */
+static void take_pool(struct pinject_thread_record *taken[POOL + 1], bool seen[POOL])
+{
+    struct pinject_thread_record *first;
+    take(taken, POOL + 1);
+    first = taken[0];
+    for (int i = 1; i < POOL; i++)
+        first = taken[i] < first ? taken[i] : first;
+    memset(seen, 0, POOL);
+    for (int i = 0; i < POOL; i++) {
+        assert_true(taken[i] - first < POOL);
+        assert_false(seen[taken[i] - first]);
+        seen[taken[i] - first] = true;
+    }
+    assert_true(taken[POOL] < first || taken[POOL] >= first + POOL);
+}
+
+/* In the child of fork all of them are free again, whether they were held or not. */
+static void test_child_of_fork_has_the_whole_pool(void **state)
+{
+    (void)state;
+    struct pinject_thread_record *before[POOL + 1], *after[POOL + 1];
+    bool seen[POOL];
+    pinject_thread_pool_reset();
+    take_pool(before, seen);
+    give(before, 3);
+    pinject_thread_pool_give(before[POOL]);
+    pinject_thread_pool_reset();
+    take_pool(after, seen);
+    for (int i = 0; i < POOL; i++)
+        assert_true(after[i] - before[0] < POOL && before[0] - after[i] < POOL);
+    give(after, POOL + 1);
+}
+
 struct pair {
     struct pinject_thread_record *records[MANY];
     pthread_barrier_t barrier;
@@ -151,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few),           cmocka_unit_test(test_many), cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_child_of_fork), cmocka_unit_test(test_wake),
+        cmocka_unit_test(test_child_of_fork_has_the_whole_pool),
     };
     return cmocka_run_group_tests_name("thread_pool", tests, NULL, NULL);
 }
