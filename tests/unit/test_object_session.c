@@ -2,7 +2,10 @@
 /* How an image opens its session: what it believes of files, and what it asks the socket for. */
 #include "session_kit.h"
 
+#include "deny.h"
+
 #include <signal.h>
+#include <sys/syscall.h>
 
 /* Opens, with no descriptor left, and no mapping where it fails. */
 static int opens(void)
@@ -317,6 +320,51 @@ static void test_other_namespace(void **state)
     close(fd);
 }
 
+/* ---- Calls that the program's filter denies ---- */
+
+/* Whose a file is cannot be known: it is not believed. */
+static int open_without_statx(void)
+{
+    unsigned before = held();
+    deny_call(SYS_statx, NULL, ENOSYS);
+    int error = pinject_object_open(session_path);
+    return -error + (held() != before ? 100 : 0) + (pinject_object.channel.segment ? 200 : 0);
+}
+
+/* Without /proc the session's path, which could be opened, decides. */
+static int open_without_proc(void)
+{
+    const int first = AT_FDCWD;
+    deny_call(SYS_statx, &first, ENOENT);
+    return pinject_object_open(session_path) == 0 && pinject_object.channel.requests ? 0 : 1;
+}
+
+/* No memory can be shared: nothing stays. */
+static int open_without_mmap(void)
+{
+    int free_before = dup(0), free_after;
+    close(free_before);
+    deny_call(SYS_mmap, NULL, EPERM);
+    int error = pinject_object_open(session_path);
+    free_after = dup(0);
+    return -error + (free_after != free_before ? 100 : 0) + (pinject_object.channel.segment ? 200 : 0);
+}
+
+static void test_denied(void **state)
+{
+    (void)state;
+    reset();
+    int status = deny_in_child(open_without_statx);
+    assert_true(status == 0 || status == ENOSYS << 8);
+    header.pid_namespace++;
+    write_segment();
+    assert_int_equal(pinject_object_open(session_path), -EXDEV);
+    assert_int_equal(deny_in_child(open_without_proc), 0);
+    reset();
+    status = deny_in_child(open_without_mmap);
+    assert_true(status == 0 || status == EPERM << 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +376,7 @@ int main(void)
         cmocka_unit_test(test_asks_for_the_channel),
         cmocka_unit_test(test_channel_of_another_user),
         cmocka_unit_test(test_other_namespace),
+        cmocka_unit_test(test_denied),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -76,6 +76,63 @@ static void forks(void)
     MUST(seen->released == 1);
 }
 
+/* Another thread makes what all timers have in common: the child finds it half done, and makes it anew. */
+static void is_forked_meanwhile(void)
+{
+    pinject_timer_forked();
+    MUST(seen->forgotten == 1 && !pinject_timer_runs());
+    pinject_timer_forked();
+    MUST(seen->forgotten == 1); /* the turn is free now */
+    pinject_timer_start(2);
+    MUST(pinject_timer_runs());
+    compute_until(1);
+}
+
+static void fork_meanwhile(void)
+{
+    when_taken = NULL;
+    MUST(forked_status(is_forked_meanwhile) == 0);
+}
+
+static void forks_while_it_begins(void)
+{
+    when_taken = fork_meanwhile;
+    pinject_timer_start(1);
+    MUST(seen->forgotten == 1 && pinject_timer_runs());
+    MUST(head_of(0)->started == 1 && head_of(1)->started == 1);
+}
+
+/* A thread that does not get its turn goes on without a timer; a later one has one. */
+static void start_without_a_turn(void)
+{
+    uint64_t since = sys_clock_ns(CLOCK_MONOTONIC);
+    pinject_timer_start(2);
+    MUST(!pinject_timer_runs() && head_of(1)->started == 0);
+    MUST(sys_clock_ns(CLOCK_MONOTONIC) - since >= 9000000);
+}
+
+static void start_meanwhile(void)
+{
+    when_taken = NULL;
+    in_thread(start_without_a_turn);
+}
+
+static void start_later(void)
+{
+    pinject_timer_start(3);
+    MUST(pinject_timer_runs());
+    pinject_timer_stop();
+}
+
+static void two_begin_at_once(void)
+{
+    when_taken = start_meanwhile;
+    pinject_timer_start(1);
+    MUST(pinject_timer_runs());
+    in_thread(start_later);
+    MUST(head_of(2)->started == 1);
+}
+
 static void gives_up(void)
 {
     pinject_timer_start(1);
@@ -163,6 +220,8 @@ static void test_end(void **state)
 {
     (void)state;
     in_child(forks);
+    in_child(forks_while_it_begins);
+    in_child(two_begin_at_once);
     in_child(gives_up);
     in_child(ends_all);
     in_child(ends_while_it_begins);

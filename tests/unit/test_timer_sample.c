@@ -2,13 +2,16 @@
 /* The sampler of the object: its records as the collector's reader finds them, stacks of all kinds. */
 #include "check.h"
 
+#include <errno.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include <pinject/ring.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "deny.h"
 #include "preload/timer.h"
 
 #if defined(__x86_64__) || defined(__aarch64__)
@@ -143,6 +146,44 @@ static void test_weights(void **state)
     assert_int_equal(next(PERF_RECORD_SAMPLE)[5], 5000);
 }
 
+/* What the kernel does not tell stays as it was, and the expiries are the weight. As of a process that sandboxes it. */
+static int count_without_usage(void)
+{
+    sampler.pid = sampler.tid = getpid();
+    *sampler.head = (struct pinject_timer_head){.faults = 7, .switches = 9, .lost = 3};
+    deny_call(SYS_getrusage, NULL, EPERM);
+    if (pinject_sampler_count(&sampler) != 0)
+        return 1;
+    if (sampler.head->cpu_ns == 0 || sampler.head->faults != 7 || sampler.head->switches != 9)
+        return 2;
+    for (int i = 0; i < 3; i++) {
+        take(6, 1, NULL);
+        if (next(PERF_RECORD_SAMPLE)[5] != 7000 || sampler.user_ns != 0)
+            return 3;
+    }
+    sampler.user_ns = 5; /* it was known once */
+    take(1, 1, NULL);
+    return next(PERF_RECORD_SAMPLE)[5] == 2000 && sampler.user_ns == 5 ? 0 : 4;
+}
+
+static int take_without_reading(void)
+{
+    uint64_t frames[4] = {0, 0x2222, 0, 0x3333};
+    frames[0] = (uintptr_t)&frames[2];
+    sampler.pid = sampler.tid = getpid();
+    deny_call(SYS_process_vm_readv, NULL, EPERM);
+    take(0, 0x1111, frames);
+    const uint64_t *words = next(PERF_RECORD_SAMPLE);
+    return words[6] == 2 && words[FIXED + 1] == 0x1111 ? 0 : 1;
+}
+
+static void test_calls_that_are_denied(void **state)
+{
+    (void)state;
+    assert_int_equal(deny_in_child(count_without_usage), 0);
+    assert_int_equal(deny_in_child(take_without_reading), 0);
+}
+
 static void test_wild_frames(void **state)
 {
     (void)state;
@@ -248,6 +289,7 @@ int main(void)
         cmocka_unit_test_setup(test_wild_frames, set_up),  cmocka_unit_test_setup(test_deep_stack, set_up),
         cmocka_unit_test_setup(test_full_ring, set_up),    cmocka_unit_test_setup(test_wrapping, set_up),
         cmocka_unit_test_setup(test_counting_alone, set_up),
+        cmocka_unit_test_setup(test_calls_that_are_denied, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

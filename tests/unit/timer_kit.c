@@ -8,7 +8,7 @@ enum { NUMBER = 52 };
 struct pinject_object pinject_object;
 struct timer_seen *seen;
 bool masked, taken;
-void (*when_counted)(void);
+void (*when_counted)(void), (*when_taken)(void);
 int rings_fd;
 
 static char directory[64];
@@ -34,6 +34,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
 int pinject_signal_take(void)
 {
     struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+    if (when_taken)
+        when_taken();
     if (seen->take_error)
         return seen->take_error;
     taken = true;

@@ -28,6 +28,7 @@ struct timer_seen {
 extern struct timer_seen *seen; /* shared with children */
 extern bool masked, taken;
 extern void (*when_counted)(void);
+extern void (*when_taken)(void); /* the signal, while no other thread can make what all timers have in common */
 extern int rings_fd;
 
 #define MUST(condition)                                                                       \
