@@ -159,6 +159,56 @@ static void test_errors(void **state)
     expect_error("-n3", REPORT, "option '--top' does not belong to 'tree'");
 }
 
+/* Which of several is meant where some belong to another command, or are hidden. */
+static void test_options_of_others(void **state)
+{
+    static const struct option_row ours[] = {
+        {0, "self", NULL, 0, options_take_enum, AT(mode), 1, REPORT, "another's"},
+        {0, "self-time", NULL, 0, options_take_enum, AT(mode), 2, TREE, "ours"},
+        {0, "sort-by", NULL, 0, options_take_enum, AT(mode), 3, REPORT, "another's"},
+        {0, "sort-reverse", NULL, 0, options_take_enum, AT(mode), 4, REPORT, "another's"},
+        {0, "sort-rank", NULL, OPTION_HIDDEN, options_take_enum, AT(mode), 5, TREE, "ours, hidden"},
+        {0, "twin", NULL, 0, options_take_enum, AT(mode), 6, REPORT, "another's"},
+        {0, "twin", NULL, 0, options_take_enum, AT(mode), 7, TREE, "ours"},
+        {0, "veil", NULL, OPTION_HIDDEN, options_take_enum, AT(mode), 8, TREE, "ours, hidden"},
+        {0},
+    };
+    static const struct {
+        const char *word, *said; /* NULL: it is taken */
+        uint32_t groups;
+        int mode;
+    } cases[] = {
+        {"--self", "option '--self' does not belong to 'tree'", TREE, 0}, /* not the beginning of --self-time */
+        {"--self-", NULL, TREE, 2},
+        {"--sel", NULL, TREE, 2},
+        {"--sel", NULL, REPORT, 1},
+        {"--self-t", "option '--self-time' does not belong to 'tree'", REPORT, 0},
+        {"--sort", "option '--sort-by' does not belong to 'tree'", TREE, 0}, /* the first of them */
+        {"--sort-r", "option '--sort-reverse' does not belong to 'tree'", TREE, 0},
+        {"--sort-ra", "unknown option '--sort-ra'", TREE, 0}, /* a hidden one wants its whole name */
+        {"--sort-rank", NULL, TREE, 5},
+        {"--sort-rank", "option '--sort-rank' does not belong to 'tree'", REPORT, 0},
+        {"--twin", NULL, TREE, 7},
+        {"--twin", NULL, REPORT, 6},
+        {"--vei", "unknown option '--vei'", TREE, 0},
+        {"--veil", NULL, TREE, 8},
+        {"--s", NULL, TREE, 2},
+        {"--s", "'--s' is ambiguous: it may be --self, --sort-by, --sort-reverse", REPORT, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *line[] = {(char *)"prog", (char *)(uintptr_t)cases[i].word, NULL};
+        struct options options = {.rows = ours, .groups = cases[i].groups, .group_name = "tree"};
+        memset(&got, 0, sizeof(got));
+        check_capture();
+        int status = options_parse(&options, &got, 2, line, &operands, &operand_count);
+        const char *said = check_captured();
+        if (status != (cases[i].said ? -EINVAL : 0) || got.mode != cases[i].mode ||
+            !strstr(said, cases[i].said ? cases[i].said : "") || (!cases[i].said && *said))
+            fail_msg("case %zu, %s: %d, %d, %s", i, cases[i].word, status, got.mode, said);
+    }
+}
+
 /* Where the operands are, whatever the values are, and whichever of two flags "--fo" is. */
 static void test_only_look(void **state)
 {
@@ -227,6 +277,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forms), cmocka_unit_test(test_optional_value), cmocka_unit_test(test_prefixes),
         cmocka_unit_test(test_operands), cmocka_unit_test(test_errors), cmocka_unit_test(test_only_look),
+        cmocka_unit_test(test_options_of_others),
         cmocka_unit_test(test_help), cmocka_unit_test(test_help_of_a_long_label),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
