@@ -38,6 +38,56 @@ static void segment_is_private_and_complete(void **state)
     assert_int_equal(access(path, F_OK), -1);
 }
 
+/* Lines of /proc/self/maps, and descriptors, that have PATH in their names: the session's files. */
+static unsigned held_of(const char *path)
+{
+    char line[PINJECT_PATH + 256], link[64];
+    unsigned count = 0;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    assert_non_null(maps);
+    while (fgets(line, sizeof(line), maps))
+        count += strstr(line, path) != NULL;
+    fclose(maps);
+    for (int fd = 0; fd < 1024; fd++) {
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        ssize_t size = readlink(link, line, sizeof(line) - 1);
+        line[size > 0 ? size : 0] = '\0';
+        count += size > 0 && strstr(line, path);
+    }
+    return count;
+}
+
+static unsigned descriptors(void)
+{
+    unsigned count = 0;
+    for (int fd = 0; fd < 1024; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+/* A session that ends leaves no mapping and no descriptor, nor a file. */
+static void nothing_stays(void **state)
+{
+    char path[PINJECT_PATH], own[PINJECT_PATH];
+    (void)state;
+    fake_open(&fake); /* what is opened once in a process is there */
+    fake_close(&fake);
+    unsigned before = descriptors();
+    fake_open(&fake);
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    memcpy(path, fake.session.path, sizeof(path));
+    memcpy(own, fake.session.own->path, sizeof(own));
+    assert_true(held_of(path) >= 4);
+    fake_close(&fake);
+    assert_int_equal(held_of(path), 0);
+    assert_int_equal(descriptors(), before);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(access(own, F_OK), -1);
+    assert_null(fake.session.segment);
+    assert_int_equal(fake.session.segment_fd, -1);
+    assert_false(fake.session.open);
+}
+
 static void two_sessions_differ(void **state)
 {
     (void)state;
@@ -139,6 +189,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(segment_is_private_and_complete),
+        cmocka_unit_test(nothing_stays),
         cmocka_unit_test(two_sessions_differ),
         cmocka_unit_test(flags_follow_the_settings),
         cmocka_unit_test(limits_are_raised_and_restored),

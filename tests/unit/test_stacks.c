@@ -11,6 +11,7 @@
 #include "check.h"
 #include "collector/opener.h"
 #include "collector/probe.h"
+#include "collector/stack_files.h"
 #include "collector/tasks.h"
 
 enum { PREFIX = 48, DUMP = 16384, MOST = 30000 };
@@ -316,6 +317,107 @@ static void test_dump_fits_ring(void **state)
     assert_false(attr.sample_type & PERF_SAMPLE_STACK_USER);
 }
 
+/* ---- Which mapping holds at an address ---- */
+
+static void map(uint64_t start, uint64_t size, uint64_t offset, const char *path)
+{
+    const struct mapping values = {.start = start, .size = size, .offset = offset, .prot = 5, .flags = 2};
+    struct mapping *mapping = mapping_new(&values, path);
+    assert_non_null(mapping);
+    assert_int_equal(space_add(&process->space, mapping), 0);
+    mapping_put(mapping);
+}
+
+/* It is mapped from LOW to HIGH, what is mapped there begins at START with the offset START / 16. */
+static void expect_map(uint64_t address, uint64_t start, uint64_t low, uint64_t high)
+{
+    struct stack_search search = {&tasks, &task};
+    struct unwind_map found;
+    if (!stack_files_find(&search, address, &found) || found.start != start || found.offset != start / 16 ||
+        found.low != low || found.high != high || found.file)
+        fail_msg("%#lx: %#lx, %#lx to %#lx", (long)address, (long)found.start, (long)found.low, (long)found.high);
+}
+
+/* Nothing is: that is known of this one address alone. */
+static void expect_none(uint64_t address)
+{
+    struct stack_search search = {&tasks, &task};
+    struct unwind_map found;
+    assert_false(stack_files_find(&search, address, &found));
+    assert_int_equal(found.low, address);
+    assert_int_equal(found.high, address + 1);
+}
+
+/* Mappings of one block, one right behind another: each address has its own, whichever was asked for before. */
+static void test_neighbours(void **state)
+{
+    static const uint64_t edges[] = {0x50000, 0x51000, 0x52000, 0x53000, 0x55000};
+    (void)state;
+    tasks.maps_next_ns = UINT64_MAX; /* /proc is not asked */
+    map(0x51000, 0x1000, 0x5100, "[one]");
+    map(0x52000, 0x1000, 0x5200, "[two]");
+    map(0x53000, 0x2000, 0x5300, "[three]");
+    for (int round = 0; round < 2; round++)
+        for (int i = 1; i < 4; i++) {
+            expect_map(edges[i], edges[i], edges[i], edges[i + 1]);
+            expect_map(edges[i + 1] - 1, edges[i], edges[i], edges[i + 1]);
+            if (i < 3)
+                expect_map(edges[i + 1], edges[i + 1], edges[i + 1], edges[i + 2]);
+            expect_map(edges[i], edges[i], edges[i], edges[i + 1]);
+        }
+    for (int i = 0; i < 3; i++) {
+        expect_none(0x50ffe + (unsigned)i % 2);
+        expect_map(0x51000, 0x51000, 0x51000, 0x52000);
+        expect_none(0x50fff);
+        expect_map(0x54fff, 0x53000, 0x53000, 0x55000);
+        expect_none(0x55000);
+        expect_none(0x55001);
+        expect_none(0x55000);
+    }
+    expect_none(0);
+    expect_none(UINT64_MAX - 1);
+}
+
+/* What is mapped later holds at once. */
+static void test_mapped_later(void **state)
+{
+    (void)state;
+    tasks.maps_next_ns = UINT64_MAX;
+    map(0x51000, 0x3000, 0x5100, "[one]");
+    expect_map(0x52800, 0x51000, 0x51000, 0x54000);
+    expect_none(0x54000);
+    map(0x52000, 0x1000, 0x5200, "[two]");
+    expect_map(0x52800, 0x52000, 0x52000, 0x53000);
+    map(0x54000, 0x1000, 0x5400, "[three]");
+    expect_map(0x54000, 0x54000, 0x54000, 0x55000);
+    space_release(&process->space);
+    space_init(&process->space);
+    expect_none(0x52800);
+    expect_none(0x54000);
+}
+
+/* Two address spaces whose versions have one place in the table, and one that has none yet. */
+static void test_versions(void **state)
+{
+    (void)state;
+    tasks.maps_next_ns = UINT64_MAX;
+    map(0x51000, 0x3000, 0x5100, "[one]");
+    const uint64_t version = process->space.version;
+    expect_map(0x52800, 0x51000, 0x51000, 0x54000);
+    space_release(&process->space);
+    space_init(&process->space);
+    map(0x50000, 0x8000, 0x5000, "[two]");
+    process->space.version = version + STACKS_BLOCKS;
+    expect_map(0x52800, 0x50000, 0x50000, 0x58000);
+    space_release(&process->space);
+    space_init(&process->space);
+    memset(tasks.stacks->blocks, 0, sizeof(tasks.stacks->blocks));
+    for (unsigned i = 0; i < STACKS_BLOCKS; i++)
+        tasks.stacks->blocks[i].map.high = UINT64_MAX; /* of version 0 */
+    process->space.version = 0;
+    expect_none(0x52800);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -361,7 +463,8 @@ int main(void)
         TEST(test_kernel_chain_stays),     TEST(test_user_alone),   TEST(test_extended),
         TEST(test_frame_pointers_instead), TEST(test_no_user_part), TEST(test_nonsense),
         TEST(test_falls_behind),           TEST(test_dump_grows),   TEST(test_dump_fits_ring),
-        TEST(test_extended_recursion),
+        TEST(test_extended_recursion),     TEST(test_neighbours),   TEST(test_mapped_later),
+        TEST(test_versions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

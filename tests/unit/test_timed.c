@@ -296,6 +296,82 @@ static void test_without_a_ring(void **state)
     kit_file_free(&file);
 }
 
+/* A door has the number of a ring before the ring is there: till then nothing that stands in it is this task's. */
+static void test_ring_that_is_on_its_way(void **state)
+{
+    (void)state;
+    struct task *task = process(100, false);
+    struct attached *events = task->events;
+    struct rings *rings = &stage.kit.session.rings;
+    tasks_look_timed(stage.tasks, task);
+    assert_false(task->timer_started);
+    assert_true(task->counted_only);
+    events->number = rings_take(rings, 1000000, 3);
+    rings_head(rings, events->number)->started = 1;
+    tasks_look_timed(stage.tasks, task);
+    assert_false(task->timer_started);
+    assert_true(task->counted_only);
+    events->ring_size = PINJECT_RING_DATA;
+    events->ring = rings_page(rings, events->number);
+    tasks_look_timed(stage.tasks, task);
+    assert_true(task->timer_started);
+    assert_false(task->counted_only);
+    head_of(task)->started = 0;
+    tasks_look_timed(stage.tasks, task);
+    assert_false(task->timer_started);
+    /* Where the events are gone, what was seen last holds. */
+    head_of(task)->started = 7;
+    tasks_look_timed(stage.tasks, task);
+    head_of(task)->started = 0;
+    task->events = NULL;
+    tasks_look_timed(stage.tasks, task);
+    assert_true(task->timer_started);
+    assert_false(task->counted_only);
+    /* Nothing is sampled in a session that counts. */
+    stage.kit.plan.events[0].samples = false;
+    tasks_look_timed(stage.tasks, task);
+    assert_true(task->timer_started && task->counted_only);
+    stage.kit.plan.events[0].samples = true;
+    task->events = events;
+    stage_close(&stage);
+}
+
+/* What the object says went wrong is an error's number, or at least an error. */
+static void test_errors_of_the_object(void **state)
+{
+    static const struct {
+        int32_t said, error;
+    } cases[] = {{0, 0}, {-EBUSY, -EBUSY}, {-4095, -4095}, {-4096, -EIO}, {1, -EIO}, {INT32_MIN, -EIO},
+                 {INT32_MAX, -EIO}};
+    (void)state;
+    struct task *task = process(100, true);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        head_of(task)->started = 0;
+        head_of(task)->error = cases[i].said;
+        task->ring_error = 99;
+        task->process->uncounted = false;
+        tasks_end_timed(stage.tasks, task);
+        assert_int_equal(task->ring_error, cases[i].error);
+        assert_true(task->process->uncounted);
+    }
+    /* A timer ran, whatever else stands there. */
+    head_of(task)->started = 1;
+    task->ring_error = 99;
+    task->process->uncounted = false;
+    tasks_end_timed(stage.tasks, task);
+    assert_int_equal(task->ring_error, 99);
+    assert_false(task->process->uncounted);
+    /* Without a ring it is the collector's own error. */
+    void *ring = task->events->ring;
+    task->events->ring = NULL;
+    task->events->ring_error = -ENOSPC;
+    task->timer_started = false;
+    tasks_end_timed(stage.tasks, task);
+    assert_int_equal(task->ring_error, -ENOSPC);
+    task->events->ring = ring;
+    stage_close(&stage);
+}
+
 static void test_child_that_did_not_ask(void **state)
 {
     (void)state;
@@ -405,6 +481,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_images, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_without_a_ring, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_child_that_did_not_ask, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_ring_that_is_on_its_way, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_errors_of_the_object, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_one_among_others, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_child_of_one_among_others, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_one_that_goes_on, set_up, tear_down),
