@@ -59,6 +59,8 @@ static void add_ledger(struct tasks *tasks)
                __atomic_load_n(&session->arrivals.cut, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "message taken before the one that it refers to: too many waited", "", tasks->hurried, 0);
     unseen_add(unseen, "request that made no sense", "", __atomic_load_n(&session->malformed, __ATOMIC_RELAXED), 0);
+    unseen_add(unseen, "request about a task that had ended when it was read", "",
+               __atomic_load_n(&session->ended, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "request about a task that is not the session's, or not the asking user's: refused", "",
                __atomic_load_n(&session->denied, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "pause of requests: too many came to nothing", "", channels_held(session), 0);

@@ -388,7 +388,7 @@ int request_begin(struct channel *channel, const struct request *request, struct
     bool gone = origin == -ESRCH && (arrival->limited || arrival->kind == PINJECT_SPAWN ||
                                      arrival->kind == PINJECT_NET || arrival->kind == PINJECT_SNAPSHOT);
     if (origin == -EPERM || gone) {
-        __atomic_fetch_add(gone ? &session->malformed : &session->denied, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(gone ? &session->ended : &session->denied, 1, __ATOMIC_RELAXED);
         arrival_free(arrival);
         return origin;
     }

@@ -2,6 +2,7 @@
 # kind: web server: prefork, then event workers, CGI programs; a threaded client
 # packages: apache2 apache2-utils curl
 # users: root nobody
+# same: /^(Total transferred: +674)\d+ bytes$/\1 kB/
 # leave: error.log cgisock*
 prepare() {
     mkdir -p www cgi

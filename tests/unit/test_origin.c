@@ -249,6 +249,19 @@ static void what_is_gone_is_marked(void **state)
         assert_int_equal(arrival->gone, i == 0);
         fake_drop(arrival);
     }
+    assert_int_equal(fake.session.ended, 0);
+    /* What these say can be judged by the task alone. */
+    static const uint32_t kinds[] = {PINJECT_SPAWN, PINJECT_NET, PINJECT_SNAPSHOT};
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        struct pinject_slot *slot = fake_claim(fake.session.own->requests, 2 + i, kinds[i]);
+        slot->pid = slot->tid = child;
+        fake_post(fake.session.own->requests, 2 + i);
+        assert_int_equal(fake_answer(slot), -ESRCH);
+        assert_int_equal(fake.session.ended, i + 1);
+    }
+    assert_int_equal(fake.session.malformed, 0);
+    assert_int_equal(fake.session.denied, 0);
+    assert_null(arrivals_take(&fake.session.arrivals));
     session_close_doors(&fake.session);
     fake_close(&fake);
 }

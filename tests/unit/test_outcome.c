@@ -72,6 +72,7 @@ static const char lines_of_session[] =
     "2 mappings and arguments dropped: more came than can be taken|\n"
     "3 message taken before the one that it refers to: too many waited|\n"
     "4 request that made no sense|\n"
+    "13 request about a task that had ended when it was read|\n"
     "5 request about a task that is not the session's, or not the asking user's: refused|\n"
     "21 pause of requests: too many came to nothing|\n"
     "6 process of a user for whom there was no channel|\n"
@@ -110,6 +111,7 @@ static void ledger_has_a_line_for_each_loss(void **state)
     session->arrivals.cut = 2;
     stage.tasks->hurried = 3;
     session->malformed = 4;
+    session->ended = 13;
     session->denied = 5;
     session->channels.refused = 6;
     stage.tasks->net_lost = 7;

@@ -92,7 +92,8 @@ static void session_begins_now(void **state)
     assert_int_equal(session->dump, 0);
     assert_int_equal(session->self, 0);
     assert_true(session->ring_budget == session_ring_budget(session->old_memlock.rlim_max));
-    assert_true(session->ring_bytes == 0 && session->refused == 0 && session->malformed == 0 && session->denied == 0);
+    assert_true(session->ring_bytes == 0 && session->refused == 0 && session->malformed == 0 && session->ended == 0);
+    assert_int_equal(session->denied, 0);
     fake_close(&fake);
 }
 
