@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* Which file gives the source lines of an object, also where files change between two looks, and why there are none. */
+#include "test_symbols_tools.h"
+
+#include <errno.h>
+
+static const char one_source[] = "#line 100 \"/src/one.c\"\nint volatile v;\n"
+                                 "__attribute__((noinline)) int shown(int a) { return a * v; }\n"
+                                 "int main(int c, char **w) { (void)w; return shown(c); }\n";
+static const char two_source[] = "#line 200 \"/src/two.c\"\nint volatile v;\n"
+                                 "__attribute__((noinline)) int shown(int a) { return a * v; }\n"
+                                 "int main(int c, char **w) { (void)w; return shown(c); }\n";
+
+static int lines_set_up(void **state)
+{
+    if (tools_set_up(state) < 0)
+        return -1;
+    write_file("one.c", one_source, sizeof(one_source) - 1);
+    write_file("two.c", two_source, sizeof(two_source) - 1);
+    if (!have_tools)
+        return 0;
+    must("%s -g -O1 -Wl,--build-id=0x0123456789abcdef -o one one.c", TEST_CC);
+    must("%s -g -O1 -Wl,--build-id=0x0123456789abcdee -o two two.c", TEST_CC);
+    must("%s -g -O1 -Wl,--build-id=0x0123456789abcd -o short two.c", TEST_CC);
+    must("%s -g -O1 -Wl,--build-id=none -o without two.c", TEST_CC);
+    must("strip -g -o bare one && objcopy --only-keep-debug one one.debug && objcopy --only-keep-debug two two.debug");
+    must("strip -o stripped one && objcopy --add-gnu-debuglink=one.debug stripped linked");
+    return 0;
+}
+
+/* The offset of the function shown() in the file of OBJECT. */
+static uint64_t offset_of_shown(struct symbols_object *object)
+{
+    struct symbol symbol;
+    for (uint64_t offset = 0; offset < 1 << 16; offset++)
+        if (symbols_find(object, offset, &symbol) && strcmp(symbol.name, "shown") == 0 &&
+            symbol.address == symbol.start)
+            return offset;
+    fail_msg("%s has no function 'shown'", symbols_path(object));
+    return 0;
+}
+
+static void count_row(void *context, uint64_t address, const char *compiled_in, const char *file, uint32_t line)
+{
+    (void)address;
+    (void)compiled_in;
+    if (file && line)
+        ++*(unsigned *)context;
+}
+
+static void count_file(void *context, const char *path, const char *place)
+{
+    (void)path;
+    (void)place;
+    ++*(unsigned *)context;
+}
+
+/* OBJECT has no lines, for WHY. */
+static void has_no_lines(struct symbols_object *object, uint64_t offset, const char *why)
+{
+    struct symbol_line lines[SYMBOLS_LINES_MAX];
+    unsigned rows = 0;
+    assert_int_equal(symbols_lines(object, offset, lines), 0);
+    assert_string_equal(symbols_lines_why(object), why);
+    assert_null(symbols_lines_file(object));
+    symbols_rows(object, 0, UINT64_MAX, count_row, &rows);
+    symbols_lines_files(object, count_file, &rows);
+    assert_int_equal(rows, 0);
+}
+
+/* Lines of shown() are those of FILE from LINE on, out of DEBUG. */
+static void has_lines(struct symbols_object *object, uint64_t offset, const char *file, uint32_t line,
+                      const char *debug)
+{
+    struct symbol_line lines[SYMBOLS_LINES_MAX];
+    unsigned rows = 0;
+    assert_int_equal(symbols_lines(object, offset, lines), 1);
+    assert_string_equal(lines[0].function, "shown");
+    assert_string_equal(lines[0].raw_function, "shown");
+    assert_string_equal(lines[0].file, file);
+    assert_int_equal(lines[0].line, line + 1);
+    assert_string_equal(symbols_lines_file(object), debug);
+    symbols_rows(object, 0, UINT64_MAX, count_row, &rows);
+    assert_true(rows >= 3);
+    rows = 0;
+    symbols_lines_files(object, count_file, &rows);
+    assert_int_equal(rows, 0);
+    /* No code is there. */
+    assert_int_equal(symbols_lines(object, 1 << 30, lines), 0);
+    assert_string_equal(symbols_lines_why(object), "its debug information does not tell of these addresses");
+}
+
+static void test_own_lines(void **state)
+{
+    struct symbols *symbols;
+    struct symbols_object *object;
+    (void)state;
+    if (!have_tools)
+        skip();
+    symbols = new_symbols(NULL);
+    object = symbols_object(symbols, in_directory("one"), NULL, 0);
+    assert_null(symbols_lines_file(object));
+    uint64_t offset = offset_of_shown(object);
+    assert_null(symbols_lines_why(object)); /* nobody asked */
+    has_lines(object, offset, "/src/one.c", 100, in_directory("one"));
+    /* Rows alone load all that they need. */
+    unsigned rows = 0;
+    symbols_rows(symbols_object(symbols, in_directory("two"), NULL, 0), 0, UINT64_MAX, count_row, &rows);
+    assert_true(rows >= 3);
+    object = symbols_object(symbols, in_directory("linked"), NULL, 0);
+    has_lines(object, offset_of_shown(object), "/src/one.c", 100, in_directory("one.debug"));
+    symbols_free(symbols);
+}
+
+/* Between the names and the lines the file is replaced: only the one that gave the names may give the lines. */
+static void test_replaced_files(void **state)
+{
+    static const struct {
+        const char *first, *then; /* then NULL: it is gone */
+        const char *changed;      /* which one of the directory */
+        bool same;
+    } cases[] = {
+        {"one", "one", "it", true},
+        {"one", "two", "it", false},
+        {"one", "short", "it", false},
+        {"one", "without", "it", false},
+        {"without", "one", "it", false},
+        {"without", "without", "it", true},
+        {"one", "bare", "it", false},
+        {"one", "c.c", "it", false},
+        {"one", NULL, "it", false},
+        {"linked", "one.debug", "one.debug", true},
+        {"linked", "two.debug", "one.debug", false},
+        {"linked", "stripped", "one.debug", false},
+        {"linked", NULL, "one.debug", false},
+    };
+    (void)state;
+    if (!have_tools)
+        skip();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        must("rm -rf case && mkdir case && cp %s case/it && cp one.debug case/", cases[i].first);
+        struct symbols *symbols = new_symbols(NULL);
+        struct symbols_object *object = symbols_object(symbols, in_directory("case/it"), NULL, 0);
+        char changed[32];
+        uint64_t offset = offset_of_shown(object);
+        snprintf(changed, sizeof(changed), "case/%s", cases[i].changed);
+        must("rm %s", changed);
+        if (cases[i].then)
+            must("cp %s %s", cases[i].then, changed);
+        if (cases[i].same)
+            has_lines(object, offset, strcmp(cases[i].first, "without") ? "/src/one.c" : "/src/two.c",
+                      strcmp(cases[i].first, "without") ? 100 : 200, in_directory(changed));
+        else
+            has_no_lines(object, offset, "the file has no debug information");
+        symbols_free(symbols);
+    }
+}
+
+static void test_objects_without_lines(void **state)
+{
+    struct symbols *symbols = new_symbols(NULL);
+    struct symbols_kernel kernel = {.osrelease = "0.0.1-never"};
+    (void)state;
+    has_no_lines(symbols_kernel(symbols, &kernel), 0x1000, "the kernel's code has no line information here");
+    has_no_lines(symbols_jit(symbols, UINT32_MAX), 0x1000, "generated code has no line information");
+    has_no_lines(symbols_object(symbols, "/does/not/exist", NULL, 0), 0x1000, "the file is gone");
+    has_no_lines(symbols_object(symbols, "//anon", NULL, 0), 0x1000, "memory without a file");
+    has_no_lines(symbols_object(symbols, in_directory("c.c"), NULL, 0), 0x1000, "not an ELF file, or a damaged one");
+    if (have_tools) {
+        struct symbols_object *object = symbols_object(symbols, in_directory("bare"), NULL, 0);
+        has_no_lines(object, offset_of_shown(object), "the file has no debug information");
+        object = symbols_object(symbols, in_directory("plain"), NULL, 0);
+        has_no_lines(object, offset_of_shown(object), "the file has no debug information");
+        object = symbols_object(symbols, in_directory("stripped"), NULL, 0);
+        has_no_lines(object, 0x1000, "the file has no debug information");
+    }
+    symbols_free(symbols);
+}
+
+/* A part of it is not to be read. */
+static void test_damaged_lines(void **state)
+{
+    struct symbols *symbols;
+    struct symbols_object *object;
+    struct symbol_line lines[SYMBOLS_LINES_MAX];
+    (void)state;
+    if (!have_tools)
+        skip();
+    must("printf '\\377\\377' > rubbish && objcopy --update-section .debug_info=rubbish one broken");
+    symbols = new_symbols(NULL);
+    object = symbols_object(symbols, in_directory("broken"), NULL, 0);
+    assert_int_equal(symbols_lines(object, offset_of_shown(object), lines), 0);
+    assert_non_null(strstr(symbols_lines_why(object), "its debug information is damaged"));
+    symbols_free(symbols);
+}
+
+static void test_names_of_functions(void **state)
+{
+    static const char source[] = "namespace ns { __attribute__((noinline)) int shown(int a) { return a * 3; } }\n"
+                                 "int main(int c, char **) { return ns::shown(c); }\n";
+    char *version = run("g++ --version 2>&1");
+    (void)state;
+    if (!have_tools || !version)
+        skip();
+    free(version);
+    write_file("cxx.cc", source, sizeof(source) - 1);
+    must("g++ -g -O1 -o cxx cxx.cc");
+    for (int raw = 0; raw < 2; raw++) {
+        const struct symbols_options options = {.no_demangle = raw};
+        struct symbols *symbols = new_symbols(&options);
+        struct symbols_object *object = symbols_object(symbols, in_directory("cxx"), NULL, 0);
+        struct symbol_line lines[SYMBOLS_LINES_MAX];
+        struct symbol symbol;
+        uint64_t offset = 0;
+        while (offset < 1 << 16 && !(symbols_find(object, offset, &symbol) && strstr(symbol.name, "shown")))
+            offset++;
+        for (int again = 0; again < 2; again++) {
+            assert_int_equal(symbols_lines(object, offset, lines), 1);
+            assert_string_equal(lines[0].function, raw ? "_ZN2ns5shownEi" : "ns::shown");
+            assert_string_equal(lines[0].raw_function, "_ZN2ns5shownEi");
+        }
+        symbols_free(symbols);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_own_lines),
+        cmocka_unit_test(test_replaced_files),
+        cmocka_unit_test(test_objects_without_lines),
+        cmocka_unit_test(test_damaged_lines),
+        cmocka_unit_test(test_names_of_functions),
+    };
+    return cmocka_run_group_tests_name("lines", tests, lines_set_up, tools_tear_down);
+}
