@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Objects whose names, lines and files the test says, for the views: symbols_fake.c stands for the functions of
+ * analyze/sym/symbols.h that symbols_fake_wraps of view.cmake lists.
+ */
+#ifndef UNIT_SYMBOLS_FAKE_H
+#define UNIT_SYMBOLS_FAKE_H
+
+#include "analyze/sym/symbols.h"
+
+struct symbols_fake_function {
+    uint64_t start, size;
+    const char *name;   /* NULL: its bounds alone are known */
+    const char *module; /* of the kernel */
+};
+
+struct symbols_fake_row {
+    uint64_t address;
+    const char *file; /* NULL: the end of a sequence */
+    uint32_t line;
+};
+
+struct symbols_object {
+    const char *path; /* as mapped; of the kernel and of generated code: "[kernel]" and "[jit]" */
+    const char *file; /* NULL: none */
+    uint64_t shift;   /* address - offset */
+    uint64_t end;     /* addresses from here on are in no part of it */
+    const struct symbols_fake_function *functions;
+    size_t function_count;
+    const struct symbols_fake_row *rows;
+    size_t row_count;
+    unsigned lacks;
+    const char *why;
+    unsigned asked;         /* how often symbols_find() was */
+    const char *jit_dump;   /* what symbols_jit_dump() was told */
+};
+
+/* All objects there are from now on. */
+void symbols_fake_set(struct symbols_object *objects, size_t count);
+/* What the last symbols_kernel() was told, and the process of the last symbols_jit(). */
+extern struct symbols_kernel symbols_fake_kernel;
+extern uint32_t symbols_fake_pid;
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/* What frames are called, and by which numbers; the symbols are the test's own. */
+#include "check.h"
+
+#include "analyze/view/names.h"
+#include "symbols_fake.h"
+
+static const struct profile_module app = {.path = "/opt/app", .index = 0},
+                                   kernel = {.path = "[kernel.kallsyms]", .kernel = true, .index = 1},
+                                   generated = {.path = "//anon", .pid = 42, .index = 2},
+                                   program = {.path = "[bpf]",
+                                              .symbol = "bpf_prog",
+                                              .symbol_start = 0xb000,
+                                              .index = 3},
+                                   gone = {.path = "/opt/gone.so", .index = 4},
+                                   bare = {.path = "/opt/bare", .index = 5};
+static const struct profile_module *const modules[] = {&app, &kernel, &generated, &program, &gone, &bare};
+
+/* The same name at two places, as two texts. */
+static const char alpha[] = "alpha", other_alpha[] = "alpha";
+static const struct symbols_fake_function app_functions[] = {{0x1100, 0x40, alpha, NULL},
+                                                             {0x1200, 0x40, other_alpha, NULL},
+                                                             {0x1300, 0x20, "beta", NULL},
+                                                             {0x1400, 0x80, NULL, NULL}};
+static const struct symbols_fake_function kernel_functions[] = {
+    {0xffff8000, 0x100, "schedule", NULL}, {0xffffc000, 0x100, "ext4_read", "ext4"}, {0xffffd000, 0x10, alpha, NULL}};
+static const struct symbols_fake_function jit_functions[] = {{0x7000, 0x10, "script", NULL}};
+
+enum { APP, KERNEL, JIT, BARE, OBJECTS };
+static struct symbols_object objects[OBJECTS];
+
+enum {
+    IN_ALPHA,
+    DEEPER,
+    IN_OTHER,
+    IN_BETA,
+    BOUNDED,
+    UNNAMED,
+    OUTSIDE,
+    IN_KERNEL,
+    IN_MODULE,
+    KERNEL_ALPHA,
+    KERNEL_UNNAMED,
+    NO_KERNEL,
+    IN_SCRIPT,
+    IN_PROGRAM,
+    IN_GONE,
+    NOWHERE,
+    IN_BARE,
+    FRAMES
+};
+
+#define FRAME(n, of, at) [n] = {.module = of, .offset = at, .ip = 0x400000 + (at), .index = n}
+#define IN_THE_KERNEL(n, of, at) [n] = {.module = of, .offset = at, .ip = at, .kernel = true, .index = n}
+
+static const struct profile_frame frames[FRAMES] = {
+    FRAME(IN_ALPHA, &app, 0x100),
+    FRAME(DEEPER, &app, 0x13f),
+    FRAME(IN_OTHER, &app, 0x201),
+    FRAME(IN_BETA, &app, 0x310),
+    FRAME(BOUNDED, &app, 0x412),
+    FRAME(UNNAMED, &app, 0x500),
+    FRAME(OUTSIDE, &app, 0x5000),
+    IN_THE_KERNEL(IN_KERNEL, &kernel, 0xffff8010),
+    IN_THE_KERNEL(IN_MODULE, &kernel, 0xffffc000),
+    IN_THE_KERNEL(KERNEL_ALPHA, &kernel, 0xffffd00f),
+    IN_THE_KERNEL(KERNEL_UNNAMED, &kernel, 0xffffe000),
+    IN_THE_KERNEL(NO_KERNEL, NULL, 0xfffff000),
+    FRAME(IN_SCRIPT, &generated, 0x7008),
+    FRAME(IN_PROGRAM, &program, 0xb010),
+    FRAME(IN_GONE, &gone, 0x77),
+    [NOWHERE] = {.offset = 0xdead, .ip = 0xdeae, .index = NOWHERE},
+    FRAME(IN_BARE, &bare, 0x10),
+};
+
+static const struct profile_jit_dump dumps[] = {{41, "/tmp/jit-41.dump"}, {42, "/tmp/jit-42.dump"}};
+static struct profile profile;
+static struct settings settings;
+
+static struct names *of_frames(uint32_t count)
+{
+    objects[APP] = (struct symbols_object){.path = "/opt/app",
+                                           .file = "/opt/app",
+                                           .shift = 0x1000,
+                                           .end = 0x2000,
+                                           .functions = app_functions,
+                                           .function_count = 4};
+    objects[KERNEL] = (struct symbols_object){
+        .path = "[kernel]", .end = UINT64_MAX, .shift = 0, .functions = kernel_functions, .function_count = 3};
+    objects[JIT] =
+        (struct symbols_object){.path = "[jit]", .end = UINT64_MAX, .functions = jit_functions, .function_count = 1};
+    objects[BARE] =
+        (struct symbols_object){.path = "/opt/bare", .end = UINT64_MAX, .lacks = 1, .why = "it is stripped"};
+    symbols_fake_set(objects, OBJECTS);
+    profile = (struct profile){.modules = modules,
+                               .module_count = 6,
+                               .frames = frames,
+                               .frame_count = count,
+                               .jit_dumps = dumps,
+                               .jit_dump_count = 2};
+    return names_new(&profile, &settings);
+}
+
+struct expected {
+    const char *symbol, *object, *label;
+    uint64_t address, offset;
+    bool named, bounded;
+};
+
+static const struct expected expected[FRAMES] = {
+    [IN_ALPHA] = {"alpha", "/opt/app", "alpha+0x0", 0x1100, 0, true, false},
+    [DEEPER] = {"alpha", "/opt/app", "alpha+0x3f", 0x113f, 0x3f, true, false},
+    [IN_OTHER] = {"alpha", "/opt/app", "alpha+0x1", 0x1201, 1, true, false},
+    [IN_BETA] = {"beta", "/opt/app", "beta+0x10", 0x1310, 0x10, true, false},
+    [BOUNDED] = {"app+0x1400", "/opt/app", "app+0x1412", 0x1412, 0x12, false, true},
+    [UNNAMED] = {"app+0x1500", "/opt/app", "app+0x1500", 0x1500, 0, false, false},
+    [OUTSIDE] = {"app+0x5000", "/opt/app", "app+0x5000", 0x5000, 0, false, false},
+    [IN_KERNEL] = {"schedule", "[kernel.kallsyms]", "schedule+0x10", 0xffff8010, 0x10, true, false},
+    [IN_MODULE] = {"ext4_read", "[ext4]", "ext4_read+0x0", 0xffffc000, 0, true, false},
+    [KERNEL_ALPHA] = {"alpha", "[kernel.kallsyms]", "alpha+0xf", 0xffffd00f, 0xf, true, false},
+    [KERNEL_UNNAMED] = {"0xffffe000", "[kernel.kallsyms]", "0xffffe000", 0xffffe000, 0, false, false},
+    [NO_KERNEL] = {"0xfffff000", "[kernel.kallsyms]", "0xfffff000", 0xfffff000, 0, false, false},
+    [IN_SCRIPT] = {"script", "//anon", "script+0x8", 0x7008, 8, true, false},
+    [IN_PROGRAM] = {"bpf_prog", "[bpf]", "bpf_prog+0x10", 0xb010, 0x10, true, false},
+    [IN_GONE] = {"gone.so+0x77", "/opt/gone.so", "gone.so+0x77", 0x77, 0, false, false},
+    [NOWHERE] = {"0xdeae", "[unknown]", "0xdeae", 0xdead, 0, false, false},
+    [IN_BARE] = {"bare+0x10", "/opt/bare", "bare+0x10", 0x10, 0, false, false},
+};
+
+static void check_place(struct names *names, uint32_t frame)
+{
+    const struct names_place *place = names_frame(names, frame);
+    const struct expected *wanted = &expected[frame];
+    char *label = names_address_label(place);
+    assert_string_equal(place->symbol, wanted->symbol);
+    assert_string_equal(place->object, wanted->object);
+    assert_string_equal(label, wanted->label);
+    assert_true(place->address == wanted->address && place->offset == wanted->offset);
+    assert_int_equal(place->named, wanted->named);
+    assert_int_equal(place->bounded, wanted->bounded);
+    assert_int_equal(place->kernel, frames[frame].kernel);
+    assert_false(place->inlined);
+    assert_string_equal(names_object(names, place->object_id), wanted->object);
+    struct names_function function = names_function(names, place->function);
+    assert_ptr_equal(function.symbol, place->symbol);
+    assert_ptr_equal(function.object, place->object);
+    assert_int_equal(function.object_id, place->object_id);
+    assert_int_equal(function.named, wanted->named);
+    assert_false(function.inlined);
+    assert_true(names_offset(names, frame) == frames[frame].offset);
+    free(label);
+}
+
+static void test_places(void **state)
+{
+    struct names *names = of_frames(FRAMES);
+    (void)state;
+    for (uint32_t i = 0; i < FRAMES; i++)
+        check_place(names, i);
+    unsigned asked = objects[APP].asked;
+    assert_int_equal(asked, 7);
+    for (uint32_t i = 0; i < FRAMES; i++) {
+        const struct names_place *place = names_frame(names, i);
+        assert_ptr_equal(place, names_frame(names, i));
+        assert_int_equal(names_function_of(names, i), place->function);
+        assert_int_equal(names_object_of(names, i), place->object_id);
+    }
+    assert_int_equal(objects[APP].asked, asked);
+    names_free(names);
+}
+
+/* Functions and objects alone get the same numbers, whoever asks first. */
+static void test_numbers_without_places(void **state)
+{
+    struct names *names = of_frames(FRAMES);
+    uint32_t functions[FRAMES], ids[FRAMES];
+    (void)state;
+    for (uint32_t i = 0; i < FRAMES; i++)
+        ids[i] = names_object_of(names, i);
+    assert_int_equal(objects[APP].asked, 0); /* the path says it all */
+    for (uint32_t i = 0; i < FRAMES; i++)
+        functions[i] = names_function_of(names, i);
+    for (uint32_t i = 0; i < FRAMES; i++) {
+        assert_int_equal(names_functions(names)[i], functions[i] + 1);
+        assert_int_equal(names_objects(names)[i], ids[i] + 1);
+        assert_string_equal(names_object(names, ids[i]), expected[i].object);
+        assert_string_equal(names_function(names, functions[i]).symbol, expected[i].symbol);
+        check_place(names, i);
+        assert_int_equal(names_frame(names, i)->function, functions[i]);
+        assert_int_equal(names_frame(names, i)->object_id, ids[i]);
+    }
+    names_free(names);
+}
+
+/* One function is one name in one object. */
+static void test_equal_functions(void **state)
+{
+    struct names *names = of_frames(FRAMES);
+    (void)state;
+    uint32_t first = names_function_of(names, IN_ALPHA);
+    assert_int_equal(names_function_of(names, DEEPER), first);
+    assert_int_equal(names_function_of(names, IN_OTHER), first);
+    assert_int_not_equal(names_function_of(names, IN_BETA), first);
+    assert_int_not_equal(names_function_of(names, KERNEL_ALPHA), first);
+    assert_int_equal(names_object_of(names, IN_ALPHA), names_object_of(names, OUTSIDE));
+    assert_int_equal(names_object_of(names, IN_KERNEL), names_object_of(names, NO_KERNEL));
+    assert_int_not_equal(names_object_of(names, IN_KERNEL), names_object_of(names, IN_MODULE));
+    names_free(names);
+}
+
+/* A profile whose files grow gets new frames; whatever is asked of one of them first. */
+static void test_new_frames(void **state)
+{
+    (void)state;
+    for (int first = 0; first < 3; first++) {
+        for (uint32_t known = 0; known < 3; known++) {
+            struct names *names = of_frames(known);
+            for (uint32_t i = 0; i < known; i++)
+                names_frame(names, i);
+            for (uint32_t count = known + 1; count <= FRAMES; count += 3) {
+                profile.frame_count = count;
+                if (first == 0)
+                    check_place(names, count - 1);
+                else if (first == 1)
+                    assert_string_equal(names_function(names, names_function_of(names, count - 1)).symbol,
+                                        expected[count - 1].symbol);
+                else
+                    assert_string_equal(names_object(names, names_object_of(names, count - 1)),
+                                        expected[count - 1].object);
+                assert_int_equal(names_frame_count(names), count);
+                for (uint32_t i = 0; i < count; i++)
+                    check_place(names, i);
+            }
+            names_free(names);
+        }
+    }
+}
+
+static void test_objects(void **state)
+{
+    struct names *names = of_frames(FRAMES);
+    (void)state;
+    profile.session.osrelease = "6.1.0";
+    profile.session.kernel_build_id = (const unsigned char *)"id";
+    profile.session.kernel_build_id_size = 2;
+    profile.session.kernel_reference = "_text";
+    profile.session.kernel_reference_address = 0xffff0000;
+    assert_ptr_equal(names_symbols(names, DEEPER), &objects[APP]);
+    assert_ptr_equal(names_symbols(names, IN_KERNEL), &objects[KERNEL]);
+    assert_string_equal(symbols_fake_kernel.osrelease, "6.1.0");
+    assert_ptr_equal(symbols_fake_kernel.build_id, profile.session.kernel_build_id);
+    assert_int_equal(symbols_fake_kernel.build_id_size, 2);
+    assert_string_equal(symbols_fake_kernel.reference_name, "_text");
+    assert_int_equal(symbols_fake_kernel.reference_address, 0xffff0000);
+    assert_ptr_equal(names_symbols(names, IN_SCRIPT), &objects[JIT]);
+    assert_int_equal(symbols_fake_pid, 42);
+    assert_string_equal(objects[JIT].jit_dump, "/tmp/jit-42.dump");
+    assert_null(names_symbols(names, IN_PROGRAM));
+    assert_null(names_symbols(names, IN_GONE));
+    assert_null(names_symbols(names, NOWHERE));
+    assert_null(names_symbols(names, NO_KERNEL));
+    names_free(names);
+}
+
+static void add_lack(void *context, const char *path, const char *why)
+{
+    char *text = context;
+    sprintf(text + strlen(text), "%s: %s\n", path, why);
+}
+
+/* Only of objects whose names were wanted. */
+static void test_lacks(void **state)
+{
+    struct names *names = of_frames(FRAMES);
+    char text[500] = "";
+    (void)state;
+    names_lacks(names, add_lack, text);
+    assert_string_equal(text, "");
+    for (uint32_t i = 0; i < FRAMES; i++)
+        names_function_of(names, i);
+    names_lacks(names, add_lack, text);
+    assert_string_equal(text, "/opt/bare: it is stripped\n");
+    objects[APP].why = "unasked"; /* it lacks nothing */
+    objects[JIT].lacks = 4;       /* without a reason */
+    objects[KERNEL].lacks = 2;
+    objects[KERNEL].why = "another kernel";
+    text[0] = '\0';
+    names_lacks(names, add_lack, text);
+    assert_string_equal(text, "[kernel.kallsyms]: another kernel\n/opt/bare: it is stripped\n");
+    names_free(names);
+    names_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_places),          cmocka_unit_test(test_numbers_without_places),
+        cmocka_unit_test(test_equal_functions), cmocka_unit_test(test_new_frames),
+        cmocka_unit_test(test_objects),         cmocka_unit_test(test_lacks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
