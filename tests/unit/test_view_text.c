@@ -3,6 +3,7 @@
 
 #include <locale.h>
 
+#include "analyze/model/profile.h"
 #include "analyze/view/grid.h"
 #include "analyze/view/json.h"
 #include "analyze/view/map.h"
@@ -30,6 +31,42 @@ static void test_amounts(void **state)
     assert_string_equal(text_bytes(text, UINT64_MAX), "18.4 EB");
 }
 
+/* Where another unit, or another number of digits, begins. */
+static void test_bounds_of_amounts(void **state)
+{
+    static const struct {
+        uint64_t amount;
+        const char *text;
+    } times[] = {{1, "0.0000 ms"},           {9499, "0.0095 ms"},         {9500, "0.01 ms"},
+                 {9994999, "9.99 ms"},       {9995001, "10.0 ms"},        {99949999, "99.9 ms"},
+                 {99950001, "100 ms"},       {999499999, "999 ms"},       {999500001, "1.00 s"},
+                 {99994999999, "99.99 s"},   {99995000001, "100.0 s"}},
+      bytes[] = {{0, "0 bytes"},             {1000, "1.0 kB"},            {1049, "1.0 kB"},
+                 {999949, "999.9 kB"},       {999951, "1.0 MB"},          {999949999, "999.9 MB"},
+                 {999951000, "1.0 GB"},      {1000000000000, "1.0 TB"},   {1000000000000000, "1.0 PB"},
+                 {1000000000000000000, "1.0 EB"}},
+      counts[] = {{10, "10"}, {999999, "999,999"}, {1000000, "1,000,000"}};
+    char text[TEXT_AMOUNT];
+    (void)state;
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+        assert_string_equal(text_time(text, times[i].amount), times[i].text);
+        assert_string_equal(text_weight(text, times[i].amount, true), times[i].text);
+    }
+    for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++)
+        assert_string_equal(text_bytes(text, bytes[i].amount), bytes[i].text);
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        assert_string_equal(text_count(text, counts[i].amount), counts[i].text);
+        assert_string_equal(text_weight(text, counts[i].amount, false), counts[i].text);
+    }
+    assert_string_equal(text_plural(text, 0, "task", "tasks"), "0 tasks");
+    assert_string_equal(text_plural(text, 1, "task", "tasks"), "1 task");
+    assert_string_equal(text_plural(text, 2, "task", "tasks"), "2 tasks");
+    assert_string_equal(text_plural(text, 1234, "task", "tasks"), "1,234 tasks");
+    assert_string_equal(text_percent(text, 0, 3), "0.00 %");
+    assert_string_equal(text_percent(text, 3, 3), "100.00 %");
+    assert_true(text_share(1, 4) == 25 && text_share(1, 0) == 0);
+}
+
 static void test_base(void **state)
 {
     (void)state;
@@ -46,6 +83,13 @@ static void test_command(void **state)
     const char *const words[] = {"sh", "-c", "echo 'a'", "", "x=1"};
     char *line = text_command(words, 5);
     assert_string_equal(line, "sh -c 'echo '\\''a'\\''' '' x=1");
+    free(line);
+    const char *const strange[] = {"\xc3\xa4", "$x", "a;b", "'", "~", "AZaz09_-+=./:,@%^"};
+    line = text_command(strange, 6);
+    assert_string_equal(line, "\xc3\xa4 '$x' 'a;b' ''\\''' '~' AZaz09_-+=./:,@%^");
+    free(line);
+    line = text_command(strange, 0);
+    assert_string_equal(line, "");
     free(line);
 }
 
@@ -64,6 +108,64 @@ static void test_cut(void **state)
     assert_int_equal(text_columns(wide, true), 8);
     text_cut(wide, 6, true);
     assert_string_equal(wide, "\xe6\xbc\xa2..."); /* a half of a wide character does not fit */
+}
+
+/* What is no whole character, or has no width, has one column for each byte. */
+static void test_columns(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t columns, bytes;
+    } cases[] = {
+        {"", 0, 0},
+        {"a\xc3\xa4z", 3, 4},
+        {"\xe6\xbc\xa2", 2, 3},
+        {"e\xcc\x81", 1, 3}, /* an accent of its own has no column */
+        {"a\xe6\xbc", 3, 3}, /* cut off */
+        {"\xf0\x9f\x94", 3, 3},
+        {"\xc3", 1, 1},
+        {"\xff\xfe", 2, 2},
+        {"\xbc\xe6\xbc\xa2", 3, 4},
+        {"\xc2\x85", 1, 2}, /* a control character */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_int_equal(text_columns(cases[i].text, false), cases[i].bytes);
+    if (!setlocale(LC_CTYPE, "C.UTF-8"))
+        skip();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[16];
+        if (text_columns(cases[i].text, true) != cases[i].columns)
+            fail_msg("%zu: %zu columns", i, text_columns(cases[i].text, true));
+        strcpy(text, cases[i].text);
+        text_cut(text, cases[i].columns, true);
+        assert_string_equal(text, cases[i].text);
+    }
+    char text[] = "ab\xe6\xbc\xa2\xe6";
+    text_cut(text, 4, true);
+    assert_string_equal(text, "a...");
+}
+
+static void test_tasks(void **state)
+{
+    static const char *const words[] = {"cc", "a b.c"};
+    struct profile_task task = {.pid = 1, .tid = 1, .comm = "cc1", .cmdline = words, .cmdline_count = 2};
+    char *text = text_task(&task);
+    (void)state;
+    assert_string_equal(text, "cc 'a b.c'");
+    free(text);
+    task.tid = 2;
+    text = text_task(&task);
+    assert_string_equal(text, "{cc1}");
+    free(text);
+    text = text_task_command(&task);
+    assert_string_equal(text, "cc 'a b.c'");
+    free(text);
+    task.tid = 1;
+    task.cmdline_count = 0;
+    text = text_task(&task);
+    assert_string_equal(text, "cc1");
+    free(text);
 }
 
 static void test_clean(void **state)
@@ -168,7 +270,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_amounts), cmocka_unit_test(test_base),  cmocka_unit_test(test_command),
         cmocka_unit_test(test_cut),     cmocka_unit_test(test_clean), cmocka_unit_test(test_grid),
-        cmocka_unit_test(test_json),    cmocka_unit_test(test_map),
+        cmocka_unit_test(test_json),    cmocka_unit_test(test_map),   cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_tasks),   cmocka_unit_test(test_bounds_of_amounts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
