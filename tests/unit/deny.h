@@ -14,15 +14,22 @@
 
 enum { DENY_SKIPPED = 77 };
 
-/* Call NUMBER fails with ERROR; where FIRST is given, only with that first argument. Without filters the child ends. */
-__attribute__((unused)) static void deny_call(uint32_t number, const int *first, unsigned error)
+/* Which of its calls fail: those with this argument. NULL: all. */
+struct deny_only {
+    int argument;
+    uint32_t value;
+};
+
+/* Call NUMBER fails with ERROR. Where there are no filters the child ends. */
+__attribute__((unused)) static void deny_call(uint32_t number, const struct deny_only *only, unsigned error)
 {
     enum { LOW_WORD = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 4 };
+    const uint32_t at = offsetof(struct seccomp_data, args) + 8 * (uint32_t)(only ? only->argument : 0) + LOW_WORD;
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 3),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args) + LOW_WORD),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, first ? (uint32_t)*first : 0, 0, first ? 1 : 0),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, only ? only->value : 0, 0, only ? 1 : 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };

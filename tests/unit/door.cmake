@@ -19,6 +19,7 @@ pinject_unit_test(attach_table SOURCES test_attach_table.c LINK pinject_collecto
 pinject_unit_test(slots SOURCES test_slots.c LINK pinject_collector)
 pinject_unit_test(session_fields SOURCES test_session_fields.c LINK pinject_collector)
 pinject_unit_test(spent SOURCES test_spent.c LINK pinject_collector)
+pinject_unit_test(witness SOURCES test_witness.c LINK pinject_collector)
 pinject_unit_test(paths SOURCES test_paths.c LINK pinject_collector)
 pinject_unit_test(place SOURCES test_place.c LINK pinject_collector)
 foreach(function fopen fclose open write close chdir)

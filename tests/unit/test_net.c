@@ -8,6 +8,7 @@
 #include "collector/net.h"
 #include "collector/records.h"
 #include "collector/request.h"
+#include "deny.h"
 
 static struct fake fake;
 
@@ -284,6 +285,29 @@ static unsigned open_files(void)
 }
 
 /* On a machine of many CPUs each net has hundreds of them: tasks that ask have to have some as well. */
+/* No memory may be shared: nothing of the net stays, and nothing is counted that was never there. */
+static int open_without_memory(void)
+{
+    const struct deny_only only = {3, MAP_SHARED};
+    uint64_t before = fake.session.ring_bytes;
+    int free_before = dup(2);
+    close(free_before);
+    deny_call(SYS_mmap, &only, ENOMEM);
+    MUST(nets_open(fake.session.nets, getpid(), getpid(), false) == -ENOMEM);
+    MUST(fake.session.ring_bytes == before);
+    MUST(dup(2) == free_before);
+    MUST(!nets_live(fake.session.nets));
+    return 0;
+}
+
+static void no_memory_for_rings(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    assert_int_equal(deny_in_child(open_without_memory), 0);
+    fake_close(&fake);
+}
+
 static void half_of_the_descriptors_stay(void **state)
 {
     (void)state;
@@ -364,6 +388,7 @@ int main(void)
         cmocka_unit_test(the_young_stay),
         cmocka_unit_test(a_small_ring_is_read_in_time),
         cmocka_unit_test(nobody_there),
+        cmocka_unit_test(no_memory_for_rings),
         cmocka_unit_test(half_of_the_descriptors_stay),
         cmocka_unit_test(asked_for),
     };

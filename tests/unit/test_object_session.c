@@ -334,8 +334,8 @@ static int open_without_statx(void)
 /* Without /proc the session's path, which could be opened, decides. */
 static int open_without_proc(void)
 {
-    const int first = AT_FDCWD;
-    deny_call(SYS_statx, &first, ENOENT);
+    const struct deny_only only = {0, (uint32_t)AT_FDCWD};
+    deny_call(SYS_statx, &only, ENOENT);
     return pinject_object_open(session_path) == 0 && pinject_object.channel.requests ? 0 : 1;
 }
 

@@ -180,6 +180,10 @@ static void test_leave(void **state)
     run("plain", "LD_PRELOAD=/x.so A=b", "1", ENV(S("LD_PRELOAD=/p/libpinject.so:/x.so"), S(SESSION), S("A=b")));
     run("plain", "A=b", "0", ENV(S("A=b")));
     run("plain", "", "2", ENV(S(SESSION), S(PRELOAD)));
+    run("plain", "", "1", ENV(S(SESSION)));
+    run("plain", "", "1", ENV(S(PRELOAD)));
+    run("plain", "LD_PRELOAD=/x.so", "0", ENV(S("LD_PRELOAD=/p/libpinject.so:/x.so")));
+    run("plain", "", "0", (char *const[]){NULL});
     run("plain", "A=b", "4", ENV(S(SESSION), S(SESSION), S("A=b"), S(SESSION), S(PRELOAD)));
 }
 
