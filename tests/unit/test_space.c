@@ -110,6 +110,43 @@ static void test_fork_is_of_its_time(void **state)
     assert_int_equal(space_count(&child), 0);
 }
 
+/* Equal versions mean the same mappings, whosever they are; each change gives one that there was never before. */
+static void test_versions(void **state)
+{
+    (void)state;
+    struct space parent, child, later, other;
+    space_init(&parent);
+    space_init(&other);
+    assert_int_equal(parent.version, 0);
+    assert_int_equal(space_fork(&parent, 5, &child), 0); /* of nothing */
+    assert_int_equal(child.version, 0);
+    add(&parent, 0x1000, 0x1000, 1, "a");
+    const uint64_t first = parent.version;
+    assert_true(first > 0);
+    add(&other, 0x1000, 0x1000, 1, "a");
+    assert_true(other.version > first);
+    assert_int_equal(space_fork(&parent, 5, &child), 0);
+    assert_int_equal(child.version, first);
+    add(&parent, 0x3000, 0x1000, 10, "later");
+    assert_true(parent.version > other.version);
+    assert_int_equal(child.version, first);
+    /* One that has only a part of the mappings is another one. */
+    assert_int_equal(space_fork(&parent, 9, &later), 0);
+    assert_int_equal(space_count(&later), 1);
+    assert_true(later.version > parent.version);
+    const uint64_t last = later.version;
+    assert_int_equal(space_add_maps(&child, maps, 6), 0);
+    assert_true(child.version > last);
+    const uint64_t whole = child.version;
+    assert_int_equal(space_add_maps(&child, "garbage\n", 7), 0);
+    assert_int_equal(child.version, whole);
+    space_release(&child);
+    assert_int_equal(child.version, 0);
+    space_release(&parent);
+    space_release(&later);
+    space_release(&other);
+}
+
 /* What has no name is forgotten before what has one, the oldest first; and it is counted. */
 static void test_bounded(void **state)
 {
@@ -207,6 +244,7 @@ int main(void)
         cmocka_unit_test(test_newer_covers_older),
         cmocka_unit_test(test_fork_shares),
         cmocka_unit_test(test_fork_is_of_its_time),
+        cmocka_unit_test(test_versions),
         cmocka_unit_test(test_bounded),
         cmocka_unit_test(test_many_lines),
         cmocka_unit_test(test_lines_out_of_order),
