@@ -22,6 +22,8 @@ unsigned __wrap_symbols_lacks(struct symbols_object *object);
 const char *__wrap_symbols_why(struct symbols_object *object);
 void __wrap_symbols_rows(struct symbols_object *object, uint64_t start, uint64_t end, symbols_each_row *each,
                          void *context);
+size_t __wrap_symbols_lines(struct symbols_object *object, uint64_t file_offset, struct symbol_line *ret);
+const char *__wrap_symbols_lines_why(struct symbols_object *object);
 
 void symbols_fake_set(struct symbols_object *list, size_t count)
 {
@@ -125,4 +127,20 @@ void __wrap_symbols_rows(struct symbols_object *object, uint64_t start, uint64_t
     for (size_t i = 0; i < object->row_count; i++)
         if (object->rows[i].address >= start && object->rows[i].address <= end)
             each(context, object->rows[i].address, "/src", object->rows[i].file, object->rows[i].line);
+}
+
+size_t __wrap_symbols_lines(struct symbols_object *object, uint64_t file_offset, struct symbol_line *ret)
+{
+    size_t count = 0;
+    object->asked_lines++;
+    for (size_t i = 0; i < object->line_count; i++)
+        if (object->lines[i].address == file_offset + object->shift)
+            for (; count < 4 && object->lines[i].list[count].line; count++)
+                ret[count] = object->lines[i].list[count];
+    return count;
+}
+
+const char *__wrap_symbols_lines_why(struct symbols_object *object)
+{
+    return object->lines_why;
 }

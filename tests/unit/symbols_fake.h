@@ -20,6 +20,11 @@ struct symbols_fake_row {
     uint32_t line;
 };
 
+struct symbols_fake_lines {
+    uint64_t address;
+    struct symbol_line list[4]; /* the innermost first, up to the first one without a line */
+};
+
 struct symbols_object {
     const char *path; /* as mapped; of the kernel and of generated code: "[kernel]" and "[jit]" */
     const char *file; /* NULL: none */
@@ -29,10 +34,13 @@ struct symbols_object {
     size_t function_count;
     const struct symbols_fake_row *rows;
     size_t row_count;
+    const struct symbols_fake_lines *lines;
+    size_t line_count;
+    const char *lines_why;
     unsigned lacks;
     const char *why;
-    unsigned asked;         /* how often symbols_find() was */
-    const char *jit_dump;   /* what symbols_jit_dump() was told */
+    unsigned asked, asked_lines; /* how often symbols_find() and symbols_lines() were */
+    const char *jit_dump;        /* what symbols_jit_dump() was told */
 };
 
 /* All objects there are from now on. */
