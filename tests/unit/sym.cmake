@@ -15,6 +15,7 @@ target_link_options(test_symbols_hostile PRIVATE
 pinject_unit_test(dwarf_form SOURCES test_dwarf_form.c LINK pinject_sym)
 target_include_directories(test_dwarf_form PRIVATE ${DW_INCLUDE_DIRS})
 pinject_unit_test(code SOURCES test_code.c LINK pinject_sym)
+target_link_options(test_code PRIVATE -Wl,--wrap=calloc,--wrap=realloc,--wrap=strndup,--wrap=fdopen)
 pinject_unit_test(code_lines SOURCES test_code_lines.c LINK pinject_sym)
 target_link_options(test_code_lines PRIVATE -Wl,--wrap=symbols_rows,--wrap=calloc,--wrap=realloc,--wrap=strdup)
 pinject_unit_test(sym_kernel SOURCES test_sym_kernel.c LINK pinject_sym)

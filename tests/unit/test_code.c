@@ -112,7 +112,13 @@ static void test_descriptors_and_signals(void **state)
 {
     struct code code;
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
+    int ends[2], input = dup(0);
     (void)state;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "ours", 4), 4);
+    assert_int_equal(dup2(ends[0], 0), 0);
+    close(ends[0]);
+    close(ends[1]);
     assert_int_equal(of(&code, "printf '1000:\\t%s\\n' $(wc -c)\n"
                                "printf '1001:\\t%s\\n' $(readlink /proc/self/fd/0)\n"
                                "printf '1002:\\tto stderr\\n' >&2\n"
@@ -125,6 +131,8 @@ static void test_descriptors_and_signals(void **state)
     is(&code, 3, 0x1003, "0");
     code_release(&code);
     signal(SIGPIPE, before);
+    dup2(input, 0);
+    close(input);
 }
 
 static void test_lines(void **state)
@@ -210,6 +218,7 @@ static void test_failures(void **state)
         {"echo objdump: a: not an ELF file; exit 1", -EIO, "a: not an ELF file"},
         {"echo objdump:without a blank; exit 1", -EIO, "objdump:without a blank"},
         {"echo /usr/bin/x86_64-linux-gnu-objdump: b: truncated >&2; exit 1", -EIO, "b: truncated"},
+        {"echo dead: objdump is no instruction; exit 1", -EIO, "objdump is no instruction"},
         {"echo it: says other things; exit 2", -EIO, "objdump ended with status 2"},
         {"echo objdump: a: one; echo objdump: a: two; exit 1", -EIO, "a: two"},
         {"printf '1000:\\tnop\\n'; exit 1", -EIO, "objdump ended with status 1"},
@@ -245,6 +254,68 @@ static void test_no_such_program(void **state)
     assert_int_equal(code_init(&code, &request, reason, sizeof(reason)), 0);
     is(&code, 0, 1, "of PATH");
     setenv("PATH", path, 1);
+    code_release(&code);
+}
+
+/* ---- memory that ends */
+
+static long allocations, allowed = -1; /* -1: as much as there is */
+
+static bool there_is_memory(void)
+{
+    return allowed < 0 || allocations++ < allowed;
+}
+
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+char *__real_strndup(const char *text, size_t size);
+FILE *__real_fdopen(int fd, const char *mode);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+char *__wrap_strndup(const char *text, size_t size);
+FILE *__wrap_fdopen(int fd, const char *mode);
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return there_is_memory() ? __real_calloc(count, size) : NULL;
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return there_is_memory() ? __real_realloc(old, size) : NULL;
+}
+
+char *__wrap_strndup(const char *text, size_t size)
+{
+    return there_is_memory() ? __real_strndup(text, size) : NULL;
+}
+
+FILE *__wrap_fdopen(int fd, const char *mode)
+{
+    return there_is_memory() ? __real_fdopen(fd, mode) : NULL;
+}
+
+/* The variables, the stream, the list, three instructions: each fails in turn. */
+static void test_no_memory(void **state)
+{
+    const char *script = "printf '%s:\\tnop\\n' 1000 1001 1002";
+    struct code code;
+    (void)state;
+    for (long i = 0; i < 6; i++) {
+        allocations = 0;
+        allowed = i;
+        int status = of(&code, script);
+        allowed = -1;
+        assert_int_equal(status, -ENOMEM);
+        assert_true(!code.list && !code.count);
+        if (i != 1) /* then objdump meets a closed pipe, or has ended before */
+            assert_string_equal(reason, strerror(ENOMEM));
+    }
+    allocations = 0;
+    allowed = 6;
+    assert_int_equal(of(&code, script), 0);
+    allowed = -1;
+    assert_int_equal(code.count, 3);
     code_release(&code);
 }
 
@@ -297,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_too_many_lines),
         cmocka_unit_test(test_failures),
         cmocka_unit_test(test_no_such_program),
+        cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_no_descriptor_is_left),
         cmocka_unit_test(test_at),
     };

@@ -2,6 +2,9 @@
 /* What frames are called, and by which numbers; the symbols are the test's own. */
 #include "check.h"
 
+#include <errno.h>
+#include <sys/stat.h>
+
 #include "analyze/view/names.h"
 #include "symbols_fake.h"
 
@@ -176,6 +179,8 @@ static void test_numbers_without_places(void **state)
     uint32_t functions[FRAMES], ids[FRAMES];
     (void)state;
     for (uint32_t i = 0; i < FRAMES; i++)
+        assert_true(names_functions(names)[i] == 0 && names_objects(names)[i] == 0);
+    for (uint32_t i = 0; i < FRAMES; i++)
         ids[i] = names_object_of(names, i);
     assert_int_equal(objects[APP].asked, 0); /* the path says it all */
     for (uint32_t i = 0; i < FRAMES; i++)
@@ -291,12 +296,141 @@ static void test_lacks(void **state)
     names_free(NULL);
 }
 
+/* ---- what the resolver is told */
+
+static struct {
+    struct symbols_options options;
+    char paths[8][64];
+    int status, servers;
+} told;
+
+int __real_symbols_new(const struct symbols_options *options, struct symbols **ret_symbols);
+int __wrap_symbols_new(const struct symbols_options *options, struct symbols **ret_symbols);
+int __wrap_symbols_debuginfod(const struct symbols *symbols);
+
+int __wrap_symbols_new(const struct symbols_options *options, struct symbols **ret_symbols)
+{
+    told.options = *options;
+    for (size_t i = 0; i < options->debug_path_count && i < 8; i++)
+        snprintf(told.paths[i], sizeof(told.paths[i]), "%s", options->debug_paths[i]);
+    return told.status ? told.status : __real_symbols_new(NULL, ret_symbols);
+}
+
+int __wrap_symbols_debuginfod(const struct symbols *symbols)
+{
+    assert_non_null(symbols);
+    return told.servers;
+}
+
+/* What is said on stderr when names of PROFILE are made. */
+static const char *told_by(void)
+{
+    check_capture();
+    struct names *names = names_new(&profile, &settings);
+    assert_non_null(names);
+    names_free(names);
+    return check_captured();
+}
+
+static void test_settings(void **state)
+{
+    const char *given[] = {"/debug/one", "/debug/two"};
+    (void)state;
+    names_free(of_frames(0));
+    assert_true(!told.options.symfs && !told.options.no_demangle && !told.options.no_kernel);
+    assert_int_equal(told.options.debuginfod_seconds, 0);
+    assert_int_equal(told.options.debug_path_count, 0);
+    settings.symfs = "/root";
+    settings.no_demangle = true;
+    settings.debug_paths = (struct settings_list){given, 2, 2};
+    told.servers = -ENOENT; /* nobody asks */
+    assert_string_equal(told_by(), "");
+    assert_string_equal(told.options.symfs, "/root");
+    assert_true(told.options.no_demangle);
+    assert_int_equal(told.options.debug_path_count, 2);
+    assert_string_equal(told.paths[0], "/debug/one");
+    assert_string_equal(told.paths[1], "/debug/two");
+    settings = (struct settings){.debuginfod = true};
+    assert_non_null(strstr(told_by(), "libdebuginfod.so.1 is not installed"));
+    assert_int_equal(told.options.debuginfod_seconds, 20);
+    told.servers = -EDESTADDRREQ;
+    assert_non_null(strstr(told_by(), "DEBUGINFOD_URLS names no server"));
+    told.servers = -EACCES;
+    assert_non_null(strstr(told_by(), strerror(EACCES)));
+    told.servers = 0;
+    assert_string_equal(told_by(), "");
+    settings = (struct settings){0};
+}
+
+/* The archives beside the results come after what the user named, and those of a folder once. */
+static void test_archives(void **state)
+{
+    static char root[] = "/tmp/pinject-names-XXXXXX";
+    static const char *const folders[] = {"one", "two", "one.symbols", "one/a.symbols", "two/b.symbols"};
+    const char *given[] = {"/debug/one"};
+    char path[128], files[6][64];
+    struct profile_task tasks[6] = {{0}};
+    (void)state;
+    assert_non_null(mkdtemp(root));
+    for (size_t i = 0; i < 5; i++) {
+        snprintf(path, sizeof(path), "%s/%s", root, folders[i]);
+        assert_int_equal(mkdir(path, 0700), 0);
+        strcat(path, "/pinject-archive");
+        FILE *index = i >= 2 ? fopen(path, "w") : NULL;
+        assert_true(i < 2 || (index && fclose(index) == 0));
+    }
+    for (int i = 0; i < 6; i++) {
+        snprintf(files[i], sizeof(files[i]), "%s/%s/out.%d", root, i < 3 ? "one" : "two", i);
+        tasks[i].file = files[i];
+    }
+    tasks[1].file = NULL; /* of the session's own list alone */
+    names_free(of_frames(0));
+    profile.tasks = tasks;
+    profile.task_count = 6;
+    settings.debug_paths = (struct settings_list){given, 1, 1};
+    assert_string_equal(told_by(), "");
+    assert_int_equal(told.options.debug_path_count, 3);
+    assert_string_equal(told.paths[0], "/debug/one");
+    snprintf(path, sizeof(path), "%s/one/a.symbols", root);
+    assert_string_equal(told.paths[1], path);
+    snprintf(path, sizeof(path), "%s/two/b.symbols", root);
+    assert_string_equal(told.paths[2], path);
+    settings = (struct settings){0};
+    for (size_t i = 5; i-- > 0;) {
+        snprintf(path, sizeof(path), "%s/%s/pinject-archive", root, folders[i]);
+        unlink(path);
+        *strrchr(path, '/') = '\0';
+        assert_int_equal(rmdir(path), 0);
+    }
+    assert_int_equal(rmdir(root), 0);
+}
+
+/* Without memory for the symbols there are addresses alone. */
+static void test_no_symbols(void **state)
+{
+    (void)state;
+    told.status = -ENOMEM;
+    settings.debuginfod = true;
+    struct names *names = of_frames(FRAMES);
+    assert_string_equal(names_frame(names, IN_ALPHA)->symbol, "app+0x100");
+    assert_string_equal(names_frame(names, IN_KERNEL)->symbol, "0xffff8010");
+    assert_string_equal(names_frame(names, IN_PROGRAM)->symbol, "bpf_prog");
+    assert_null(names_symbols(names, IN_ALPHA));
+    names_look_ahead(names, NULL, true, 1);
+    assert_false(names_shows_inlined(names));
+    names_free(names);
+    told.status = 0;
+    settings.debuginfod = false;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places),          cmocka_unit_test(test_numbers_without_places),
         cmocka_unit_test(test_equal_functions), cmocka_unit_test(test_new_frames),
         cmocka_unit_test(test_objects),         cmocka_unit_test(test_lacks),
+        cmocka_unit_test(test_settings),        cmocka_unit_test(test_archives),
+        cmocka_unit_test(test_no_symbols),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
