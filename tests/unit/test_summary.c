@@ -159,6 +159,59 @@ static void test_stand_ins(void **state)
     kit_free(&scene.kit);
 }
 
+#define TASKS \
+    "pinject-run: 42 tasks (40 processes, 2 further threads, at most 4 at once), 1234 samples of task-clock, 0 lost\n"
+#define TIME "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %); 310.0 ms more by pinject itself\n"
+
+/* What samples, how stacks came about, what is missing: after the tasks, in this order, and none of it when quiet. */
+static void test_all_lines(void **state)
+{
+    (void)state;
+    struct scene scene;
+    set_up(&scene, KIT_SAMPLING, "out");
+    struct plan *plan = &scene.kit.plan;
+    snprintf(plan->notes[0], sizeof(plan->notes[0]), "timers sample");
+    snprintf(plan->notes[1], sizeof(plan->notes[1]), "no dumps");
+    plan->note_count = 2;
+    expect(&scene, TASKS TIME); /* they were said at the start, of a plan that is the first choice */
+    plan->source = PINJECT_SOURCE_TIMER;
+    plan->dump_note = 2;
+    snprintf(scene.outcome.stacks, sizeof(scene.outcome.stacks), "stacks of all kinds");
+    scene.outcome.stolen_ns = 2000000;
+    scene.outcome.counted_only = 1;
+    scene.outcome.without_sample = 7; /* for who wants to know more */
+    scene.outcome.alive = 2;
+    expect(&scene, TASKS "pinject-run: timers sample\n"
+                         "pinject-run: no dumps\n"
+                         "pinject-run: stacks of all kinds\n"
+                         "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %); 310.0 ms more by pinject "
+                         "itself; includes 2.0 ms that the host took away\n"
+                         "pinject-run: 1 task was not sampled, but known by the kernel's accounting: no timer ran in "
+                         "it\n"
+                         "pinject-run: 2 tasks still run, profiled up to now\n");
+    scene.kit.settings.verbose = 1;
+    scene.outcome.stolen_ns = scene.outcome.counted_only = scene.outcome.alive = 0;
+    expect(&scene, TASKS "pinject-run: stacks of all kinds\n" TIME
+                         "pinject-run: 7 tasks were too short for a sample\n");
+    scene.outcome.without_sample = 1;
+    scene.outcome.stacks[0] = '\0';
+    expect(&scene, TASKS TIME "pinject-run: 1 task was too short for a sample\n");
+    scene.kit.settings.stat = true;
+    char *text = kit_stderr(print, &scene);
+    assert_null(strstr(text, "too short")); /* nothing is sampled */
+    free(text);
+    scene.kit.settings.stat = false;
+    /* What cannot be named is said in any case. */
+    scene.kit.settings.quiet = true;
+    scene.outcome.uncounted = 3;
+    expect(&scene, "pinject-run: 3 tasks or records are missing and cannot be named: out of memory\n");
+    scene.kit.settings.quiet = false;
+    scene.outcome = (struct outcome){.tasks = 1, .samples = 2, .uncounted = 2};
+    expect(&scene, "pinject-run: 2 tasks or records are missing and cannot be named: out of memory\n"
+                   "pinject-run: 1 task, 2 samples of task-clock, 0 lost\n"); /* no time is known */
+    kit_free(&scene.kit);
+}
+
 static void test_counting(void **state)
 {
     (void)state;
@@ -270,6 +323,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run),     cmocka_unit_test(test_stolen), cmocka_unit_test(test_unseen),
      cmocka_unit_test(test_stand_ins),     cmocka_unit_test(test_counting),
+        cmocka_unit_test(test_all_lines),
         cmocka_unit_test(test_quoting), cmocka_unit_test(test_incomplete), cmocka_unit_test(test_strict),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
