@@ -158,6 +158,7 @@ struct seen {
 static void note(void *context, uint64_t ticket, const struct opener_answer *answer)
 {
     struct seen *seen = context;
+    assert_true(answer->status == 0 || answer->fd == -1); /* there is no file, nor one to close */
     seen->count++;
     seen->ticket = ticket;
     seen->status = answer->status;
@@ -312,7 +313,9 @@ static void many_hang(void **state)
     assert_int_equal(opener_counts(opener).refused, 1);
     take_until(opener, &hung, 2);
     uint64_t start = now_ns();
+    bool open_before = fcntl(0, F_GETFD) >= 0;
     opener_free(opener);
+    assert_int_equal(fcntl(0, F_GETFD) >= 0, open_before); /* those that were not answered have nothing to close */
     assert_true(now_ns() - start < UINT64_C(2000000000));
     while (waitpid(-1, NULL, 0) > 0) /* none is left that would not end */
         ;

@@ -279,8 +279,8 @@ static void stolen_time_is_told(void **state)
     struct stage stage;
     struct outcome outcome = {.tree.ru_stime.tv_sec = 1};
     (void)state;
+    stolen_ns = 1000000000; /* before the session */
     stage_new(&stage, PINJECT_SESSION_ALL, false);
-    stage.tasks->stolen_ns = 1000000000;
     stolen_ns = 1040000000;
     stage.tasks->attributed_ns = 1030000000;
     outcome_fill(&outcome, stage.tasks, false);

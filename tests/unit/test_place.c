@@ -131,7 +131,8 @@ static void test_nearest_that_takes_us(void **state)
                 "/sys/fs/cgroup/cgroup.procs\nrefused\n");
     machine.opens = "/sys/fs/cgroup/cgroup.procs\n";
     machine.takes = "/sys/fs/cgroup/c";
-    expect_left("/sys/fs/cgroup/a/b/cgroup.procs\n/sys/fs/cgroup/a/cgroup.procs\n/sys/fs/cgroup/cgroup.procs\njoined\n");
+    expect_left("/sys/fs/cgroup/a/b/cgroup.procs\n/sys/fs/cgroup/a/cgroup.procs\n"
+                "/sys/fs/cgroup/cgroup.procs\njoined\n");
 }
 
 /* Only the unified hierarchy's line counts, wherever it stands; in its root there is nothing to leave. */

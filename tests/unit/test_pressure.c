@@ -73,6 +73,28 @@ static void the_wait_is_bounded(void **state)
     assert_int_equal(session->pressure.waiting, 0);
 }
 
+/* Who waits looks again when something was given back, a file was written, or nothing more is to come. */
+static void what_may_end_a_wait(void **state)
+{
+    (void)state;
+    struct session *session = calm_session();
+    const uint32_t *progress = &session->pressure.progress;
+    pressure_taken(session, 5);
+    pressure_queued(session);
+    assert_int_equal(*progress, 0);
+    pressure_freed(session, 5);
+    assert_int_equal(*progress, 1);
+    pressure_written(session);
+    assert_int_equal(*progress, 2);
+    pressure_idle(session, true);
+    assert_int_equal(*progress, 3);
+    assert_true(session->pressure.idle);
+    pressure_idle(session, false);
+    assert_int_equal(*progress, 3);
+    assert_false(session->pressure.idle);
+    assert_int_equal(session->pressure.descriptors + session->pressure.unwritten, 0);
+}
+
 static void *give_back(void *argument)
 {
     struct session *session = argument;
@@ -111,6 +133,7 @@ int main(void)
         cmocka_unit_test(what_is_high),
         cmocka_unit_test(nothing_to_wait_for),
         cmocka_unit_test(the_wait_is_bounded),
+        cmocka_unit_test(what_may_end_a_wait),
         cmocka_unit_test(who_waits_is_woken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

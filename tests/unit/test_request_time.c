@@ -189,7 +189,7 @@ static void expect_given_up(struct pinject_slot *slot)
     assert_int_equal(requests.unanswered, 1);
 }
 
-/* The clock alone says that the time has come, whatever the wait returns; and an error that is none of these ends it. */
+/* The clock alone says that the time has come, whatever the wait returns; other errors end the wait too. */
 static void test_gives_up(void **state)
 {
     static const long errors[] = {0, -EINTR, -EAGAIN, -ETIMEDOUT, -EINVAL, -ENOSYS, -EPERM};

@@ -103,6 +103,9 @@ static void test_stolen(void **state)
     const char *text = "cpu  10 20 30 40 50 60 70 66 80 90\ncpu0 1 2 3 4 5 6 7 8 9 10\n";
     assert_int_equal(steal_parse(text, 100), 660000000);
     assert_int_equal(steal_parse(text, 0), 0);
+    assert_int_equal(steal_parse(text, 1), 66000000000);
+    assert_int_equal(steal_parse(text, 3), 66 * UINT64_C(333333333));
+    assert_int_equal(steal_parse("cpu 0 0 0 0 0 0 0 18446744073", 1), 18446744073000000000u);
     assert_int_equal(steal_parse("cpu  10 20 30 40\n", 100), 0);
     assert_int_equal(steal_parse("", 100), 0);
     assert_int_equal(steal_explains(40900000, 100000000), 40900000);
