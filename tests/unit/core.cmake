@@ -13,7 +13,7 @@ foreach(test outcome netted)
   pinject_unit_test(${test} SOURCES test_${test}.c test_tasks_kit.c test_result_kit.c
     LINK pinject_collector pinject_common)
 endforeach()
-foreach(function channels_counted channels_held opener_counts steal_ns)
+foreach(function channels_counted channels_held opener_counts opener_cpu_ns steal_ns)
   target_link_options(test_outcome PRIVATE -Wl,--wrap=${function})
 endforeach()
 foreach(function nets_live nets_take nets_ids nets_know nets_open procfs_scheduled_ns procfs_read found_open
@@ -22,3 +22,10 @@ foreach(function nets_live nets_take nets_ids nets_know nets_open procfs_schedul
 endforeach()
 pinject_unit_test(procfs SOURCES test_procfs.c LINK pinject_collector pinject_common)
 pinject_unit_test(collect SOURCES test_collect.c test_result_kit.c LINK pinject_collector pinject_common)
+foreach(test collect_files collect_rounds)
+  pinject_unit_test(${test} SOURCES test_${test}.c rounds_kit.c LINK pinject_collector pinject_common)
+  foreach(function epoll_wait ppoll malloc_trim tasks_init tasks_now_ns tasks_write tasks_arrive tasks_close
+      results_trim session_renew_doors)
+    target_link_options(test_${test} PRIVATE -Wl,--wrap=${function})
+  endforeach()
+endforeach()

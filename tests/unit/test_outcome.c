@@ -8,6 +8,7 @@
 #include "collector/opener.h"
 #include "collector/outcome.h"
 #include "collector/steal.h"
+#include "common/clock.h"
 #include "test_tasks_kit.h"
 
 static uint64_t stolen_ns;
@@ -37,6 +38,15 @@ struct opener_counts __wrap_opener_counts(const struct opener *opener)
 {
     (void)opener;
     return (struct opener_counts){.asked = 90, .hung = 31, .refused = 32, .failed = 33};
+}
+
+/* That is hours: all else that the sum has is what this test itself has used. */
+#define HELPERS_NS 10000000000000ull
+uint64_t __wrap_opener_cpu_ns(const struct opener *opener);
+uint64_t __wrap_opener_cpu_ns(const struct opener *opener)
+{
+    (void)opener;
+    return HELPERS_NS;
 }
 
 uint64_t __wrap_steal_ns(void);
@@ -134,6 +144,12 @@ static void ledger_has_a_line_for_each_loss(void **state)
 
 /* ---- Figures ---- */
 
+/* Ours: of this process up to now, which had used BEFORE_NS, and of its helpers. */
+static void expect_own_cpu(uint64_t got_ns, uint64_t before_ns)
+{
+    assert_in_range(got_ns, HELPERS_NS + before_ns, HELPERS_NS + clock_ns(CLOCK_PROCESS_CPUTIME_ID));
+}
+
 static void tasks_are_counted(void **state)
 {
     struct stage stage;
@@ -156,6 +172,7 @@ static void tasks_are_counted(void **state)
     tasks->refusal = -13;
     tasks->attributed_ns = 7500;
     stage.kit.session.start_ns = tasks_now_ns() - 1000000000;
+    uint64_t used_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     outcome_fill(&outcome, tasks, false);
     assert_int_equal(outcome.tasks, 2);
     assert_int_equal(outcome.processes, 1);
@@ -172,8 +189,10 @@ static void tasks_are_counted(void **state)
     assert_non_null(strstr(text, "4 executable mapping forgotten"));
     free(text);
     assert_int_equal(outcome.samples, 0); /* the root's are not there yet */
-    assert_true(outcome.collector_ns > 0);
+    expect_own_cpu(outcome.collector_ns, used_ns);
+    used_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     outcome_complete(&outcome, tasks);
+    expect_own_cpu(outcome.collector_ns, used_ns); /* with what has been written since */
     assert_true(outcome.samples == 11 && outcome.lost == 12 && outcome.counted_only == 13);
     assert_true(outcome.without_sample == 14 && outcome.stood_in == 15 && outcome.stood_in_counted == 16);
     assert_int_equal(outcome.refusal, -13);
