@@ -10,4 +10,7 @@ target_link_options(test_result_faults PRIVATE -Wl,--wrap=pwrite,--wrap=fallocat
 foreach(test buildid opener opener_parts machine)
   pinject_unit_test(${test} SOURCES test_${test}.c LINK pinject_collector pinject_common)
 endforeach()
+# These meet the seams of the parts that they test.
+target_link_options(test_opener_parts PRIVATE -Wl,--wrap=nanosleep)
+target_link_options(test_buildid PRIVATE -Wl,--wrap=opener_ask,--wrap=opener_settle)
 pinject_unit_test(summary SOURCES test_summary.c test_result_kit.c LINK pinject_collector pinject_common)

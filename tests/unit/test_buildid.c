@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <elf.h>
 #include <endian.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,64 @@
 #include <unistd.h>
 
 #include "collector/buildid.h"
+#include "collector/opener.h"
+
+/* ---- In the place of the opener, in some tests: each question is noted, and answered when the test says so ---- */
+
+enum { ASKED = 16400 };
+static struct asked {
+    opener_done *done;
+    void *context;
+    uint64_t ticket;
+} asked[ASKED];
+static unsigned asked_count, settled_count;
+static bool is_noted; /* else the opener itself is asked */
+
+uint64_t __real_opener_ask(struct opener *opener, enum opener_kind kind, const struct mapped_file *file,
+                           opener_done *done, void *context);
+uint64_t __wrap_opener_ask(struct opener *opener, enum opener_kind kind, const struct mapped_file *file,
+                           opener_done *done, void *context);
+uint64_t __wrap_opener_ask(struct opener *opener, enum opener_kind kind, const struct mapped_file *file,
+                           opener_done *done, void *context)
+{
+    if (!is_noted)
+        return __real_opener_ask(opener, kind, file, done, context);
+    assert_int_equal(kind, OPENER_ID);
+    asked[asked_count % ASKED] = (struct asked){done, context, asked_count + 1};
+    return ++asked_count;
+}
+
+bool __real_opener_settle(struct opener *opener, uint64_t ticket);
+bool __wrap_opener_settle(struct opener *opener, uint64_t ticket);
+bool __wrap_opener_settle(struct opener *opener, uint64_t ticket)
+{
+    settled_count++;
+    return is_noted ? false : __real_opener_settle(opener, ticket);
+}
+
+/* To question NUMBER, from 1 on; as an answer of TICKET. */
+static void answer(unsigned number, uint64_t ticket, int status, unsigned char byte)
+{
+    const struct asked *one = &asked[number - 1];
+    struct opener_answer given = {.status = status, .fd = -1, .id_size = 20};
+    memset(given.id, byte, sizeof(given.id));
+    one->done(one->context, ticket, &given);
+}
+
+static int begin_notes(void **state)
+{
+    (void)state;
+    is_noted = true;
+    asked_count = settled_count = 0;
+    return 0;
+}
+
+static int end_notes(void **state)
+{
+    (void)state;
+    is_noted = false;
+    return 0;
+}
 
 static const unsigned char note[] = {'G', 'N', 'U', 0, 0xde, 0xad, 0xbe, 0xef, 1, 2, 3, 4};
 
@@ -304,6 +363,93 @@ static void test_many(void **state)
     buildids_free(buildids);
 }
 
+/* A file by its number, mapped at NOW: how often it has been asked about since. */
+static unsigned expected(struct buildids *buildids, unsigned number, uint64_t now)
+{
+    const struct mapped_file file = {.maj = 8, .min = 1, .ino = number, .path = "/lib/one"};
+    unsigned before = asked_count;
+    buildids_expect(buildids, &file, 0, now);
+    return asked_count - before;
+}
+
+/* The first byte of its id; -1: there is none. */
+static int known(struct buildids *buildids, unsigned number)
+{
+    const struct result_module module = {.maj = 8, .min = 1, .ino = number, .path = "/lib/one"};
+    struct buildid id;
+    return buildids_find(buildids, &module, &id) ? id.bytes[0] : -1;
+}
+
+static void test_questions(void **state)
+{
+    (void)state;
+    const uint64_t now = 5000000000, fresh = 100000000;
+    struct buildids *buildids = buildids_new();
+    assert_int_equal(expected(buildids, 1, now), 1);
+    assert_int_equal(expected(buildids, 1, now + fresh - 1), 0); /* it is fresh */
+    assert_int_equal(expected(buildids, 1, now + fresh), 0);     /* the answer is on its way */
+    assert_int_equal(settled_count, 0);
+    assert_int_equal(known(buildids, 1), -1); /* it was waited for */
+    assert_int_equal(settled_count, 1);
+    answer(1, 99, 0, 0x99); /* of another question */
+    assert_int_equal(known(buildids, 1), -1);
+    assert_int_equal(settled_count, 2);
+    answer(1, 1, 0, 0x11);
+    assert_int_equal(known(buildids, 1), 0x11);
+    assert_int_equal(settled_count, 2); /* it is here */
+    assert_int_equal(expected(buildids, 1, now + 2 * fresh - 1), 0); /* it was looked at when it was mapped last */
+    assert_int_equal(expected(buildids, 1, now + 2 * fresh), 1);
+    answer(2, 2, -ENOENT, 0x22); /* it is gone: what was known stays */
+    assert_int_equal(known(buildids, 1), 0x11);
+    assert_int_equal(expected(buildids, 1, now + 3 * fresh), 1);
+    answer(3, 2, 0, 0x33); /* late, of the one before */
+    assert_int_equal(known(buildids, 1), 0x11);
+    answer(3, 3, 0, 0x44);
+    assert_int_equal(known(buildids, 1), 0x44);
+    /* Who was not expected is asked about when it is looked for. */
+    assert_int_equal(asked_count, 3);
+    assert_int_equal(known(buildids, 2), -1);
+    assert_int_equal(asked_count, 4);
+    answer(4, 4, 0, 0x55);
+    assert_int_equal(known(buildids, 2), 0x55);
+    assert_int_equal(asked_count, 4);
+    buildids_free(buildids);
+}
+
+/* Too many: all are forgotten at once, but for those of whom the answer is on its way. Then there is room for many. */
+static void test_forgets(void **state)
+{
+    (void)state;
+    enum { MOST = 16384, OPEN = 3 };
+    struct buildids *buildids = buildids_new();
+    for (unsigned i = 1; i <= MOST; i++) {
+        assert_int_equal(known(buildids, i), -1);
+        if (i > OPEN)
+            answer(i, i, 0, 7);
+    }
+    assert_int_equal(asked_count, MOST);
+    assert_int_equal(known(buildids, OPEN + 1), 7);
+    assert_int_equal(known(buildids, MOST), 7);
+    assert_int_equal(asked_count, MOST);
+    assert_int_equal(known(buildids, MOST + 1), -1); /* one more */
+    assert_int_equal(asked_count, MOST + 1);
+    for (unsigned i = 1; i <= OPEN; i++)
+        answer(i, i, 0, 8);
+    for (unsigned i = 1; i <= OPEN; i++)
+        assert_int_equal(known(buildids, i), 8);
+    assert_int_equal(asked_count, MOST + 1);
+    /* These are with the OPEN ones and the one more as many as there may be: nothing is forgotten. */
+    for (unsigned i = OPEN + 1; i < MOST; i++)
+        assert_int_equal(known(buildids, i), -1);
+    assert_int_equal(asked_count, MOST + 1 + MOST - OPEN - 1);
+    for (unsigned i = 1; i <= OPEN; i++)
+        assert_int_equal(known(buildids, i), 8);
+    assert_int_equal(known(buildids, OPEN + 1), -1);
+    assert_int_equal(known(buildids, MOST - 1), -1);
+    assert_int_equal(asked_count, MOST + 1 + MOST - OPEN - 1);
+    buildids_free(buildids);
+}
+
 /* By readelf, of ourselves; and what only this machine knows. */
 static void test_this_machine(void **state)
 {
@@ -343,6 +489,8 @@ int main(void)
         cmocka_unit_test(test_classes),      cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_notes),        cmocka_unit_test(test_note_segments),
         cmocka_unit_test(test_cache),        cmocka_unit_test(test_no_files), cmocka_unit_test(test_many),
+        cmocka_unit_test_setup_teardown(test_questions, begin_notes, end_notes),
+        cmocka_unit_test_setup_teardown(test_forgets, begin_notes, end_notes),
         cmocka_unit_test(test_this_machine),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);

@@ -1,10 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* Lists of questions, and how long a user's files may keep helpers waiting. */
+#define _GNU_SOURCE
 #include "check.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <sys/wait.h>
 
 #include "collector/opener_parts.h"
+
+static void (*at_rest)(void); /* what happens while the end waits */
+static unsigned rests;
+
+int __real_nanosleep(const struct timespec *rest, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *rest, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *rest, struct timespec *left)
+{
+    rests++;
+    if (at_rest)
+        at_rest();
+    return __real_nanosleep(rest, left);
+}
 
 static struct job jobs[5];
 
@@ -95,12 +112,129 @@ static void users_have_entries(void **state)
     assert_int_equal(opener.user_count, OPENER_USERS);
 }
 
+/* ---- The end ---- */
+
+static pid_t child;
+static int held[2]; /* the child ends with the last writer */
+
+static pid_t start_child(void)
+{
+    char byte;
+    assert_int_equal(pipe(held), 0);
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        close(held[1]);
+        _exit(read(held[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    close(held[0]);
+    return pid;
+}
+
+/* No zombie is left by the third look. */
+static void end_child_later(void)
+{
+    siginfo_t info;
+    if (rests != 2)
+        return;
+    close(held[1]);
+    assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+}
+
+/* An opener in whose LAST entry CHILD is, given up for USER (NULL: for nobody). */
+static struct opener *with_child(unsigned entry, struct user *user)
+{
+    struct opener *opener = opener_new();
+    child = start_child();
+    opener->helpers[entry] = (struct helper){.pid = child, .fd = -1, .apart = true, .user = user};
+    jobs_init(&opener->helpers[entry].flying);
+    rests = 0;
+    return opener;
+}
+
+static void end_waits_for_who_is_about_to_go(void **state)
+{
+    struct user user = {.hung = 1};
+    (void)state;
+    rests = 0;
+    opener_free(opener_new()); /* there was none */
+    assert_int_equal(rests, 0);
+    for (unsigned entry = 0; entry < OPENER_HELPERS; entry += OPENER_HELPERS - 1) {
+        at_rest = end_child_later;
+        opener_free(with_child(entry, NULL));
+        assert_int_equal(rests, 2);
+        assert_int_equal(waitpid(child, NULL, 0), -1); /* it was met */
+        /* One that hangs is left behind. */
+        at_rest = NULL;
+        opener_free(with_child(entry, &user));
+        assert_int_equal(rests, 0);
+        assert_int_equal(user.hung, 1);
+        close(held[1]);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        /* One that does not go, though it was told to, for 50 ms. */
+        struct opener *opener = with_child(entry, NULL);
+        uint64_t start = opener_now_ns();
+        opener_free(opener);
+        assert_true(opener_now_ns() - start >= 50000000);
+        assert_true(rests > 0);
+        close(held[1]);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+    }
+}
+
+/* Those who are asked still are told to go, and their CPU time counts. */
+static void end_lets_go(void **state)
+{
+    int status, pair[2];
+    char byte;
+    (void)state;
+    struct opener *opener = with_child(1, NULL);
+    assert_int_equal(pipe(pair), 0);
+    opener->helpers[1].fd = pair[1];
+    opener->helpers[1].apart = false;
+    opener_free(opener);
+    assert_int_equal(read(pair[0], &byte, 1), 0); /* its end is closed */
+    close(pair[0]);
+    assert_true(waitpid(child, &status, 0) == -1 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
+    close(held[1]);
+}
+
+static void gone_helpers_have_cpu_time(void **state)
+{
+    struct user user = {.hung = 3};
+    (void)state;
+    struct opener *opener = with_child(0, &user);
+    struct helper *helper = &opener->helpers[0];
+    opener->cpu_ns = 5;
+    assert_false(helper_reap(opener, helper));
+    assert_true(helper->pid == child && user.hung == 3);
+    assert_int_equal(opener->cpu_ns, 5);
+    assert_in_range(opener_cpu_ns(opener), 5, 40000000000);
+    rests = 2;
+    end_child_later();
+    assert_true(helper_reap(opener, helper));
+    assert_true(helper->pid == 0 && user.hung == 2);
+    assert_in_range(opener->cpu_ns, 5, 40000000000);
+    assert_int_equal(opener_cpu_ns(opener), opener->cpu_ns); /* no entry has one */
+    /* Somebody else has met it. */
+    uint64_t used = opener->cpu_ns;
+    helper->pid = child;
+    helper->user = NULL;
+    assert_true(helper_reap(opener, helper));
+    assert_true(helper->pid == 0 && user.hung == 2 && opener->cpu_ns == used);
+    opener_free(opener);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(questions_stand_in_rows),
         cmocka_unit_test(patience_comes_back),
         cmocka_unit_test(users_have_entries),
+        cmocka_unit_test(end_waits_for_who_is_about_to_go),
+        cmocka_unit_test(end_lets_go),
+        cmocka_unit_test(gone_helpers_have_cpu_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
