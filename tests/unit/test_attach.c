@@ -3,6 +3,7 @@
 
 #include "collector/probe.h"
 
+#include <fcntl.h>
 #include <linux/sched.h>
 
 static struct fake fake;
@@ -260,6 +261,45 @@ static void few_descriptors(void **state)
     fake_unprivileged(check_few_descriptors);
 }
 
+/* Started without stdin, the first event gets its number: it is one like the others. */
+static void descriptor_of_stdin(void **state)
+{
+    (void)state;
+    struct attached *attached;
+    fake_open(&fake);
+    if (fake.plan.source != PINJECT_SOURCE_PERF) {
+        fake_close(&fake);
+        skip();
+    }
+    struct attach_value before[PLAN_EVENTS], after[PLAN_EVENTS];
+    int saved = fcntl(0, F_DUPFD_CLOEXEC, 100);
+    close(0);
+    assert_int_equal(attach_open(&fake.session, getpid(), getpid(), NULL, ATTACH_ON_EXEC, &attached), 0);
+    attach_complete(attached);
+    int first = attached->fds[0];
+    uint64_t id = attached->ids[0];
+    attach_read(attached, before);
+    attach_enable(attached);
+    fake_work();
+    attach_read(attached, after);
+    unsigned descriptors = attached->descriptors, taken = (unsigned)fake.session.pressure.descriptors;
+    unsigned open = attached->end_fd >= 0;
+    for (unsigned i = 0; i < attached->count; i++)
+        open += attached->fds[i] >= 0;
+    attach_free(attached);
+    bool closed = fcntl(0, F_GETFD) < 0;
+    assert_true(saved < 0 || dup2(saved, 0) == 0);
+    close(saved);
+    assert_int_equal(first, 0);
+    assert_true(id > 0 && before[0].enabled_ns == 0);
+    assert_true(after[0].enabled_ns >= WORK_NS);
+    assert_int_equal(descriptors, open);
+    assert_int_equal(taken, open);
+    assert_int_equal(fake.session.pressure.descriptors, 0);
+    assert_true(closed);
+    fake_close(&fake);
+}
+
 /* Threads until no memory is left for rings: they are counted all the same. */
 enum { CROWD = 60 };
 static pid_t crowd[CROWD];
@@ -354,6 +394,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_number_that_is_used_again),
         cmocka_unit_test(a_thread_that_execs_becomes_the_process),
         cmocka_unit_test(few_descriptors),
+        cmocka_unit_test(descriptor_of_stdin),
         cmocka_unit_test(no_memory_for_rings),
         cmocka_unit_test(rings_shrink_with_the_budget),
     };

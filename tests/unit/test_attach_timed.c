@@ -140,6 +140,25 @@ static void check_no_rings(void)
     unlink(path);
 }
 
+/* Where stdin is closed, what tells an end may have its number. */
+static void check_descriptor_of_stdin(void)
+{
+    struct attached *first, *second;
+    must_open();
+    MUST(attach_open_timed(&fake.session, children[0], children[0], -EACCES, &first) == 0);
+    uint64_t taken = fake.session.pressure.descriptors;
+    MUST(first->descriptors == 1 && taken == 1);
+    close(0);
+    MUST(attach_open_timed(&fake.session, children[1], children[1], -EACCES, &second) == 0);
+    MUST(second->end_fd == 0 && second->descriptors == 1);
+    MUST(fake.session.pressure.descriptors == 2);
+    attach_free(second);
+    MUST(fcntl(0, F_GETFD) < 0 && fake.session.pressure.descriptors == 1);
+    attach_free(first);
+    MUST(fake.session.pressure.descriptors == 0);
+    must_close();
+}
+
 static void a_timer_stands_in(void **state)
 {
     (void)state;
@@ -156,6 +175,12 @@ static void no_rings(void **state)
 {
     (void)state;
     fake_unprivileged(check_no_rings);
+}
+
+static void descriptor_of_stdin(void **state)
+{
+    (void)state;
+    fake_unprivileged(check_descriptor_of_stdin);
 }
 
 static void which_events_timers_know(void **state)
@@ -185,6 +210,7 @@ int main(void)
         cmocka_unit_test(a_timer_stands_in),
         cmocka_unit_test(a_thread_that_execs),
         cmocka_unit_test(no_rings),
+        cmocka_unit_test(descriptor_of_stdin),
         cmocka_unit_test(which_events_timers_know),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

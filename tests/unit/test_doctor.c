@@ -219,6 +219,28 @@ static void children_are_guarded(void **state)
     assert_non_null(strstr(guarded.said, "No such file"));
 }
 
+/* What the trial's shell has said stands behind what its silence means. */
+static void what_the_loader_says(void **state)
+{
+    static const char *const said[][2] = {
+        {"", "neither threads nor children can be followed"},
+        {"x", "neither threads nor children can be followed; x"},
+        {"ld.so: no", "neither threads nor children can be followed; ld.so: no"}};
+    static struct doctor_shared found;
+    static struct doctor_args args = {.preload = "/opt/a b.so"};
+    static struct doctor_facts facts = {.args = &args, .shared = &found};
+    (void)state;
+    facts.perf.tried = facts.injection.tried = true;
+    for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+        struct doctor_finding finding = {0};
+        snprintf(facts.injection.said, sizeof(facts.injection.said), "%s", said[i][0]);
+        doctor_injection(&facts, &finding);
+        assert_int_equal(finding.level, DOCTOR_REFUSED);
+        assert_string_equal(finding.meaning, said[i][1]);
+        assert_non_null(strstr(finding.remedy, "LD_PRELOAD='/opt/a b.so' /bin/sh"));
+    }
+}
+
 static void a_sample_is_the_median_of_the_longest_gaps(void **state)
 {
     (void)state;
@@ -260,6 +282,7 @@ int main(void)
         cmocka_unit_test(hostile_texts_are_safe),
         cmocka_unit_test(paths_are_words_of_a_shell),
         cmocka_unit_test(children_are_guarded),
+        cmocka_unit_test(what_the_loader_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

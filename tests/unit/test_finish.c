@@ -102,6 +102,39 @@ static void ended_processes_are_held(void **state)
     assert_int_equal(results_written(stage.kit.results), 6);
 }
 
+/* Those whose file is not written count, as long as they wait for it. */
+static void expect_unwritten(unsigned count)
+{
+    assert_int_equal(tasks->done_count, count);
+    assert_int_equal(stage.kit.session.pressure.unwritten, count);
+}
+
+static void unwritten_tasks_are_counted(void **state)
+{
+    (void)state;
+    lives(stage_process(&stage, 100, 1, T, 1000));
+    struct task *thread = stage_thread(&stage, 100, 101, T, 500);
+    expect_unwritten(0);
+    tasks_task_ended(tasks, thread, true); /* a thread: at once */
+    expect_unwritten(1);
+    struct process *process = ended(200, 100, 1000); /* a process: once it is not held any more */
+    expect_unwritten(1);
+    tasks_finish_process(tasks, process);
+    expect_unwritten(2);
+    tasks_finish_process(tasks, ended(201, 100, 1000));
+    expect_unwritten(3);
+    tasks_write(tasks, 0);
+    expect_unwritten(3);
+    tasks_write(tasks, 1);
+    expect_unwritten(2);
+    tasks_write(tasks, 1);
+    expect_unwritten(1);
+    tasks_task_ended(tasks, stage_thread(&stage, 100, 102, T, 500), true);
+    expect_unwritten(2);
+    stage_close(&stage);
+    expect_unwritten(0);
+}
+
 static void orphans_are_known_by_times(void **state)
 {
     (void)state;
@@ -248,6 +281,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(ended_processes_are_held),
+        TEST(unwritten_tasks_are_counted),
         TEST(orphans_are_known_by_times),
         TEST(growing_files_are_flushed),
         TEST(the_root_is_last),

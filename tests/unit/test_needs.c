@@ -83,6 +83,56 @@ static void test_forgets(void **state)
     assert_true(need->stacks_all < 4096);
 }
 
+/* The counts of a class each, and how many there are in all. */
+static void expect_counts(const struct need *need, uint32_t first, uint32_t second, uint32_t third, uint32_t last)
+{
+    assert_int_equal(need->stacks[0], first);
+    assert_int_equal(need->stacks[1], second);
+    assert_int_equal(need->stacks[2], third);
+    assert_int_equal(need->stacks[3], last);
+    assert_int_equal(need->stacks_all, first + second + third + last);
+}
+
+static void test_classes(void **state)
+{
+    struct need *need = needs_find(needs, "as");
+    (void)state;
+    add_stacks(need, 1, 0);
+    add_stacks(need, 1, 8192);
+    add_stacks(need, 3, 8193);
+    add_stacks(need, 3, 16384);
+    add_stacks(need, 10, 16385);
+    add_stacks(need, 10, 32768);
+    add_stacks(need, 50, 32769);
+    add_stacks(need, 50, UINT64_MAX);
+    expect_counts(need, 2, 6, 20, 100);
+    need_add_stack(need, 1, true);
+    need_add_stack(need, 32768, true);
+    need_add_stack(need, 32769, true);
+    expect_counts(need, 2, 7, 20, 102);
+}
+
+/* Each class is halved, and then it goes on from there. */
+static void test_halves(void **state)
+{
+    struct need *need = needs_find(needs, "ld");
+    (void)state;
+    need_add_task(need);
+    add_stacks(need, 2001, 1);
+    add_stacks(need, 1000, 10000);
+    add_stacks(need, 601, 20000);
+    add_stacks(need, 493, 40000);
+    expect_counts(need, 2001, 1000, 601, 493); /* 4095 */
+    add_stacks(need, 1, 1);
+    expect_counts(need, 1001, 500, 300, 246);
+    assert_int_equal(need->tasks, 1);
+    add_stacks(need, 2048, 1);
+    expect_counts(need, 3049, 500, 300, 246); /* 4095 */
+    add_stacks(need, 1, 40000);
+    expect_counts(need, 1524, 250, 150, 123);
+    assert_int_equal(need->tasks, 1);
+}
+
 /* ---- What they get ---- */
 
 static struct session session;
@@ -150,6 +200,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_unknown, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_stacks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_forgets, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_classes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_halves, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_they_get, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <pinject/format.h>
+#include <sys/wait.h>
 
 #include "test_tasks_kit.h"
 
@@ -248,6 +249,93 @@ static void test_not_followed(void **state)
     stage_free(&stage);
 }
 
+/* What the counters said at the INDEX-th image's end; 0: nothing is known. */
+static uint64_t at_end(const struct task *task, unsigned index)
+{
+    return task->images[index].at_end ? task->images[index].at_end[0].value : 0;
+}
+
+/* More snapshots than there is room for: execs that the ring tells of take theirs before any is given up. */
+static void test_snapshots_wait_for_execs(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *task = stage_process(&stage, 100, 1, T, 9000);
+    for (unsigned i = 0; i < TASKS_SNAPSHOTS; i++)
+        stage_snapshot(&stage, 100, T + 10 * (i + 1), 1000 * (i + 1));
+    stage_comm(task, 100, 100, "a", true, T + 15);
+    stage_comm(task, 100, 100, "b", true, T + 35);
+    assert_int_equal(task->snapshot_count, TASKS_SNAPSHOTS);
+    assert_int_equal(task->image_count, 1);
+    stage_snapshot(&stage, 100, T + 50, 5000);
+    assert_int_equal(task->image_count, 3);
+    assert_int_equal(at_end(task, 0), 1000);
+    assert_int_equal(at_end(task, 1), 3000);
+    assert_int_equal(task->snapshot_count, TASKS_SNAPSHOTS - 3 + 1);
+    assert_int_equal(task->snapshots[0].time_ns, T + 40);
+    assert_int_equal(task->snapshots[1].time_ns, T + 50);
+    /* Nothing takes them: the oldest go. */
+    for (unsigned i = 0; i < TASKS_SNAPSHOTS; i++)
+        stage_snapshot(&stage, 100, T + 60 + i, 6000 + i);
+    assert_int_equal(task->snapshot_count, TASKS_SNAPSHOTS);
+    for (unsigned i = 0; i < TASKS_SNAPSHOTS; i++) {
+        assert_int_equal(task->snapshots[i].time_ns, T + 60 + i);
+        assert_int_equal(task->snapshots[i].values[0].value, 6000 + i);
+    }
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
+/* The way with it ends at an exec that is read to make room. */
+static void test_last_snapshot_of_one_not_followed(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_PTHREAD, false);
+    struct task *task = stage_process(&stage, 100, 1, T, 9000);
+    for (unsigned i = 0; i < TASKS_SNAPSHOTS; i++)
+        stage_snapshot(&stage, 100, T + 10 * (i + 1), 1000 * (i + 1));
+    stage_comm(task, 100, 100, "a", true, T + 25);
+    stage_snapshot(&stage, 100, T + 50, 5000);
+    assert_null(tasks_find(stage.tasks, 100));
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->attributed_ns, 2000);
+    stage_free(&stage);
+}
+
+/* The exec record was read before its snapshot came: it is of the image that this one followed. */
+static void test_late_snapshot(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *task = stage_process(&stage, 100, 1, T, 9000);
+    stage_comm(task, 100, 100, "a", true, T + 20);
+    tasks_drain(stage.tasks, task);
+    stage_snapshot(&stage, 100, T - 1, 1000); /* from before all that is known */
+    assert_int_equal(at_end(task, 0), 0);
+    stage_snapshot(&stage, 100, T + 19, 2000);
+    assert_int_equal(at_end(task, 0), 2000);
+    stage_snapshot(&stage, 100, T + 18, 3000); /* it is known already */
+    assert_int_equal(at_end(task, 0), 2000);
+    stage_comm(task, 100, 100, "b", true, T + 30);
+    tasks_drain(stage.tasks, task);
+    stage_snapshot(&stage, 100, T + 18, 4000);
+    assert_int_equal(at_end(task, 1), 0);
+    assert_int_equal(task->snapshot_count, 0);
+    stage_snapshot(&stage, 100, T + 20, 5000);
+    assert_int_equal(at_end(task, 1), 5000);
+    /* At the time of the last exec, and later: of the next one. */
+    stage_snapshot(&stage, 100, T + 30, 6000);
+    assert_int_equal(task->snapshot_count, 1);
+    stage_comm(task, 100, 100, "c", true, T + 30);
+    tasks_drain(stage.tasks, task);
+    assert_int_equal(at_end(task, 2), 6000);
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
 static uint64_t count_of(const struct kit_file *file)
 {
     const struct pinject_item_count *item = kit_item(file, PINJECT_ITEM_COUNT, 0);
@@ -305,6 +393,98 @@ static void test_images_without_end(void **state)
     stage_free(&stage);
 }
 
+/* A second message of an image tells of a next one, where its exec record may be missing. */
+static void test_message_without_its_record(void **state)
+{
+    static const unsigned images[] = {1, 2, 2, 2};
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        struct stage stage;
+        stage_new(&stage, PINJECT_SESSION_ALL, false);
+        struct task *task = stage_process(&stage, 100, 1, T, 9000);
+        task->counted_only = i == 1;
+        task->lost_records = i == 2 ? 7 : 0;
+        task->broken = i == 3;
+        stage_image(&stage, 100, T + 20, "/opt/next", "next -x");
+        assert_int_equal(task->image_count, images[i]);
+        const struct image *last = &task->images[task->image_count - 1];
+        assert_true(last->named);
+        assert_string_equal(last->program->exec, "/opt/next");
+        assert_string_equal(last->program->cmdline, "next -x");
+        assert_ptr_equal(task->process->program, last->program);
+        assert_string_equal(last->comm, i ? "next" : "prog");
+        assert_int_equal(last->start_ns, i ? T + 20 : T);
+        if (i) { /* late, of the one before: that is known */
+            stage_image(&stage, 100, T + 10, "/opt/late", "late");
+            assert_int_equal(task->image_count, 2);
+            assert_string_equal(task->images[0].program->exec, "/opt/late");
+            assert_string_equal(task->process->program->exec, "/opt/next");
+        }
+        stage_close(&stage);
+        stage_free(&stage);
+    }
+}
+
+/* /proc is asked once for an image whose object says nothing, and believed where nothing else is known. */
+static void test_looked_for_once(void **state)
+{
+    (void)state;
+    struct stage stage;
+    char self[256] = "", byte;
+    int held[2]; /* the child ends with this process at the latest */
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    assert_int_equal(pipe(held), 0);
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        close(held[1]);
+        _exit(read(held[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    close(held[0]);
+    assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+    struct task *task = stage_process(&stage, pid, 1, T, 9000);
+    struct image *image = &task->images[0];
+    tasks_look_for_programs(stage.tasks, task); /* it has said what it is */
+    assert_string_equal(image->program->exec, "/bin/prog");
+    image->named = false;
+    task->kind = PINJECT_THREAD; /* its process speaks */
+    tasks_look_for_programs(stage.tasks, task);
+    assert_string_equal(image->program->exec, "/bin/prog");
+    task->kind = PINJECT_PROCESS;
+    assert_false(image->looked);
+    tasks_look_for_programs(stage.tasks, task);
+    assert_string_equal(image->program->exec, self);
+    assert_true(image->looked && image->resolved && !image->named);
+    /* What is known by other ways since then stays. */
+    program_put(image->program);
+    image->program = program_new("/bin/other", "other", 6);
+    tasks_look_for_programs(stage.tasks, task);
+    assert_string_equal(image->program->exec, "/bin/other");
+    /* Its next image is looked for in its turn. */
+    stage_comm(task, pid, pid, "next", true, T + 10);
+    tasks_drain(stage.tasks, task);
+    assert_int_equal(task->image_count, 2);
+    tasks_look_for_programs(stage.tasks, task);
+    assert_string_equal(task->images[1].program->exec, self);
+    /* It went on meanwhile: /proc told of the one or the other. */
+    stage_comm(task, pid, pid, "more", true, T + 20);
+    tasks_drain(stage.tasks, task);
+    stage_comm(task, pid, pid, "last", true, T + 30);
+    tasks_look_for_programs(stage.tasks, task);
+    assert_int_equal(task->image_count, 4);
+    assert_null(task->images[2].program);
+    assert_null(task->images[3].program);
+    close(held[1]);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    /* Nothing is to be had of one that is gone. */
+    tasks_look_for_programs(stage.tasks, task);
+    assert_null(task->images[3].program);
+    assert_true(task->images[3].looked);
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +494,9 @@ int main(void)
         cmocka_unit_test(test_armed_for_nothing), cmocka_unit_test(test_exec_of_a_thread),
         cmocka_unit_test(test_not_followed), cmocka_unit_test(test_split),
         cmocka_unit_test(test_images_without_end),
+        cmocka_unit_test(test_snapshots_wait_for_execs), cmocka_unit_test(test_last_snapshot_of_one_not_followed),
+        cmocka_unit_test(test_late_snapshot), cmocka_unit_test(test_message_without_its_record),
+        cmocka_unit_test(test_looked_for_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
