@@ -22,6 +22,10 @@ foreach(function nets_live nets_take nets_ids nets_know nets_open procfs_schedul
 endforeach()
 pinject_unit_test(procfs SOURCES test_procfs.c LINK pinject_collector pinject_common)
 pinject_unit_test(collect SOURCES test_collect.c test_result_kit.c LINK pinject_collector pinject_common)
+pinject_unit_test(drain SOURCES test_drain.c test_tasks_kit.c test_result_kit.c LINK pinject_collector pinject_common)
+target_link_options(test_drain PRIVATE -Wl,--wrap=tasks_now_ns)
+pinject_unit_test(kernelmap SOURCES test_kernelmap.c LINK pinject_collector pinject_common)
+target_link_options(test_kernelmap PRIVATE -Wl,--wrap=fopen)
 foreach(test collect_files collect_rounds)
   pinject_unit_test(${test} SOURCES test_${test}.c rounds_kit.c LINK pinject_collector pinject_common)
   foreach(function epoll_wait ppoll malloc_trim tasks_init tasks_now_ns tasks_write tasks_arrive tasks_close

@@ -56,7 +56,7 @@ static void full_everywhere(void)
     for (unsigned i = 0; i < 3; i++)
         machine_fake.fallocate_errors[i] = ENOSPC;
     unsetenv("TMPDIR");
-    machine_fake.no_tmpfile = true;
+    machine_fake.tmpfile_error = EOPNOTSUPP;
 }
 
 static void files_too_large(void)
@@ -69,7 +69,7 @@ static void files_too_large(void)
 static void no_fallocate(void)
 {
     machine_fake.fallocate_errors[0] = EOPNOTSUPP;
-    machine_fake.no_tmpfile = true;
+    machine_fake.tmpfile_error = EOPNOTSUPP;
 }
 
 static void no_folder(void)

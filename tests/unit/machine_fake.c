@@ -106,9 +106,9 @@ int __real_open(const char *path, int flags, unsigned mode);
 int __wrap_open(const char *path, int flags, unsigned mode);
 int __wrap_open(const char *path, int flags, unsigned mode)
 {
-    if (!machine_fake.no_tmpfile || (flags & O_TMPFILE) != O_TMPFILE)
+    if (!machine_fake.tmpfile_error || (flags & O_TMPFILE) != O_TMPFILE)
         return __real_open(path, flags, mode);
-    errno = EOPNOTSUPP;
+    errno = machine_fake.tmpfile_error;
     return -1;
 }
 

@@ -28,7 +28,7 @@ struct machine_fake {
     uint64_t children_us;              /* CPU time of ended children */
     int fallocate_errors[4];           /* errno of each call of fallocate(), in turn */
     unsigned fallocate_calls;
-    bool no_tmpfile;                   /* of the file systems */
+    int tmpfile_error;                 /* errno of open(O_TMPFILE); 0: the real one is asked */
     unsigned user;                     /* geteuid() */
     int stacks_status;                 /* of stacks_try() */
     int reach;                         /* -errno of perf_event_open() without attributes */

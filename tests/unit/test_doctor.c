@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "check.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <time.h>
 
 #include "collector/doctor_probe.h"
 
@@ -188,9 +190,34 @@ static void hang(void *state)
         pause();
 }
 
+static bool time_leaps; /* by a minute with each look */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+    static time_t leaps;
+    int status = __real_clock_gettime(clock, ret);
+    if (time_leaps)
+        ret->tv_sec += 60 * ++leaps;
+    return status;
+}
+
+static unsigned open_files(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    unsigned count = 0;
+    assert_non_null(dir);
+    while (readdir(dir))
+        count++;
+    closedir(dir);
+    return count;
+}
+
 static void children_are_guarded(void **state)
 {
     (void)state;
+    const unsigned before = open_files();
     struct doctor_guarded guarded;
     int mine = 0;
     char out[32], large[8];
@@ -217,6 +244,12 @@ static void children_are_guarded(void **state)
     assert_true(!guarded.tried);
     assert_string_equal(out, "");
     assert_non_null(strstr(guarded.said, "No such file"));
+    const char *const endless[] = {"/bin/sh", "-c", "exec sleep 1000", NULL};
+    time_leaps = true;
+    doctor_guard_program(endless, NULL, &guarded, out, sizeof(out));
+    time_leaps = false;
+    assert_true(!guarded.tried && guarded.signal == SIGKILL && guarded.late);
+    assert_int_equal(open_files(), before); /* late ones, too, leave nothing open */
 }
 
 /* What the trial's shell has said stands behind what its silence means. */

@@ -58,6 +58,7 @@ static int set_up(void **state)
     static char *command[] = {name, other, NULL};
     (void)state;
     machine_fake_init();
+    facts = (struct doctor_facts){.container = ""};
     unsetenv("container");
     machine_fake_say("/proc/self/status", "Name:\tx\nCapEff:\t0000000000000400\nCapBnd:\t0000000000000800\n"
                                           "NoNewPrivs:\t1\nSeccomp:\t2\n");
@@ -148,6 +149,57 @@ static void only_timers(void **state)
     doctor_facts_release(&facts);
 }
 
+/* Where a file system or kernel knows no files without a name, one with a name does; else the place is no place. */
+static void places_without_nameless_files(void **state)
+{
+    static const int unknown[] = {EOPNOTSUPP, EISDIR, ENOENT}, errors[] = {EACCES, EROFS, ENOSPC};
+    char folder[] = "/tmp/pinject-unit-XXXXXX", wanted[64];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    setenv("TMPDIR", folder, 1);
+    for (unsigned i = 0; i < 3; i++) {
+        struct doctor_finding finding = {0};
+        machine_fake.tmpfile_error = unknown[i];
+        machine_fake.fallocate_calls = 0;
+        doctor_segment(&facts, &finding);
+        assert_int_equal(finding.level, DOCTOR_OK);
+        assert_non_null(strstr(finding.value, "KiB fit into /dev/shm"));
+        assert_string_equal(finding.meaning, "");
+        finding = (struct doctor_finding){0};
+        machine_fake.fallocate_calls = 0;
+        machine_fake.fallocate_errors[0] = ENOSPC; /* the next place */
+        doctor_segment(&facts, &finding);
+        assert_int_equal(finding.level, DOCTOR_NOTE);
+        assert_non_null(strstr(finding.value, folder));
+        machine_fake.fallocate_errors[0] = 0;
+        finding = (struct doctor_finding){0};
+        machine_fake.tmpfile_error = errors[i];
+        doctor_segment(&facts, &finding);
+        assert_int_equal(finding.level, DOCTOR_REFUSED);
+        snprintf(wanted, sizeof(wanted), "%s: %s", folder, strerror(errors[i]));
+        assert_non_null(strstr(finding.meaning, wanted));
+        assert_null(strstr(finding.remedy, "ulimit"));
+    }
+    assert_int_equal(rmdir(folder), 0); /* nothing is left there */
+    unsetenv("TMPDIR");
+}
+
+/* No timer fits into what may be pending: that is told, and nobody waits for its ticks. */
+static void no_timer(void **state)
+{
+    (void)state;
+    struct rlimit before;
+    assert_int_equal(prlimit(0, RLIMIT_SIGPENDING, NULL, &before), 0);
+    assert_int_equal(prlimit(0, RLIMIT_SIGPENDING, &(struct rlimit){0, before.rlim_max}, NULL), 0);
+    find();
+    assert_int_equal(prlimit(0, RLIMIT_SIGPENDING, &before, NULL), 0);
+    assert_true(facts.timer.tried);
+    assert_int_equal(facts.shared->timer, -EAGAIN);
+    assert_false(facts.shared->timer_fired);
+    assert_int_equal(facts.shared->memory_read, 0);
+    doctor_facts_release(&facts);
+}
+
 /* Where the first call kills, none is made again. */
 static void call_that_kills(void **state)
 {
@@ -188,7 +240,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(machine_that_works, set_up), cmocka_unit_test_setup(user_sees_user_space, set_up),
         cmocka_unit_test_setup(only_timers, set_up),        cmocka_unit_test_setup(call_that_kills, set_up),
-        cmocka_unit_test_setup(nothing_to_sample, set_up),
+        cmocka_unit_test_setup(nothing_to_sample, set_up),  cmocka_unit_test_setup(no_timer, set_up),
+        cmocka_unit_test_setup(places_without_nameless_files, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

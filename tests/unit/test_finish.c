@@ -182,6 +182,15 @@ static void growing_files_are_flushed(void **state)
     kit_file_free(&file);
 }
 
+static bool has_note(const struct kit_file *file, const char *text)
+{
+    const struct pinject_item_note *note;
+    for (unsigned i = 0; (note = kit_item(file, PINJECT_ITEM_NOTE, i)) != NULL; i++)
+        if (strstr((const char *)(note + 1), text))
+            return true;
+    return false;
+}
+
 static void the_root_is_last(void **state)
 {
     struct kit_file file;
@@ -198,6 +207,9 @@ static void the_root_is_last(void **state)
     assert_non_null(tasks_find_process(tasks, 100)); /* kept, and its file is there already */
     assert_true(root->on_disk);
     process_set_waited(tasks->root_process, 0x500, 5500);
+    tasks->stood_in = 7;
+    tasks->stood_in_counted = 4;
+    tasks->refusal = -EACCES;
     tasks_close(tasks);
     assert_int_equal(tasks->alive, 1);
     assert_int_equal(tasks->done_count, 0);
@@ -212,12 +224,15 @@ static void the_root_is_last(void **state)
     assert_int_equal(item->end_ns, T + 10 * MS);
     const struct pinject_item_coverage *covered = kit_item(&file, PINJECT_ITEM_COVERAGE, 0);
     assert_true(covered->cpu_ns == 9000 && covered->attributed_ns == 8000 && covered->tasks == 2);
+    assert_true(has_note(&file, "3 of 2 tasks were sampled by timers, in user space alone: the kernel refused their "
+                                "events (Permission denied)"));
     assert_true(covered->files == 2 && covered->collector_ns == 70 && covered->complete == 1);
     kit_file_free(&file);
     assert_true(kit_read("out.200.200", &file));
     item = kit_item(&file, PINJECT_ITEM_TASK, 0);
     assert_int_equal(item->flags & (PINJECT_TASK_ROOT | PINJECT_TASK_ENDED | PINJECT_TASK_STATUS), 0);
     assert_null(kit_item(&file, PINJECT_ITEM_COVERAGE, 0));
+    assert_false(has_note(&file, "sampled by timers")); /* it is the root that tells of all */
     kit_file_free(&file);
     assert_int_equal(tasks->attributed_ns, 7000 + tasks->exit_ns);
     assert_int_equal(tasks->orphans_ns, 2000); /* nobody will have waited for who is left */

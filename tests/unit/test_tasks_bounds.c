@@ -113,6 +113,48 @@ static void test_chain_of_processes(void **state)
     }
 }
 
+static struct process *add(struct stage *stage, pid_t pid, pid_t ppid, uint64_t clock_ns)
+{
+    struct process *process = tasks_add_process(stage->tasks, pid, ppid, T);
+    assert_non_null(process);
+    process->clock_ns = clock_ns;
+    account_hold(stage->tasks, process);
+    return process;
+}
+
+/* What its descendants had is known before its own end is: else their time would pass for what its end cost. */
+static void test_children_before_parents(void **state)
+{
+    (void)state;
+    const uint64_t ms = 1000000;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct process *parent = add(&stage, 100, 1, 100 * ms);
+    add(&stage, 200, 100, 20 * ms);
+    add(&stage, 300, 200, 30 * ms);
+    add(&stage, 400, 300, 40 * ms);
+    add(&stage, 201, 100, 10 * ms);
+    struct process *alive = add(&stage, 202, 100, 50 * ms); /* the first that is met: a thread of it came late */
+    alive->live = 1;
+    process_set_waited(parent, 0, 205 * ms); /* 5 more than it and they have: nobody saw their waits */
+    account_process(stage.tasks, parent);
+    assert_false(alive->accounted);
+    for (pid_t pid = 200; pid <= 400; pid += 100)
+        assert_true(tasks_find_process(stage.tasks, pid)->accounted);
+    assert_true(tasks_find_process(stage.tasks, 201)->accounted);
+    assert_int_equal(parent->guessed_ns, 100 * ms);
+    assert_true(parent->exit_known);
+    assert_int_equal(parent->exit_ns, 5 * ms);
+    assert_int_equal(stage.tasks->attributed_ns, 205 * ms);
+    account_process(stage.tasks, parent); /* once */
+    assert_int_equal(stage.tasks->attributed_ns, 205 * ms);
+    alive->live = 0;
+    account_process(stage.tasks, alive);
+    assert_int_equal(stage.tasks->attributed_ns, 255 * ms);
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
 /* Parents that claim each other as theirs. */
 static void test_parents_in_a_ring(void **state)
 {
@@ -189,6 +231,7 @@ int main(void)
         cmocka_unit_test(test_waiting_is_bounded),
         cmocka_unit_test(test_waiting_texts_are_bounded),
         cmocka_unit_test(test_chain_of_processes),
+        cmocka_unit_test(test_children_before_parents),
         cmocka_unit_test(test_parents_in_a_ring),
         cmocka_unit_test(test_share_of_a_round),
     };
