@@ -69,10 +69,11 @@ bool origin_is_ours(struct session *session, pid_t pid, const struct origin *ori
     for (unsigned i = 0; i < GENERATIONS; i++) {
         if (attach_has_process(session, pid))
             return true;
+        /* Of our children only the command. We may be process 1, of a container: then orphans are our children too. */
+        if (session->self && at.ppid == session->self)
+            return pid == __atomic_load_n(&session->segment->root, __ATOMIC_RELAXED);
         if (at.ppid <= 1)
             return false;
-        if (at.ppid == session->self) /* the command; our helpers are nobody's */
-            return pid == __atomic_load_n(&session->segment->root, __ATOMIC_RELAXED);
         pid = at.ppid;
         if (origin_read(pid, -1, &at) < 0)
             return attach_has_process(session, pid);

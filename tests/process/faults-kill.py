@@ -27,21 +27,33 @@ def adopt_orphans():
     ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
 
 
-def kill_collector_at(line):
-    """Starts the storm, kills the collector when it prints LINE. Output and wait status of the storm, and its ms."""
-    process = start([PINJECT_RUN, "-q", "--follow-all", "--", *STORM], stderr=subprocess.DEVNULL)
-    out = b""
+def storm_until(line, *options, **streams):
+    """Starts the storm, and waits until it prints LINE. The collector's process, the storm's pid and what it wrote."""
+    process = start([PINJECT_RUN, *options, "--follow-all", "--", *STORM], **streams)
+    out = process.stdout.readline()
+    # The first child, as long as it lives: a helper of the collector's comes after it.
+    command = int(open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()[0])
     while line not in out:
         part = process.stdout.readline()
         check(part, f"ended before {line!r}: {out}")
         out += part
-    command = int(open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()[0])
-    process.kill()
-    process.wait()
-    out += process.stdout.read()
-    process.stdout.close()
-    _, status = os.waitpid(command, 0)
-    return out.decode(), status, int(check_match(r"wall_ms (\d+)", out.decode())[1])
+    return process, command, out
+
+
+def kill_collector_at(line):
+    """Kills the collector when the storm prints LINE. Output and wait status of the storm, and its ms."""
+    for _ in range(20):
+        process, command, out = storm_until(line, "-q", stderr=subprocess.DEVNULL)
+        process.kill()
+        process.wait()
+        out += process.stdout.read()
+        process.stdout.close()
+        try:
+            _, status = os.waitpid(command, 0)
+        except ChildProcessError:  # it had ended already, and the collector had waited for it
+            continue
+        return out.decode(), status, int(check_match(r"wall_ms (\d+)", out.decode())[1])
+    raise Failure(f"the collector always sees the storm's end before it can be killed at {line!r}")
 
 
 def lines_but_time(text):
@@ -98,11 +110,7 @@ def test_segment_of_a_killed_collector():
 def test_command_killed():
     need_perf_events()
     for when in (b"begun\n", b"at 808\n"):
-        process = start([PINJECT_RUN, "--follow-all", "--", *STORM])
-        out = b""
-        while when not in out:
-            out += process.stdout.readline()
-        command = int(open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()[0])
+        process, command, out = storm_until(when)
         os.kill(command, signal.SIGKILL)
         out, err = process.communicate(timeout=60)
         check_equal(process.returncode, 128 + 9, err)

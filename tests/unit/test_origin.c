@@ -66,7 +66,13 @@ static void what_descends_is_ours(void **state)
     assert_int_equal(origin_read(getpid(), -1, &origin), 0);
     assert_false(origin_is_ours(&fake.session, getpid(), &origin));
     assert_int_equal(origin_check(fake.session.own, getpid(), -1, &origin), -EPERM);
+    /* The collector is process 1 of a container, as below unshare --pid --fork. */
+    fake.session.self = 1;
+    origin.ppid = 1;
+    assert_true(origin_is_ours(&fake.session, child, &origin));
+    assert_false(origin_is_ours(&fake.session, getpid(), &origin));
     fake.session.self = 0;
+    assert_false(origin_is_ours(&fake.session, child, &origin));
     /* Its parent has events. */
     assert_int_equal(session_open_doors(&fake.session), 0);
     assert_int_equal(fake_ask(fake.session.own->requests, 0, PINJECT_FORK), 0);
