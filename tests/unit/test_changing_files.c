@@ -252,6 +252,82 @@ static void test_section_lost_in_between(void **state)
     writer_release(&writer);
 }
 
+struct again {
+    const struct profile *profile;
+    uint32_t samples, frames, events, tasks;
+};
+
+static int check_again(void *context, const struct profile_sample *sample)
+{
+    struct again *again = context;
+    again->samples++;
+    assert_true(sample->event < again->events);
+    assert_true(sample->task >= again->profile->tasks && sample->task < again->profile->tasks + again->tasks);
+    for (uint32_t i = 0; i < sample->depth; i++)
+        assert_true(sample->frames[i] < again->frames);
+    return 0;
+}
+
+/* STRANGE samples, each of another kind: at another place, by another event, of another process. */
+static void write_samples(struct writer *writer, bool event, unsigned strange, struct buffer *ret)
+{
+    begin(writer, 10, 10);
+    if (event)
+        writer_attr(writer, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, 1, "context-switches");
+    for (unsigned i = 0; i < 3; i++) {
+        writer->time++;
+        writer_sample(writer, 0, USER, 0x1100, 1, NULL, 0);
+    }
+    for (unsigned i = 0; i < strange; i++) {
+        writer->time++;
+        writer->pid = writer->tid = i == 2 ? 20 : 10;
+        writer_sample(writer, i == 1 ? 2 : 0, USER, i == 0 ? 0x2200 : 0x1100, 1, NULL, 0);
+    }
+    writer_finish(writer, ret);
+    writer_release(writer);
+}
+
+/* The same file with more in it than when it was loaded: what nobody has made room for is left out, and counted. */
+static void test_more_in_it_than_before(void **state)
+{
+    (void)state;
+    const char *path = in_folder("one");
+    for (unsigned strange = 0; strange <= 3; strange++) {
+        struct writer writer;
+        struct buffer before = BUFFER_INIT, after = BUFFER_INIT;
+        no_changes();
+        write_samples(&writer, false, 0, &before);
+        write_samples(&writer, strange > 1, strange, &after);
+        save(path, before.data, before.size);
+        struct profile_options options = {.merged = PROFILE_BY_STACK};
+        for (int way = 0; way < 2; way++) {
+            struct profile *profile = NULL;
+            save(path, before.data, before.size);
+            assert_int_equal(profile_load(&path, 1, &options, &profile), 0);
+            struct loader *loader = profile->loader;
+            save(path, after.data, after.size);
+            loader->inputs[0].limit = UINT64_MAX; /* as if it had been as long before */
+            struct again again = {profile, 0, profile->frame_count, profile->event_count, profile->task_count};
+            check_capture();
+            int status = way ? profile_add_entries(profile, NULL) : profile_samples(profile, check_again, &again);
+            const char *said = check_captured();
+            assert_int_equal(status, 0);
+            /* Of a process that was not there before nothing is asked. */
+            unsigned left = strange < 2 ? strange : 2;
+            char text[80];
+            snprintf(text, sizeof(text), "one: changed while it was read: %u of its samples are left out", left);
+            assert_int_equal(strstr(said, text) != NULL, left > 0);
+            assert_int_equal(profile->files_bad, left > 0);
+            assert_int_equal(again.samples, way ? 0 : 3);
+            for (uint32_t i = 0; i < profile->entry_count; i++)
+                assert_true(profile->entries[i].stack < profile->stack_count);
+            profile_free(profile);
+        }
+        buffer_release(&before);
+        buffer_release(&after);
+    }
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -279,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_other_header),
         cmocka_unit_test(test_nothing_to_wait_for),
         cmocka_unit_test(test_section_lost_in_between),
+        cmocka_unit_test(test_more_in_it_than_before),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -50,6 +50,65 @@ static void test_threads_know_their_leader(void **state)
     writer_release(&writer);
 }
 
+/* What is mapped first after an exec is what runs; what a child maps that goes on with its parent's program is not. */
+static void test_programs(void **state)
+{
+    (void)state;
+    struct writer writer;
+    struct buffer bytes = BUFFER_INIT;
+    begin(&writer, 10, 10);
+    writer_comm(&writer, "sh", true);
+    writer_mmap(&writer, 0x9000, 0x1000, 0, "//anon");
+    writer_mmap(&writer, 0xa000, 0x1000, 0, "[vdso]");
+    put_birth(&writer, 1500, 15, 15); /* before it is known what runs */
+    writer.pid = writer.tid = 15;
+    writer_mmap(&writer, 0x7000, 0x1000, 0, "/lib/child.so");
+    writer.pid = writer.tid = 10;
+    writer_mmap(&writer, 0x1000, 0x1000, 0, "/bin/sh");
+    writer_mmap(&writer, 0x3000, 0x1000, 0, "/lib/libc.so");
+    put_birth(&writer, 2000, 20, 20);
+    writer.pid = writer.tid = 20;
+    writer_mmap(&writer, 0x5000, 0x1000, 0, "/lib/plugin.so");
+    put_sample_of(&writer, 2100, 20, 20);
+    put_birth(&writer, 2200, 30, 30);
+    writer.pid = writer.tid = 30;
+    writer.time = 2300;
+    writer_comm(&writer, "ls", true);
+    writer_mmap(&writer, 0x1000, 0x1000, 0, "/bin/ls");
+    writer_mmap(&writer, 0x5000, 0x1000, 0, "/lib/libc.so");
+    put_sample_of(&writer, 2400, 30, 30);
+    struct profile *profile = load_writer(&writer, &bytes);
+    assert_string_equal(task_of(profile, 10)->exec, "/bin/sh");
+    assert_string_equal(task_of(profile, 15)->exec, "");
+    assert_string_equal(task_of(profile, 20)->exec, "/bin/sh");
+    assert_int_equal(task_of(profile, 20)->image_count, 1);
+    assert_string_equal(task_of(profile, 30)->exec, "/bin/ls");
+    assert_int_equal(task_of(profile, 30)->image_count, 2);
+    assert_string_equal(task_of(profile, 30)->images[0].exec, "/bin/sh");
+    profile_free(profile);
+    buffer_release(&bytes);
+    writer_release(&writer);
+}
+
+/* A sample of nowhere has the stack of samples whose chain is not wanted: there is one of each. */
+static void test_sample_of_nowhere(void **state)
+{
+    (void)state;
+    struct writer writer;
+    struct buffer bytes = BUFFER_INIT;
+    begin(&writer, 10, 10);
+    writer_sample(&writer, 0, USER, 0, 1, NULL, 0);
+    struct profile *profile = load_writer(&writer, &bytes);
+    assert_int_equal(profile->entry_count, 1);
+    assert_int_equal(profile->entries[0].stack, profile->sums[0].stack);
+    assert_int_equal(profile->stack_count, 1);
+    assert_int_equal(profile->frame_count, 1);
+    expect_stack(profile, 0, "?+0");
+    profile_free(profile);
+    buffer_release(&bytes);
+    writer_release(&writer);
+}
+
 struct made {
     uint32_t pid, tid;
     uint64_t start;
@@ -362,6 +421,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads_know_their_leader),
+        cmocka_unit_test(test_programs),
+        cmocka_unit_test(test_sample_of_nowhere),
         cmocka_unit_test(test_inherited_from_leader),
         cmocka_unit_test(test_leaders_of_one_number),
         cmocka_unit_test(test_order_of_equals),
