@@ -9,6 +9,7 @@ target_link_options(test_changing_files PRIVATE -Wl,--wrap=usleep,--wrap=pread,-
 pinject_unit_test(profile SOURCES test_profile.c perfdata_writer.c LINK pinject_model)
 pinject_unit_test(profile_times SOURCES test_profile_times.c perfdata_writer.c LINK pinject_model)
 pinject_unit_test(profile_tasks SOURCES test_profile_tasks.c perfdata_writer.c LINK pinject_model)
+pinject_unit_test(profile_choice SOURCES test_profile_choice.c perfdata_writer.c LINK pinject_model)
 pinject_unit_test(profile_items SOURCES test_profile_items.c perfdata_writer.c LINK pinject_model)
 pinject_unit_test(model_spaces SOURCES test_model_spaces.c LINK pinject_model)
 pinject_unit_test(crew SOURCES test_crew.c perfdata_writer.c LINK pinject_model)

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* analyze/model: which event is shown, and which session, of those that the files have. */
+#include "profile_kit.h"
+
+#include <sys/stat.h>
+#include <time.h>
+
+struct event {
+    const char *name;
+    uint64_t period;
+    unsigned samples;
+};
+
+static struct profile *load_events(const struct event *events, unsigned count, struct buffer *bytes)
+{
+    struct writer writer;
+    writer_init(&writer, false, false);
+    for (unsigned i = 0; i < count; i++)
+        writer_attr(&writer, PERF_TYPE_RAW, i, events[i].period, events[i].name);
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned j = 0; j < events[i].samples; j++)
+            writer_sample(&writer, i, USER, 0x1000, 10 + i, NULL, 0);
+    struct profile *profile = load_writer(&writer, bytes);
+    writer_release(&writer);
+    return profile;
+}
+
+/* The first with samples; then the first that could have had some; then any. */
+static void test_first_event(void **state)
+{
+    (void)state;
+    static const struct {
+        struct event events[3];
+        uint32_t first;
+    } cases[] = {
+        {{{"a", 0, 0}, {"b", 0, 0}, {"c", 0, 0}}, 0}, {{{"a", 0, 0}, {"b", 1, 0}, {"c", 1, 0}}, 1},
+        {{{"a", 0, 0}, {"b", 1, 0}, {"c", 1, 2}}, 2}, {{{"a", 1, 1}, {"b", 1, 5}, {"c", 1, 2}}, 0},
+        {{{"a", 1, 0}, {"b", 0, 1}, {"c", 1, 1}}, 1},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct buffer bytes = BUFFER_INIT;
+        struct profile *profile = load_events(cases[i].events, 3, &bytes);
+        assert_int_equal(profile->event, cases[i].first);
+        /* And again, when another one was chosen. */
+        for (uint32_t j = 0; j < 3; j++) {
+            assert_int_equal(profile_select_event(profile, cases[i].events[j].name), 0);
+            assert_int_equal(profile->event, j);
+            if (profile->task_count)
+                assert_int_equal(profile->tasks[0].weight, (10 + j) * cases[i].events[j].samples);
+        }
+        assert_int_equal(profile_select_event(profile, NULL), 0);
+        assert_int_equal(profile->event, cases[i].first);
+        profile_free(profile);
+        buffer_release(&bytes);
+    }
+}
+
+/* As it is called, or in front of the first colon. */
+static void test_names_of_events(void **state)
+{
+    (void)state;
+    static const struct event events[] = {{"cycles:pp", 1, 1}, {"cycles:u", 1, 1}, {"cycles:u:k", 1, 1},
+                                          {"instructions", 1, 1}, {"instructions:u", 1, 1}, {"cyclesx", 1, 1}};
+    static const struct {
+        const char *name;
+        int event; /* -1: none */
+    } names[] = {{"cycles", 0}, {"cycles:u", 1}, {"cycles:pp", 0}, {"cycles:u:k", 2}, {"instructions", 3},
+                 {"instructions:u", 4}, {"cyclesx", 5}, {"cycle", -1}, {"cycles:", -1}, {"Cycles", -1}, {"", -1}};
+    struct buffer bytes = BUFFER_INIT;
+    struct profile *profile = load_events(events, 6, &bytes);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        check_capture();
+        int status = profile_select_event(profile, names[i].name);
+        const char *said = check_captured();
+        assert_int_equal(status, names[i].event < 0 ? -EINVAL : 0);
+        assert_int_equal(said[0] != '\0', names[i].event < 0);
+        if (status == 0)
+            assert_int_equal(profile->event, names[i].event);
+        else
+            assert_non_null(strstr(said, "there are: cycles:pp, cycles:u, cycles:u:k, instructions, instructions:u, "
+                                         "cyclesx"));
+    }
+    profile_free(profile);
+    buffer_release(&bytes);
+}
+
+/* However many they are, and how long their names. */
+static void test_list_of_events(void **state)
+{
+    (void)state;
+    char names[8][128];
+    struct event events[8];
+    struct buffer bytes = BUFFER_INIT;
+    for (unsigned i = 0; i < 8; i++) {
+        memset(names[i], 'a' + (int)i, sizeof(names[i]) - 1);
+        names[i][sizeof(names[i]) - 1] = '\0';
+        events[i] = (struct event){names[i], 1, 0};
+    }
+    struct profile *profile = load_events(events, 8, &bytes);
+    check_capture();
+    assert_int_equal(profile_select_event(profile, "none"), -EINVAL);
+    const char *said = check_captured();
+    assert_non_null(strstr(said, names[0]));
+    assert_non_null(strstr(said, names[2]));
+    assert_null(strstr(said, names[4]));
+    profile_free(profile);
+    /* None at all. */
+    struct writer writer;
+    writer_init(&writer, false, true);
+    writer_round(&writer);
+    profile = load_writer(&writer, &bytes);
+    check_capture();
+    assert_int_equal(profile_select_event(profile, "none"), -EINVAL);
+    assert_non_null(strstr(check_captured(), "no event 'none' was recorded; there are: none"));
+    writer_release(&writer);
+    profile_free(profile);
+    buffer_release(&bytes);
+}
+
+enum { FILES = 7 };
+
+static const char *path_at(unsigned i)
+{
+    char name[16];
+    snprintf(name, sizeof(name), "file.%u", i);
+    return in_folder(name);
+}
+
+/* ID 0: one of perf's, of that time. */
+static void save_session(unsigned i, uint8_t id, uint64_t realtime_s)
+{
+    struct writer writer;
+    begin(&writer, 20 + i, 20 + i);
+    if (id) {
+        writer_session(&writer, id, realtime_s * 1000000000u);
+        writer_task(&writer, 0, 0, 1, 2, 0);
+    } else {
+        struct buffer *to = &writer.features[PERFDATA_CLOCK_DATA];
+        writer_u32(&writer, to, 1);
+        writer_u32(&writer, to, CLOCK_MONOTONIC);
+        writer_u64(&writer, to, realtime_s * 1000000000u);
+        writer_u64(&writer, to, 0);
+    }
+    writer_sample(&writer, 0, USER, 0x1200 + i, 1000, NULL, 0);
+    writer_save(&writer, path_at(i));
+    writer_release(&writer);
+}
+
+/* The chosen one's tid; 0: none was. */
+static int32_t choose(unsigned count, const char *wanted, char *said, size_t size, unsigned *ret_left)
+{
+    const char *paths[FILES];
+    char names[FILES][128];
+    struct profile *profile = NULL;
+    const struct profile_options options = {.session = wanted};
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(names[i], sizeof(names[i]), "%s", path_at(i));
+        paths[i] = names[i];
+    }
+    check_capture();
+    int status = profile_load(paths, count, &options, &profile);
+    snprintf(said, size, "%s", check_captured());
+    if (status < 0)
+        return 0;
+    int32_t tid = profile->tasks[0].tid;
+    *ret_left = profile->files_other_session;
+    profile_free(profile);
+    return tid;
+}
+
+static void expect_choice(unsigned count, const char *wanted, int32_t tid, unsigned left, const char *text)
+{
+    char said[2048];
+    unsigned others = 0;
+    assert_int_equal(choose(count, wanted, said, sizeof(said), &others), tid);
+    assert_int_equal(others, left);
+    if (!text)
+        assert_string_equal(said, "");
+    else if (!strstr(said, text))
+        fail_msg("'%s' instead of '%s'", said, text);
+}
+
+/* The newest of ours, and of perf's only where there is none of ours. */
+static void test_newest(void **state)
+{
+    (void)state;
+    setenv("TZ", "UTC", 1);
+    save_session(0, 0xa1, 1000000000);
+    expect_choice(1, NULL, 20, 0, NULL);
+    save_session(1, 0xa2, 1000000001);
+    expect_choice(2, NULL, 21, 1, "1 file of 1 other session is left out (a1a1a1a1 of 2001-09-09 01:46:40); shown is "
+                                  "the newest, a2a2a2a2 of 2001-09-09 01:46:41; --session chooses");
+    save_session(0, 0xa1, 1000000002);
+    expect_choice(2, NULL, 20, 1, "shown is the newest, a1a1a1a1");
+    save_session(2, 0xa2, 1000000001);
+    expect_choice(3, NULL, 20, 2, "2 files of 1 other session are left out (a2a2a2a2 of 2001-09-09 01:46:41); ");
+    save_session(2, 0, 2000000000);
+    expect_choice(3, NULL, 20, 2, "2 files of 2 other sessions are left out");
+    save_session(0, 0, 1000000000);
+    save_session(1, 0, 1000000001);
+    expect_choice(3, NULL, 22, 2, "shown is the newest, ");
+    save_session(0, 0, 2000000001);
+    expect_choice(3, NULL, 20, 2, "of 2033-05-18 03:33:21; --session");
+    /* Of two of one time the first. */
+    save_session(0, 0xa1, 5);
+    save_session(1, 0xa2, 5);
+    expect_choice(2, NULL, 20, 1, "a1a1a1a1");
+    save_session(0, 0xa1, 0);
+    expect_choice(2, NULL, 21, 1, "a1a1a1a1 of an unknown time");
+}
+
+static void test_many_sessions(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < FILES; i++)
+        save_session(i, (uint8_t)(0xb0 + i), 1000000000 + i);
+    expect_choice(5, NULL, 24, 4, "01:46:40, b1b1b1b1 of 2001-09-09 01:46:41, b2b2b2b2 of 2001-09-09 01:46:42, "
+                                  "b3b3b3b3 of 2001-09-09 01:46:43); shown");
+    expect_choice(FILES, NULL, 26, 6, "b3b3b3b3 of 2001-09-09 01:46:43, ...); shown");
+    expect_choice(FILES, "nothing", 0, 0, "b3b3b3b3 of 2001-09-09 01:46:43, ... (sessions are never mixed)");
+}
+
+static void test_named(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 3; i++)
+        save_session(i, (uint8_t)(0xc0 + i), 1000000000 + i);
+    expect_choice(3, "c0", 20, 2, NULL);
+    expect_choice(3, "C1c1C1", 21, 2, NULL);
+    expect_choice(3, "c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1", 21, 2, NULL);
+    expect_choice(3, "c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c", 0, 0, "is no session");
+    expect_choice(3, "c", 0, 0, "more than one session of these files begins with 'c'; there are: c0c0c0c0 of ");
+    expect_choice(3, "c3", 0, 0, "no session of these files begins with 'c3'; there are: c0c0c0c0 of ");
+    expect_choice(3, "c1 ", 0, 0, "'c1 ' is no session; give the beginning of an id, one of: c0c0c0c0 of ");
+    expect_choice(3, "", 0, 0, "'' is no session");
+    struct profile_session session = {.id = {0x01, 0x23, 0xab, [15] = 0xff}};
+    char text[33];
+    profile_session_text(&session, text);
+    assert_string_equal(text, "0123ab000000000000000000000000ff");
+}
+
+/* A file that is named twice counts once, with whatever name. */
+static void test_same_file(void **state)
+{
+    (void)state;
+    save_session(0, 0xd0, 1000000000);
+    save_session(2, 0xd1, 1000000001);
+    unlink(path_at(1));
+    assert_int_equal(link(path_at(0), path_at(1)), 0);
+    expect_choice(3, NULL, 22, 1, "1 file of 1 other session is left out");
+    expect_choice(2, NULL, 20, 0, NULL);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < FILES; i++)
+        unlink(path_at(i));
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_first_event),    cmocka_unit_test(test_names_of_events),
+        cmocka_unit_test(test_list_of_events), cmocka_unit_test(test_newest),
+        cmocka_unit_test(test_many_sessions),  cmocka_unit_test(test_named),
+        cmocka_unit_test(test_same_file),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
