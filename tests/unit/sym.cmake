@@ -13,7 +13,10 @@ set_tests_properties(unit/symbol_files unit/symbols_hostile unit/sym_lines PROPE
 target_link_options(test_symbols_hostile PRIVATE
   -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup)
 pinject_unit_test(dwarf_form SOURCES test_dwarf_form.c LINK pinject_sym)
-target_include_directories(test_dwarf_form PRIVATE ${DW_INCLUDE_DIRS})
+pinject_unit_test(dwarf_scope SOURCES test_dwarf_scope.c LINK pinject_sym)
+foreach(test dwarf_form dwarf_scope)
+  target_include_directories(test_${test} PRIVATE ${DW_INCLUDE_DIRS})
+endforeach()
 pinject_unit_test(code SOURCES test_code.c LINK pinject_sym)
 target_link_options(test_code PRIVATE -Wl,--wrap=calloc,--wrap=realloc,--wrap=strndup,--wrap=fdopen)
 pinject_unit_test(code_lines SOURCES test_code_lines.c LINK pinject_sym)

@@ -270,30 +270,10 @@ static int table(struct dwarf_abbrevs *abbrevs, const void *bytes, size_t size, 
 }
 
 static const unsigned char two_codes[] = {
-    9,
-    9,
-    9, /* of another unit */
-    2,
-    DW_TAG_subprogram,
-    DW_CHILDREN_yes,
-    DW_AT_name,
-    DW_FORM_strp,
-    DW_AT_low_pc,
-    DW_FORM_addr,
-    0,
-    0,
-    1,
-    DW_TAG_variable,
-    DW_CHILDREN_no,
-    DW_AT_name,
-    DW_FORM_string,
-    DW_AT_decl_line,
-    DW_FORM_implicit_const,
-    0x7d,
-    0,
-    0, /* -3 */
-    0,
-};
+    9, 9, 9, /* of another unit */
+    2, DW_TAG_subprogram, DW_CHILDREN_yes, DW_AT_name, DW_FORM_strp, DW_AT_low_pc, DW_FORM_addr, 0, 0,
+    1, DW_TAG_variable, DW_CHILDREN_no, DW_AT_name, DW_FORM_string, DW_AT_decl_line, DW_FORM_implicit_const, 0x7d, 0, 0,
+    0}; /* 0x7d: -3 */
 
 static void test_table(void **state)
 {
@@ -327,6 +307,39 @@ static void test_table(void **state)
     assert_int_equal(cursor_left(&cursor), 4);
     dwarf_abbrevs_release(&abbrevs);
     assert_null(abbrevs.list);
+}
+
+/* The sizes of values add up where each is fixed, whether or not it has bytes. */
+static void test_sizes_add_up(void **state)
+{
+    static const struct {
+        uint16_t form;
+        uint32_t size;
+    } cases[] = {{DW_FORM_implicit_const, 0},
+                 {DW_FORM_flag_present, 0},
+                 {DW_FORM_data16, 16},
+                 {DW_FORM_addr, 8},
+                 {DW_FORM_strp, 4},
+                 {DW_FORM_ref_addr, 4},
+                 {DW_FORM_strx3, 3},
+                 {DW_FORM_udata, UINT32_MAX},
+                 {DW_FORM_block1, UINT32_MAX},
+                 {DW_FORM_string, UINT32_MAX},
+                 {DW_FORM_indirect, UINT32_MAX}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        unsigned char bytes[16] = {
+            1, DW_TAG_variable, 0, DW_AT_name, DW_FORM_data4, DW_AT_type, (unsigned char)cases[i].form};
+        size_t size = 7;
+        struct dwarf_abbrevs abbrevs;
+        uint64_t work = WORK;
+        if (cases[i].form == DW_FORM_implicit_const)
+            bytes[size++] = 5;
+        memcpy(bytes + size, (const unsigned char[]){DW_AT_decl_line, DW_FORM_data2, 0, 0, 0}, 5);
+        assert_int_equal(table(&abbrevs, bytes, size + 5, 0, &work), 0);
+        assert_int_equal(abbrevs.list[0].size, cases[i].size == UINT32_MAX ? UINT32_MAX : 4 + cases[i].size + 2);
+        dwarf_abbrevs_release(&abbrevs);
+    }
 }
 
 /* Many, in any order, with codes far apart. */
@@ -432,6 +445,7 @@ int main(void)
         cmocka_unit_test(test_unknown_forms),
         cmocka_unit_test(test_other_byte_order),
         cmocka_unit_test(test_table),
+        cmocka_unit_test(test_sizes_add_up),
         cmocka_unit_test(test_search),
         cmocka_unit_test(test_bad_tables),
         cmocka_unit_test(test_strange_attributes),
