@@ -138,7 +138,7 @@ static void test_at_once(void **state)
     (void)state;
     for (unsigned threads = 0; threads < 4; threads++) {
         struct lines *lines = of_frames(FRAMES);
-        check_frame(lines, PLAIN);
+        check_frame(lines, WITHOUT);
         lines_look_ahead(lines, &profile, some, threads);
         assert_int_equal(objects[APP].asked_lines, 2);
         assert_int_equal(objects[LIB].asked_lines, 1);

@@ -88,6 +88,17 @@ static void test_command(void **state)
     line = text_command(strange, 6);
     assert_string_equal(line, "\xc3\xa4 '$x' 'a;b' ''\\''' '~' AZaz09_-+=./:,@%^");
     free(line);
+    /* Words that need the most room for their size. */
+    const char *const tight[] = {"", "", "a", "b", "'", "''", ""};
+    line = text_command(tight, 1);
+    assert_string_equal(line, "''");
+    free(line);
+    line = text_command(tight + 2, 2);
+    assert_string_equal(line, "a b");
+    free(line);
+    line = text_command(tight, 7);
+    assert_string_equal(line, "'' '' a b ''\\''' ''\\'''\\''' ''");
+    free(line);
     line = text_command(strange, 0);
     assert_string_equal(line, "");
     free(line);
