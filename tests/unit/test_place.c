@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 
 #include "collector/place.h"
@@ -18,7 +19,7 @@ int __wrap_close(int fd);
 int __wrap_chdir(const char *path);
 int __real_fclose(FILE *file);
 
-enum { FD = 4711 };
+enum { FD = 0 }; /* nothing else is open */
 
 /* The machine: what its files say (NULL: there is none), which cgroup.procs can be opened and which takes a process. */
 static struct {
@@ -149,6 +150,13 @@ static void test_own_group(void **state)
     machine.cgroup = "12:cpu,cpuacct:/x/y\n10::/x\n0:name:/y\n0::x\n";
     expect_left("");
     machine.cgroup = "0::/\n";
+    expect_left("");
+    /* One whose name is as long as a path can be, and one longer than that. */
+    static char name[PATH_MAX + 8] = "0::/";
+    memset(name + 4, 'x', PATH_MAX - 2);
+    machine.cgroup = name;
+    expect_left("/sys/fs/cgroup/cgroup.procs\njoined\n");
+    name[PATH_MAX + 2] = 'x';
     expect_left("");
     machine.cgroup = NULL;
     expect_left("");

@@ -396,6 +396,11 @@ static void test_covered(void **state)
     segment->covered[70 / 64] = 1ull << (70 % 64);
     assert_true(pinject_request_covered(&to, 70));
     assert_false(pinject_request_covered(&to, 71));
+    segment->covered[0] = 1;
+    assert_true(pinject_request_covered(&to, 0));
+    assert_false(pinject_request_covered(&to, 1));
+    segment->covered[PINJECT_TASKS / 64 - 1] = 1ull << 63;
+    assert_true(pinject_request_covered(&to, PINJECT_TASKS - 1));
     assert_false(pinject_request_covered(&to, -1));
     assert_false(pinject_request_covered(&to, PINJECT_TASKS));
     assert_false(pinject_request_covered(&to, INT32_MAX));

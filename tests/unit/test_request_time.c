@@ -305,6 +305,46 @@ static void test_who_does_not_pause(void **state)
     assert_int_equal(requests.dropped, 3);
 }
 
+/* While the collector is stalled the slots behind the first ones are as good. */
+static void test_any_slot_while_stalled(void **state)
+{
+    struct pinject_channel to = channel(1000);
+    (void)state;
+    take_all();
+    requests.stalled = PINJECT_STALLED_YES;
+    requests.slots[110].state = PINJECT_STATE(1, PINJECT_FREE);
+    requests.hint = 110 - 15;
+    assert_int_equal(pinject_request_claim(&to, 77).index, 110);
+    assert_int_equal(requests.reach, 111);
+    requests.slots[3].state = PINJECT_STATE(1, PINJECT_FREE);
+    requests.hint = PINJECT_SLOTS - 3;
+    assert_int_equal(pinject_request_claim(&to, 77).index, 3);
+    assert_int_equal(requests.reach, 111);
+}
+
+/* What the last owner left is gone, but for the text; and nothing else is touched. */
+static void test_clean_slot(void **state)
+{
+    struct pinject_channel to = channel(1000);
+    static struct pinject_slot before, zero;
+    (void)state;
+    memset(requests.slots, 0xaa, sizeof(requests.slots));
+    before = requests.slots[0];
+    take_all();
+    requests.slots[1].state = PINJECT_STATE(5, PINJECT_FREE);
+    requests.hint = 1;
+    struct pinject_claim claim = pinject_request_claim(&to, 77);
+    assert_int_equal(claim.index, 1);
+    assert_int_equal(claim.generation, 6);
+    assert_int_equal(claim.slot->state, PINJECT_STATE(6, PINJECT_CLAIMED));
+    assert_int_equal(claim.slot->owner, 77);
+    const size_t start = offsetof(struct pinject_slot, kind), end = offsetof(struct pinject_slot, text);
+    assert_memory_equal((char *)claim.slot + start, (char *)&zero + start, end - start);
+    assert_memory_equal((char *)claim.slot + end, (char *)&before + end, sizeof(before) - end);
+    for (int i = 0; i <= 2; i += 2)
+        assert_memory_equal((char *)&requests.slots[i] + start, (char *)&before + start, sizeof(before) - start);
+}
+
 /* ---- Doorbells ---- */
 
 static void send_from(int on)
@@ -338,12 +378,14 @@ static void expect_bell(unsigned number)
 static void test_bell(void **state)
 {
     (void)state;
+    memset(&segment, 1, sizeof(segment)); /* what lies around the table, too */
+    segment.bell_of_cpu[0] = 2;
     segment.bell_of_cpu[1] = 1;
     segment.bell_of_cpu[2] = 2;
     segment.bell_of_cpu[3] = BELLS; /* none */
     segment.bell_of_cpu[PINJECT_CPUS - 1] = 2;
     static const int cpus[] = {0, 1, 2, 3, PINJECT_CPUS - 1, PINJECT_CPUS, -1};
-    static const unsigned bells[] = {0, 1, 2, 0, 2, 0, 0};
+    static const unsigned bells[] = {2, 1, 2, 0, 2, 0, 0};
     for (size_t i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++) {
         real_time = false;
         send_from(cpus[i]);
@@ -352,6 +394,25 @@ static void test_bell(void **state)
         real_time = true;
         send_from(cpus[i]);
         expect_bell((bells[i] + 1) % BELLS);
+    }
+}
+
+/* Each slot has its own bit. */
+static void test_bits_of_slots(void **state)
+{
+    static const uint32_t indices[] = {0, 1, 31, 32, 63, 64, 65, 127, 128, PINJECT_SLOTS - 1};
+    for (size_t i = 0; i < sizeof(indices) / sizeof(indices[0]); i++) {
+        struct pinject_channel to = channel(1000);
+        set_up(state);
+        requests.stalled = PINJECT_STALLED_YES; /* the one at the hint is taken */
+        requests.hint = indices[i];
+        struct pinject_claim claim = pinject_request_claim(&to, 77);
+        assert_int_equal(claim.index, indices[i]);
+        claim.slot->flags = PINJECT_REQUEST_NO_REPLY;
+        assert_int_equal(pinject_request_send(&to, claim), 0);
+        for (uint32_t word = 0; word < PINJECT_SLOTS / 64; word++)
+            assert_int_equal(requests.bells[0].pending[word],
+                             word == indices[i] / 64 ? UINT64_C(1) << (indices[i] % 64) : 0);
     }
 }
 
@@ -394,7 +455,10 @@ int main(void)
         TEST(test_slot_of_somebody_else),
         TEST(test_pauses),
         TEST(test_who_does_not_pause),
+        TEST(test_any_slot_while_stalled),
+        TEST(test_clean_slot),
         TEST(test_bell),
+        TEST(test_bits_of_slots),
         TEST(test_real_time_does_not_wait),
         TEST(test_slot_lost_before_it_is_sent),
     };

@@ -110,6 +110,8 @@ static void take_pool(struct pinject_thread_record *taken[POOL + 1], bool seen[P
         seen[taken[i] - first] = true;
     }
     assert_true(taken[POOL] < first || taken[POOL] >= first + POOL);
+    for (int i = 0; i <= POOL; i++)
+        taken[i]->argument = taken[i]; /* they can be written to */
 }
 
 /* In the child of fork all of them are free again, whether they were held or not. */
