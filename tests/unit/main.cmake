@@ -8,3 +8,5 @@ target_include_directories(test_main PRIVATE ${preload})
 set_source_files_properties(${collector}/main.c PROPERTIES COMPILE_DEFINITIONS main=pinject_run_main
   COMPILE_OPTIONS -Wno-missing-prototypes)
 target_link_options(test_main PRIVATE -Wl,--wrap=launch_find_preload -Wl,--wrap=launch_look_for_preload)
+pinject_unit_test(live SOURCES test_live.c ${collector}/live.c LINK pinject_collector pinject_common)
+target_link_options(test_live PRIVATE -Wl,--wrap=readlink)
