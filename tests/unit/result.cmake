@@ -7,7 +7,7 @@ endforeach()
 pinject_unit_test(result_faults SOURCES test_result_faults.c test_result_kit.c LINK pinject_collector pinject_common)
 target_link_options(test_result_files PRIVATE -Wl,--wrap=linkat)
 target_link_options(test_result_faults PRIVATE -Wl,--wrap=pwrite,--wrap=fallocate,--wrap=linkat)
-foreach(test buildid opener opener_parts machine)
+foreach(test buildid files opener opener_parts machine)
   pinject_unit_test(${test} SOURCES test_${test}.c LINK pinject_collector pinject_common)
 endforeach()
 # These meet the seams of the parts that they test.

@@ -377,6 +377,30 @@ static void test_split(void **state)
     stage_free(&stage);
 }
 
+/* Nobody says what the program is, and it maps nothing: its file has the name that the kernel knows. */
+static void test_split_without_program(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct kit_file file;
+    stage_new(&stage, PINJECT_SESSION_ALL, true);
+    struct task *task = stage_process(&stage, 100, 1, T, 9000);
+    stage_comm(task, 100, 100, "mystery", true, T + 10);
+    stage_sample(task, 0x5000, T + 20);
+    tasks_drain(stage.tasks, task);
+    assert_false(task->name_known);
+    assert_int_equal(task->samples, 1);
+    tasks_task_ended(stage.tasks, task, true);
+    stage_close(&stage);
+    file = read_back("out.100.100.mystery");
+    assert_int_equal(file.records[PERF_RECORD_SAMPLE], 1); /* though it waited for the name */
+    assert_int_equal(file.records[PERF_RECORD_COMM], 1);
+    assert_string_equal(image_comm(&file, 0), "mystery");
+    assert_string_equal(image_exec(&file, 0), "mystery");
+    kit_file_free(&file);
+    stage_free(&stage);
+}
+
 static void test_images_without_end(void **state)
 {
     (void)state;
@@ -496,7 +520,7 @@ int main(void)
         cmocka_unit_test(test_images_without_end),
         cmocka_unit_test(test_snapshots_wait_for_execs), cmocka_unit_test(test_last_snapshot_of_one_not_followed),
         cmocka_unit_test(test_late_snapshot), cmocka_unit_test(test_message_without_its_record),
-        cmocka_unit_test(test_looked_for_once),
+        cmocka_unit_test(test_looked_for_once), cmocka_unit_test(test_split_without_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
