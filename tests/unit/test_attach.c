@@ -380,6 +380,44 @@ static void rings_shrink_with_the_budget(void **state)
     fake_close(&fake);
 }
 
+/* The part of a stack that a task's samples bring, and with it the ring, is what others of its name needed. */
+static void dumps_by_name(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t dump;
+    } cases[] = {{"deep", 32768}, {"small", 8192}, {"new", 16384}, {"", 16384}, {NULL, 16384}};
+    struct attached *attached;
+    (void)state;
+    fake_open(&fake);
+    if (fake.plan.source != PINJECT_SOURCE_PERF) {
+        fake_close(&fake);
+        skip();
+    }
+    if (!fake.session.needs) /* the session's from here on */
+        fake.session.needs = needs_new();
+    for (unsigned i = 0; i < 100; i++) {
+        need_add_stack(needs_find(fake.session.needs, "deep"), 20000, false);
+        need_add_stack(needs_find(fake.session.needs, "small"), 2000, false);
+    }
+    fake.plan.dump = fake.session.dump = 16384;
+    fake.plan.ring_pages = (16384 << 4) / (size_t)sysconf(_SC_PAGESIZE); /* for 16 such samples, no more */
+    fake.session.ring_budget = UINT64_MAX;
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(attach_open(&fake.session, getpid(), getpid(), cases[i].name, ATTACH_RUNNING, &attached), 0);
+        assert_int_equal(attached->dump, cases[i].dump);
+        assert_int_equal(attached->need != NULL, i < 3);
+        attach_free(attached);
+    }
+    /* Little room: smaller rings, with smaller dumps. */
+    fake.session.ring_budget = 1;
+    assert_int_equal(attach_open(&fake.session, getpid(), getpid(), "deep", ATTACH_RUNNING, &attached), 0);
+    assert_true(attached->dump < 8192);
+    attach_free(attached);
+    spent_unmap(&fake.session);
+    fake_close(&fake);
+}
+
 int main(int argc, char **argv)
 {
     own_path = argv[0];
@@ -397,6 +435,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(descriptor_of_stdin),
         cmocka_unit_test(no_memory_for_rings),
         cmocka_unit_test(rings_shrink_with_the_budget),
+        cmocka_unit_test(dumps_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
