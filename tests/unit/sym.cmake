@@ -5,6 +5,8 @@ pinject_unit_test(symbols SOURCES test_symbols.c LINK pinject_sym)
 pinject_unit_test(symbol_files SOURCES test_symbol_files.c LINK pinject_sym)
 pinject_unit_test(symbols_hostile SOURCES test_symbols_hostile.c LINK pinject_sym)
 pinject_unit_test(sym_lines SOURCES test_sym_lines.c LINK pinject_sym)
+target_link_options(test_sym_lines PRIVATE
+  -Wl,--wrap=debuginfod_new,--wrap=debuginfod_free,--wrap=debuginfod_find)
 foreach(target test_symbol_files test_symbols_hostile test_sym_lines)
   target_compile_definitions(${target} PRIVATE TEST_CC="${CMAKE_C_COMPILER}")
 endforeach()

@@ -2,6 +2,9 @@
 /* Source lines and inlined functions of frames, by numbers, looked up at once or one by one. */
 #include "check.h"
 
+#include <errno.h>
+#include <pthread.h>
+
 #include "analyze/view/lines.h"
 #include "symbols_fake.h"
 
@@ -129,6 +132,60 @@ static void test_one_by_one(void **state)
     assert_int_equal(objects[LIB].asked_lines, 2);
     end(lines);
     lines_free(NULL);
+}
+
+/* ---- threads: only those that were started are waited for */
+
+static pthread_t started[16];
+static unsigned started_count, all_started, most_started = 16;
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *context);
+int __real_pthread_join(pthread_t thread, void **ret);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *context);
+int __wrap_pthread_join(pthread_t thread, void **ret);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *context)
+{
+    if (all_started == most_started)
+        return EAGAIN;
+    assert_true(started_count < 16);
+    int error = __real_pthread_create(thread, attr, start, context);
+    assert_int_equal(error, 0);
+    started[started_count++] = *thread;
+    all_started++;
+    return 0;
+}
+
+int __wrap_pthread_join(pthread_t thread, void **ret)
+{
+    unsigned i = 0;
+    while (i < started_count && !pthread_equal(started[i], thread))
+        i++;
+    assert_true(i < started_count);
+    started[i] = started[--started_count];
+    return __real_pthread_join(thread, ret);
+}
+
+/* The caller works too, and there is one for each object at most; nothing depends on whether they can be started. */
+static void test_threads(void **state)
+{
+    static const unsigned wanted[] = {1, 2, 3, 1000}, expected_threads[] = {0, 1, 1, 1};
+    (void)state;
+    for (unsigned most = 0; most < 2; most++) {
+        most_started = most;
+        for (size_t i = 0; i < 4; i++) {
+            struct lines *lines = of_frames(FRAMES);
+            all_started = 0;
+            lines_look_ahead(lines, &profile, NULL, wanted[i]);
+            assert_int_equal(all_started, most ? expected_threads[i] : 0);
+            assert_int_equal(started_count, 0);
+            for (uint32_t j = 0; j < FRAMES; j++)
+                check_frame(lines, j);
+            end(lines);
+        }
+    }
+    all_started = 0;
+    most_started = UINT32_MAX;
 }
 
 /* With any number of threads, of all frames or of some; what is known already stays. */
@@ -283,12 +340,70 @@ static void test_stacks(void **state)
     }
 }
 
+/* Deep stacks, in which room for inlined functions ends anywhere. */
+static void test_deep_stacks(void **state)
+{
+    enum { DEEPEST = 70 };
+    uint32_t chain[DEEPEST], depth = 0;
+    (void)state;
+    struct lines *lines = of_frames(FRAMES);
+    names_look_ahead(names, NULL, true, 1);
+    for (uint32_t plain = 0; plain < DEEPEST; plain++) {
+        const struct profile_stack stack = {chain, plain + 1, false};
+        for (uint32_t i = 0; i < plain; i++)
+            chain[i] = PLAIN;
+        chain[plain] = INLINED;
+        profile.stacks = &stack;
+        const uint32_t *all = names_stack(names, 0, &depth);
+        assert_int_equal(depth, plain + 3);
+        for (uint32_t i = 0; i < plain; i++)
+            assert_int_equal(all[i], PLAIN);
+        assert_int_equal(all[plain + 2], INLINED);
+    }
+    end(lines);
+}
+
+/* So many frames of one object that what is known of their lines has to grow. */
+static void test_many_lines(void **state)
+{
+    enum { MANY = 500 };
+    static struct profile_frame many[MANY];
+    static struct symbols_fake_lines their_lines[MANY];
+    (void)state;
+    for (unsigned threads = 1; threads < 3; threads++) {
+        end(of_frames(0));
+        for (uint32_t i = 0; i < MANY; i++) {
+            many[i] = (struct profile_frame){.module = &app, .offset = i, .ip = i, .index = i};
+            their_lines[i] = (struct symbols_fake_lines){
+                0x1000 + i,
+                {{"inner", "i", "a.h", i + 1, 0}, {"middle", "m", "b.h", i + 2, 0}, {"outer", "o", "c.c", i + 3, 0}}};
+        }
+        objects[APP].lines = their_lines;
+        objects[APP].line_count = MANY;
+        profile.frames = many;
+        profile.frame_count = MANY;
+        names = names_new(&profile, &settings);
+        struct lines *lines = lines_new(names, MANY);
+        lines_look_ahead(lines, &profile, NULL, threads);
+        for (uint32_t i = 0; i < MANY; i++) {
+            uint32_t count = 0;
+            const struct lines_part *parts = lines_frame(lines, i, &count);
+            assert_int_equal(count, 3);
+            for (uint32_t j = 0; j < 3; j++)
+                assert_int_equal(lines_line(lines, parts[j].line).number, i + j + 1);
+        }
+        assert_int_equal(objects[APP].asked_lines, MANY);
+        end(lines);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_by_one), cmocka_unit_test(test_at_once), cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_new_frames), cmocka_unit_test(test_order),   cmocka_unit_test(test_reasons),
-        cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_one_by_one), cmocka_unit_test(test_threads),    cmocka_unit_test(test_at_once),
+        cmocka_unit_test(test_numbers),    cmocka_unit_test(test_new_frames), cmocka_unit_test(test_order),
+        cmocka_unit_test(test_reasons),    cmocka_unit_test(test_stacks),     cmocka_unit_test(test_deep_stacks),
+        cmocka_unit_test(test_many_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

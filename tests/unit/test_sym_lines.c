@@ -4,12 +4,55 @@
 
 #include <errno.h>
 
+#include "analyze/sym/debuginfod.h"
+
 static const char one_source[] = "#line 100 \"/src/one.c\"\nint volatile v;\n"
                                  "__attribute__((noinline)) int shown(int a) { return a * v; }\n"
                                  "int main(int c, char **w) { (void)w; return shown(c); }\n";
 static const char two_source[] = "#line 200 \"/src/two.c\"\nint volatile v;\n"
                                  "__attribute__((noinline)) int shown(int a) { return a * v; }\n"
                                  "int main(int c, char **w) { (void)w; return shown(c); }\n";
+
+/* ---- a server of debug files */
+
+static struct {
+    const char *path; /* NULL: it has none */
+    const char *why;
+    unsigned asked;
+    unsigned char id[8];
+} server;
+
+int __wrap_debuginfod_new(unsigned seconds, struct debuginfod **ret);
+void __wrap_debuginfod_free(struct debuginfod *debuginfod);
+int __wrap_debuginfod_find(struct debuginfod *debuginfod, const unsigned char *build_id, size_t build_id_size,
+                           char **ret_path, const char **ret_why);
+
+int __wrap_debuginfod_new(unsigned seconds, struct debuginfod **ret)
+{
+    assert_int_equal(seconds, 7);
+    *ret = (struct debuginfod *)&server;
+    return 0;
+}
+
+void __wrap_debuginfod_free(struct debuginfod *debuginfod)
+{
+    assert_true(!debuginfod || debuginfod == (struct debuginfod *)&server);
+}
+
+int __wrap_debuginfod_find(struct debuginfod *debuginfod, const unsigned char *build_id, size_t build_id_size,
+                           char **ret_path, const char **ret_why)
+{
+    assert_ptr_equal(debuginfod, &server);
+    assert_true(build_id_size <= 8);
+    memcpy(server.id, build_id, build_id_size);
+    server.asked++;
+    if (!server.path) {
+        *ret_why = server.why;
+        return -ENOENT;
+    }
+    *ret_path = strdup(server.path);
+    return *ret_path ? 0 : -ENOMEM;
+}
 
 static int lines_set_up(void **state)
 {
@@ -156,6 +199,46 @@ static void test_replaced_files(void **state)
     }
 }
 
+/* The server is asked where there is no debug information, and must have the very file. */
+static void test_server(void **state)
+{
+    static const unsigned char id[8] = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef};
+    static const struct {
+        const char *program, *served, *why; /* why: NULL where there are lines then */
+        unsigned asked;
+    } cases[] = {
+        {"bare", "one.debug", NULL, 1},
+        {"bare", "two.debug", "the file has no debug information", 1},
+        {"bare", "bare", "the file has no debug information", 1},
+        {"bare", "not there", "the file has no debug information", 1},
+        {"bare", NULL, "no server has it", 1},
+        {"one", "two.debug", NULL, 0},
+        {"plain-without", "one.debug", "the file has no debug information", 0}, /* no build-id to ask for */
+    };
+    const struct symbols_options options = {.debuginfod_seconds = 7};
+    (void)state;
+    if (!have_tools)
+        skip();
+    must("strip -g -o plain-without without");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char served[512];
+        struct symbols *symbols = new_symbols(&options);
+        struct symbols_object *object = symbols_object(symbols, in_directory(cases[i].program), NULL, 0);
+        uint64_t offset = offset_of_shown(object);
+        snprintf(served, sizeof(served), "%s", in_directory(cases[i].served ? cases[i].served : "x"));
+        memset(&server, 0, sizeof(server));
+        server.path = cases[i].served ? served : NULL;
+        server.why = cases[i].why;
+        if (cases[i].why)
+            has_no_lines(object, offset, cases[i].why);
+        else
+            has_lines(object, offset, "/src/one.c", 100, cases[i].asked ? served : in_directory("one"));
+        assert_int_equal(server.asked, cases[i].asked);
+        assert_memory_equal(server.id, cases[i].asked ? id : (const unsigned char[8]){0}, 8);
+        symbols_free(symbols);
+    }
+}
+
 static void test_objects_without_lines(void **state)
 {
     struct symbols *symbols = new_symbols(NULL);
@@ -226,11 +309,9 @@ static void test_names_of_functions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_lines),
-        cmocka_unit_test(test_replaced_files),
-        cmocka_unit_test(test_objects_without_lines),
-        cmocka_unit_test(test_damaged_lines),
-        cmocka_unit_test(test_names_of_functions),
+        cmocka_unit_test(test_own_lines),      cmocka_unit_test(test_server),
+        cmocka_unit_test(test_replaced_files), cmocka_unit_test(test_objects_without_lines),
+        cmocka_unit_test(test_damaged_lines),  cmocka_unit_test(test_names_of_functions),
     };
     return cmocka_run_group_tests_name("lines", tests, lines_set_up, tools_tear_down);
 }
