@@ -16,6 +16,7 @@ target_link_options(test_symbols_hostile PRIVATE
   -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup)
 pinject_unit_test(dwarf_form SOURCES test_dwarf_form.c LINK pinject_sym)
 pinject_unit_test(dwarf_scope SOURCES test_dwarf_scope.c LINK pinject_sym)
+target_link_options(test_dwarf_scope PRIVATE -Wl,--wrap=calloc,--wrap=realloc)
 foreach(test dwarf_form dwarf_scope)
   target_include_directories(test_${test} PRIVATE ${DW_INCLUDE_DIRS})
 endforeach()

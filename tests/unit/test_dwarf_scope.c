@@ -244,6 +244,51 @@ static void test_work(void **state)
     assert_int_equal(needed, 1 + 23 + 21 + 5 + 1);
 }
 
+/* ---- memory that ends */
+
+static long allocations, failing = -1; /* the one that fails; -1: none */
+
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return allocations++ != failing ? __real_calloc(count, size) : NULL;
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return allocations++ != failing ? __real_realloc(old, size) : NULL;
+}
+
+/* Each allocation fails in turn: what lacks something is never taken for the whole. */
+static void test_no_memory(void **state)
+{
+    int error = -ENOMEM;
+    (void)state;
+    put_program();
+    for (long i = 0; error; i++) {
+        struct dwarf_scopes *scopes = NULL;
+        struct dwarf_file *file = file_of(1000);
+        assert_int_equal(dwarf_units_init(file), 0);
+        dwarf_abbrevs_release(&file->abbrevs[0]);
+        allocations = 0;
+        failing = i;
+        error = dwarf_scopes_new(file, &file->units[0], &scopes);
+        failing = -1;
+        assert_true(error == 0 || error == -ENOMEM || error == -ENOEXEC);
+        assert_true(error || allocations <= i);
+        if (error == 0)
+            check_program(file, scopes);
+        dwarf_scopes_free(scopes);
+        dwarf_file_free(file);
+        assert_true(i < 100);
+    }
+    assert_true(allocations >= 8);
+}
+
 /* Cut off anywhere: what stood before is known. */
 static void test_cut_off(void **state)
 {
@@ -454,7 +499,8 @@ static void test_pairs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program),      cmocka_unit_test(test_work),       cmocka_unit_test(test_cut_off),
+        cmocka_unit_test(test_program),      cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_work),       cmocka_unit_test(test_cut_off),
         cmocka_unit_test(test_deep_entries), cmocka_unit_test(test_references), cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_lists),        cmocka_unit_test(test_pairs),
     };
