@@ -259,6 +259,7 @@ static void tasks_come_and_go(void **state)
     take();
     assert_null(tasks_find(stage.tasks, 200));
     stage_close(&stage);
+    assert_int_equal(stage.tasks->stood_in, 0);
     assert_true(kit_read("out.200.201", &file));
     const struct pinject_item_task *task = kit_item(&file, PINJECT_ITEM_TASK, 0);
     assert_int_equal(task->source, PINJECT_SOURCE_NET);
@@ -294,6 +295,7 @@ static void first_announcement_counts(void **state)
     assert_int_equal(tasks_find(stage.tasks, 200)->net, NET);
     assert_int_equal(tasks_find(stage.tasks, 200)->samples, 1);
     assert_int_equal(stage.tasks->seen, 2);
+    assert_int_equal(tasks_find(stage.tasks, 200)->refusal, 0); /* nobody refused it events */
     /* Later the number is another task's. */
     put_fork(again, 200, 200, T + 10 + 10000000);
     take();

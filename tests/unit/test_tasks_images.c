@@ -364,6 +364,9 @@ static void test_split(void **state)
     struct kit_file file = read_back("out.100.100.prog");
     assert_int_equal(file.records[PERF_RECORD_SAMPLE], 1);
     assert_int_equal(count_of(&file), 4000);
+    const struct pinject_item_task *part = kit_item(&file, PINJECT_ITEM_TASK, 0);
+    assert_int_equal(part->end_ns, T + 10); /* with its image */
+    assert_int_equal(part->flags & PINJECT_TASK_ENDED, PINJECT_TASK_ENDED);
     assert_string_equal(image_comm(&file, 0), "prog");
     assert_null(kit_item(&file, PINJECT_ITEM_IMAGE, 1));
     kit_file_free(&file);
