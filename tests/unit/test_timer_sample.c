@@ -255,6 +255,42 @@ static void test_full_ring(void **state)
     assert_int_equal(sampler.head->lost, 6);
 }
 
+/* Room for the largest sample with a LOST in front of it, and 8 bytes less than that. */
+static void test_least_room(void **state)
+{
+    enum { LARGEST = 8 * (6 + 6 + 2 + 127) };
+    (void)state;
+    sampler.at = sampler.page->data_head = 8 * 1000 + PINJECT_RING_DATA - LARGEST;
+    sampler.page->data_tail = 8 * 1000;
+    take(0, 1, NULL);
+    assert_int_equal(sampler.head->lost, 0);
+    assert_true(sampler.page->data_head > 8 * 1000 + PINJECT_RING_DATA - LARGEST);
+    sampler.at = sampler.page->data_head = 8 * 1000 + PINJECT_RING_DATA - LARGEST + 8;
+    take(0, 1, NULL);
+    assert_int_equal(sampler.head->lost, 1);
+    assert_int_equal(sampler.page->data_head, 8 * 1000 + PINJECT_RING_DATA - LARGEST + 8);
+}
+
+static uint64_t user_ns_of(const struct rusage *usage)
+{
+    return (uint64_t)usage->ru_utime.tv_sec * 1000000000 + (uint64_t)usage->ru_utime.tv_usec * 1000;
+}
+
+/* User time as the kernel has it, in its seconds and in their parts. */
+static void test_user_time(void **state)
+{
+    struct rusage before, after;
+    (void)state;
+    do {
+        for (volatile int i = 0; i < 1000000; i++)
+            continue;
+        getrusage(RUSAGE_THREAD, &before);
+        uint64_t user_ns = pinject_sampler_count(&sampler);
+        getrusage(RUSAGE_THREAD, &after);
+        assert_in_range(user_ns, user_ns_of(&before), user_ns_of(&after));
+    } while (user_ns_of(&before) < 1100000000);
+}
+
 static void test_wrapping(void **state)
 {
     (void)state;
@@ -290,6 +326,7 @@ int main(void)
         cmocka_unit_test_setup(test_full_ring, set_up),    cmocka_unit_test_setup(test_wrapping, set_up),
         cmocka_unit_test_setup(test_counting_alone, set_up),
         cmocka_unit_test_setup(test_calls_that_are_denied, set_up),
+        cmocka_unit_test_setup(test_least_room, set_up),   cmocka_unit_test_setup(test_user_time, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
