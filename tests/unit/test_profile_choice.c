@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "analyze/model/raw.h"
+
 struct event {
     const char *name;
     uint64_t period;
@@ -249,6 +251,98 @@ static void test_same_file(void **state)
     assert_int_equal(link(path_at(0), path_at(1)), 0);
     expect_choice(3, NULL, 22, 1, "1 file of 1 other session is left out");
     expect_choice(2, NULL, 20, 0, NULL);
+    unlink(path_at(1)); /* the others are files of their own again */
+}
+
+struct visited {
+    char said[256];  /* "begin NAME", "records", "end" */
+    uint64_t records;
+    const char *failing;
+};
+
+static int visit(struct visited *visited, const char *what, const char *name)
+{
+    size_t used = strlen(visited->said);
+    snprintf(visited->said + used, sizeof(visited->said) - used, "%s%s ", what, name);
+    return visited->failing && strcmp(visited->failing, what) == 0 ? -EIO : 0;
+}
+
+static int visit_begin(void *context, const char *path, const struct file *file)
+{
+    assert_true(file->source.fd >= 0);
+    return visit(context, "begin", strrchr(path, '.'));
+}
+
+static int visit_record(void *context, const struct file *file, const struct record *record)
+{
+    struct visited *visited = context;
+    assert_true(file->source.fd >= 0 && record->payload);
+    visited->records++;
+    return visited->failing && strcmp(visited->failing, "record") == 0 ? -EIO : 0;
+}
+
+static int visit_end(void *context, const struct file *file)
+{
+    assert_true(file->source.fd >= 0);
+    return visit(context, "end", "");
+}
+
+static void expect_visits(struct profile *profile, const char *failing, int status, const char *said, uint64_t records)
+{
+    static const struct raw_visitor visitor = {.begin = visit_begin, .each = visit_record, .end = visit_end};
+    struct visited visited = {.failing = failing};
+    assert_int_equal(raw_records(profile, &visitor, &visited), status);
+    assert_string_equal(visited.said, said);
+    assert_int_equal(visited.records, records);
+}
+
+static int count_sample(void *context, const struct profile_sample *sample)
+{
+    uint64_t *samples = context;
+    assert_true(sample->period == 1000);
+    ++*samples;
+    return 0;
+}
+
+/* What was left out is not looked at again, whether it is there or not; nor is what could not be read. */
+static void test_left_out(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4; i++)
+        save_session(i, i % 2 ? 0xe1 : 0xe2, 1000000000 - i % 2);
+    char names[5][128];
+    const char *paths[5];
+    for (unsigned i = 0; i < 5; i++) {
+        snprintf(names[i], sizeof(names[i]), "%s", path_at(i));
+        paths[i] = names[i];
+    }
+    unlink(names[4]);
+    struct profile *profile = NULL;
+    check_capture();
+    assert_int_equal(profile_load(paths, 5, NULL, &profile), 0);
+    assert_non_null(strstr(check_captured(), "file.4: No such file"));
+    assert_int_equal(profile->files_bad, 1);
+    assert_int_equal(profile->files_read, 2);
+    unlink(names[1]);
+    uint64_t samples = 0;
+    check_capture();
+    assert_int_equal(profile_samples(profile, count_sample, &samples), 0);
+    assert_int_equal(profile_add_entries(profile, NULL), 0);
+    assert_int_equal(raw_count(profile), 2);
+    expect_visits(profile, NULL, 0, "begin.0 end begin.2 end ", 2);
+    expect_visits(profile, "begin", -EIO, "begin.0 ", 0);
+    expect_visits(profile, "record", -EIO, "begin.0 ", 1);
+    expect_visits(profile, "end", -EIO, "begin.0 end ", 1);
+    assert_string_equal(check_captured(), "");
+    assert_int_equal(samples, 2);
+    assert_int_equal(profile->files_bad, 1);
+    /* One that was taken is missed. */
+    unlink(names[0]);
+    check_capture();
+    expect_visits(profile, NULL, 0, "begin.2 end ", 1);
+    assert_non_null(strstr(check_captured(), "file.0: No such file"));
+    assert_int_equal(profile->files_bad, 2);
+    profile_free(profile);
 }
 
 static int make_folder(void **state)
@@ -271,7 +365,7 @@ int main(void)
         cmocka_unit_test(test_first_event),    cmocka_unit_test(test_names_of_events),
         cmocka_unit_test(test_list_of_events), cmocka_unit_test(test_newest),
         cmocka_unit_test(test_many_sessions),  cmocka_unit_test(test_named),
-        cmocka_unit_test(test_same_file),
+        cmocka_unit_test(test_same_file),      cmocka_unit_test(test_left_out),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
