@@ -11,6 +11,7 @@ pinject_unit_test(profile_times SOURCES test_profile_times.c perfdata_writer.c L
 pinject_unit_test(profile_tasks SOURCES test_profile_tasks.c perfdata_writer.c LINK pinject_model)
 pinject_unit_test(profile_choice SOURCES test_profile_choice.c perfdata_writer.c LINK pinject_model)
 pinject_unit_test(profile_items SOURCES test_profile_items.c perfdata_writer.c LINK pinject_model)
+pinject_unit_test(model_store SOURCES test_model_store.c LINK pinject_model)
 pinject_unit_test(model_spaces SOURCES test_model_spaces.c LINK pinject_model)
 pinject_unit_test(crew SOURCES test_crew.c perfdata_writer.c LINK pinject_model)
 target_link_options(test_crew PRIVATE -Wl,--wrap=chain_add,--wrap=pthread_create,--wrap=crew_new,--wrap=crew_merge)

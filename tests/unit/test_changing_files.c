@@ -276,7 +276,7 @@ static void write_samples(struct writer *writer, bool event, unsigned strange, s
         writer_attr(writer, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, 1, "context-switches");
     for (unsigned i = 0; i < 3; i++) {
         writer->time++;
-        writer_sample(writer, 0, USER, 0x1100, 1, NULL, 0);
+        writer_sample(writer, 0, USER, i == 2 ? 0x1300 : 0x1100, 1, NULL, 0);
     }
     for (unsigned i = 0; i < strange; i++) {
         writer->time++;

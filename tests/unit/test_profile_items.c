@@ -195,6 +195,47 @@ static void test_counts_by_name(void **state)
     buffer_release(&bytes);
 }
 
+/* Of items that are too short, or have a number that none can have, nothing is taken; those behind them are whole. */
+static void test_damaged_items(void **state)
+{
+    (void)state;
+    static const uint32_t types[] = {PINJECT_ITEM_IMAGE, PINJECT_ITEM_COUNT, PINJECT_ITEM_COVERAGE,
+                                     PINJECT_ITEM_UNSEEN, PINJECT_ITEM_TASK, PINJECT_ITEM_SESSION, PINJECT_ITEM_NOTE};
+    struct writer writer;
+    struct buffer bytes = BUFFER_INIT;
+    begin(&writer, 10, 10);
+    writer_session(&writer, 0xaa, 1000);
+    writer_task(&writer, ENDED, 0, 600, 9000, 0);
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        const struct pinject_item empty = {0};
+        writer_item(&writer, types[i], &empty, sizeof(empty), NULL, 0);
+        const uint64_t numbers[3] = {0, UINT64_MAX, UINT64_MAX}; /* whole for an image alone: of the last number */
+        writer_item(&writer, types[i], numbers, types[i] == PINJECT_ITEM_IMAGE ? 24 : 16, NULL, 0);
+    }
+    writer_image(&writer, 0, 600, "comm", "/bin/app", "argument");
+    writer_count(&writer, 0, 0, 3000, 10, 10, "task-clock");
+    const struct pinject_item_coverage coverage = {.cpu_ns = 5};
+    const struct pinject_item_unseen unseen = {.count = 6};
+    const char *strings[] = {"reason", "comm"};
+    writer_item(&writer, PINJECT_ITEM_COVERAGE, &coverage, sizeof(coverage), NULL, 0);
+    writer_item(&writer, PINJECT_ITEM_UNSEEN, &unseen, sizeof(unseen), NULL, 0); /* without its texts */
+    writer_item(&writer, PINJECT_ITEM_UNSEEN, &unseen, sizeof(unseen), strings, 2);
+    struct profile *profile = load_and_release(&writer, &bytes);
+    const struct profile_task *task = task_of(profile, 10);
+    assert_int_equal(task->image_count, 1);
+    assert_string_equal(task->exec, "/bin/app");
+    assert_string_equal(task->cmdline[0], "argument");
+    assert_int_equal(count_of(profile, task, "task-clock", 0)->value, 3000);
+    assert_int_equal(profile->session.cpu_ns, 5);
+    assert_false(profile->session.coverage_complete);
+    assert_int_equal(profile->session.unseen_count, 2);
+    assert_string_equal(profile->session.unseen[0].reason, "");
+    assert_string_equal(profile->session.unseen[1].reason, "reason");
+    assert_int_equal(profile->session.id[0], 0xaa);
+    profile_free(profile);
+    buffer_release(&bytes);
+}
+
 static void save_coverage(const char *name, uint32_t pid, uint32_t complete, uint64_t cpu_ns, const char *reason)
 {
     struct writer writer;
@@ -332,7 +373,7 @@ int main(void)
         cmocka_unit_test(test_task_flags),     cmocka_unit_test(test_exit_status),
         cmocka_unit_test(test_sources),        cmocka_unit_test(test_loss),
         cmocka_unit_test(test_counts_by_name), cmocka_unit_test(test_coverage),
-        cmocka_unit_test(test_machine),
+        cmocka_unit_test(test_machine),        cmocka_unit_test(test_damaged_items),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -109,6 +109,56 @@ static void test_sample_of_nowhere(void **state)
     writer_release(&writer);
 }
 
+/* A module of the kernel's is called what the kernel's own list of symbols calls it. */
+static void test_modules_of_the_kernel(void **state)
+{
+    (void)state;
+    char path[300] = "/", deep[300] = "/";
+    memset(path + 1, 'x', sizeof(path) - 2);
+    path[254] = '\0'; /* the longest name that gets brackets */
+    memset(deep + 1, 'y', sizeof(deep) - 2);
+    deep[255] = '\0';
+    char longest[300];
+    snprintf(longest, sizeof(longest), "[%s]", path + 1);
+    const struct {
+        const char *path, *name;
+    } modules[] = {
+        {"/lib/modules/6.1/kernel/net/nf-nat-x.ko.xz", "[nf_nat_x]"}, {"/lib/modules/one.ko", "[one]"},
+        {"/lib/modules/two", "[two]"},                                {"bpf-trampoline", "bpf-trampoline"},
+        {"[module]", "[module]"},                                     {path, longest},
+        {deep, deep},
+    };
+    const size_t count = sizeof(modules) / sizeof(modules[0]);
+    const uint64_t start = 0xffffffffc0000000;
+    struct writer writer;
+    struct buffer bytes = BUFFER_INIT;
+    begin(&writer, 10, 10);
+    writer_mmap(&writer, 0x1000, 0x1000, 0, "[module]"); /* a file of that name is another thing */
+    for (size_t i = 0; i < count; i++)
+        writer_kernel_mmap(&writer, start + i * 0x1000, 0x1000, 77, modules[i].path);
+    for (size_t i = 0; i < count; i++) {
+        writer.time++;
+        writer_sample(&writer, 0, KERNEL, start + i * 0x1000 + 5, 1, NULL, 0);
+    }
+    writer.time++;
+    writer_sample(&writer, 0, USER, 0x1005, 1, NULL, 0);
+    struct profile *profile = load_writer(&writer, &bytes);
+    assert_int_equal(profile->entry_count, count + 1);
+    for (uint32_t i = 0; i <= count; i++) {
+        const struct profile_stack *stack = &profile->stacks[profile->entries[i].stack];
+        const struct profile_frame *frame = &profile->frames[stack->frames[0]];
+        assert_string_equal(frame->module->path, i < count ? modules[i].name : "[module]");
+        assert_int_equal(frame->module->kernel, i < count);
+        assert_int_equal(frame->kernel, i < count);
+        assert_int_equal(frame->module->build_id_size, 0);
+        /* The kernel's addresses stay as they are. */
+        assert_int_equal(frame->offset, i < count ? start + i * 0x1000 + 5 : 5);
+    }
+    profile_free(profile);
+    buffer_release(&bytes);
+    writer_release(&writer);
+}
+
 struct made {
     uint32_t pid, tid;
     uint64_t start;
@@ -422,6 +472,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads_know_their_leader),
         cmocka_unit_test(test_programs),
+        cmocka_unit_test(test_modules_of_the_kernel),
         cmocka_unit_test(test_sample_of_nowhere),
         cmocka_unit_test(test_inherited_from_leader),
         cmocka_unit_test(test_leaders_of_one_number),
