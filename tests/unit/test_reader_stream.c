@@ -2,10 +2,7 @@
 /* analyze/read/stream.c: what a pipe has among its records, bytes between them, and where reading ends. */
 #include "check.h"
 
-#include <errno.h>
-
 #include "analyze/read/file.h"
-#include "analyze/read/order.h"
 #include "common/perfdata.h"
 #include "perfdata_writer.h"
 
@@ -328,6 +325,79 @@ static void test_limits(void **state)
     close_file(&file, copy);
 }
 
+enum { DATA_OFFSET_AT = 40, DATA_SIZE_AT = 48 }; /* of the header */
+
+/* Nothing was recorded, but the recorder ended as it should: what is behind the data are its features. */
+static void test_nothing_recorded(void **state)
+{
+    (void)state;
+    for (unsigned features = 0; features < 3; features++) {
+        struct writer writer;
+        struct file file;
+        struct seen seen = {0};
+        unsigned char *copy;
+        begin(&writer, false, false);
+        writer.names[0] = NULL;
+        if (features > 0)
+            writer_text(&writer, &writer.features[PERFDATA_HOSTNAME], "somewhere");
+        if (features > 1)
+            writer_text(&writer, &writer.features[PERFDATA_OSRELEASE], "6.1.0");
+        open_writer(&writer, &file, &copy);
+        assert_false(file.unfinished || file.features_lost);
+        assert_int_equal(file.data_size, 0);
+        assert_int_equal(file.missing, 0);
+        assert_string_equal(file.features.hostname, features > 0 ? "somewhere" : "");
+        assert_string_equal(file.features.osrelease, features > 1 ? "6.1.0" : "");
+        assert_int_equal(file_records(&file, UINT64_MAX, note, &seen), 0);
+        assert_int_equal(seen.records, 0);
+        assert_int_equal(file.unread, 0);
+        assert_string_equal(file.problem.text, "");
+        close_file(&file, copy);
+    }
+}
+
+/* OFFSET and SIZE of the data as a header claims them, in a file of 1000 bytes. */
+static void check_claim(uint64_t offset, uint64_t size, uint64_t data_size, uint64_t missing)
+{
+    struct writer writer;
+    struct buffer bytes = BUFFER_INIT;
+    struct file file;
+    struct problem problem = {""};
+    unsigned char copy[1000] = {0};
+    writer_init(&writer, false, false);
+    writer_attr(&writer, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 1000, NULL);
+    writer_finish(&writer, &bytes);
+    assert_true(bytes.size < sizeof(copy));
+    memcpy(copy, bytes.data, bytes.size);
+    memcpy(copy + DATA_OFFSET_AT, &offset, sizeof(offset));
+    memcpy(copy + DATA_SIZE_AT, &size, sizeof(size));
+    assert_int_equal(file_open_memory(&file, copy, sizeof(copy), &problem), 0);
+    assert_int_equal(file.data_offset, offset < sizeof(copy) ? offset : sizeof(copy));
+    assert_int_equal(file.data_size, data_size);
+    assert_int_equal(file.missing, missing);
+    assert_int_equal(file.unfinished, size == 0 && offset < sizeof(copy));
+    assert_int_equal(file.features_lost, missing > 0);
+    file_release(&file);
+    buffer_release(&bytes);
+    writer_release(&writer);
+}
+
+static void test_claims(void **state)
+{
+    (void)state;
+    check_claim(900, 50, 50, 0);
+    check_claim(900, 100, 100, 0);
+    check_claim(900, 101, 100, 1);
+    check_claim(900, UINT64_MAX, 100, UINT64_MAX - 100);
+    check_claim(900, 0, 100, 0);
+    check_claim(1000, 0, 0, 0);
+    check_claim(1000, 7, 0, 7);
+    check_claim(1001, 7, 0, 8);
+    check_claim(1001, 0, 0, 1);
+    check_claim(UINT64_MAX, 1000, 0, UINT64_MAX);
+    check_claim(UINT64_MAX, 1001, 0, UINT64_MAX - 1000); /* more than can be told */
+}
+
 /* Whoever looks at the records may end it: at once, in a round, or with what is left at the end. */
 static void test_ended(void **state)
 {
@@ -357,94 +427,6 @@ static void test_ended(void **state)
     close_file(&file, copy);
 }
 
-/* ---- order.h ---- */
-
-struct given {
-    uint64_t times[64];
-    unsigned count, stop_at;
-};
-
-static int give(void *context, const unsigned char *record, size_t size)
-{
-    struct given *given = context;
-    uint64_t time;
-    assert_true(size >= sizeof(time) && size == 8 + *record % 5u);
-    memcpy(&time, record, sizeof(time));
-    given->times[given->count++] = time;
-    return given->count == given->stop_at ? -EIO : 0;
-}
-
-/* TIME in a record whose size follows from it. */
-static int push(struct order *order, uint64_t time, struct given *given)
-{
-    unsigned char record[16];
-    memcpy(record, &time, sizeof(time));
-    int status = order_push(order, time, record, 8 + record[0] % 5u, false, give, given);
-    memset(record, 0xff, sizeof(record)); /* it was copied */
-    return status;
-}
-
-static void expect_given(struct given *given, const uint64_t *times, unsigned count)
-{
-    assert_int_equal(given->count, count);
-    assert_memory_equal(given->times, times, count * sizeof(*times));
-    given->count = 0;
-}
-
-/* A round lets go of what is not later than the newest of the round before. */
-static void test_rounds(void **state)
-{
-    (void)state;
-    struct order order;
-    struct given given = {0};
-    order_init(&order, SIZE_MAX);
-    const uint64_t first[] = {7, 3, 5, 5}, second[] = {4, 7, 9, 8};
-    for (size_t i = 0; i < 4; i++)
-        assert_int_equal(push(&order, first[i], &given), 0);
-    assert_int_equal(order_round(&order, give, &given), 0);
-    expect_given(&given, NULL, 0);
-    for (size_t i = 0; i < 4; i++)
-        assert_int_equal(push(&order, second[i], &given), 0);
-    assert_int_equal(order_round(&order, give, &given), 0);
-    expect_given(&given, (const uint64_t[]){3, 4, 5, 5, 7, 7}, 6);
-    assert_int_equal(push(&order, 6, &given), 0); /* late, but not lost */
-    assert_int_equal(order_round(&order, give, &given), 0);
-    expect_given(&given, (const uint64_t[]){6, 8, 9}, 3);
-    assert_int_equal(push(&order, 2, &given), 0);
-    assert_int_equal(push(&order, 1, &given), 0);
-    assert_int_equal(order_finish(&order, give, &given), 0);
-    expect_given(&given, (const uint64_t[]){1, 2}, 2);
-    assert_int_equal(order_finish(&order, give, &given), 0);
-    expect_given(&given, NULL, 0);
-    order_release(&order);
-}
-
-/* More than it may hold: the earlier half goes. */
-static void test_held(void **state)
-{
-    (void)state;
-    struct order order;
-    struct given given = {0};
-    const size_t each = sizeof(struct order_entry);
-    order_init(&order, 4 * each + 4 * 12);
-    for (uint64_t time = 9; time > 4; time--)
-        assert_int_equal(push(&order, time, &given), 0);
-    expect_given(&given, NULL, 0);
-    assert_int_equal(push(&order, 20, &given), 0);
-    expect_given(&given, (const uint64_t[]){5, 6, 7}, 3);
-    assert_int_equal(push(&order, 8, &given), 0);
-    assert_int_equal(order_finish(&order, give, &given), 0);
-    expect_given(&given, (const uint64_t[]){8, 8, 9, 20}, 4);
-    order_release(&order);
-    /* Who takes them may end it there, too. */
-    order_init(&order, 0);
-    given.stop_at = 1;
-    assert_int_equal(push(&order, 1, &given), 0);
-    assert_int_equal(push(&order, 2, &given), -EIO);
-    assert_int_equal(given.count, 1);
-    order_release(&order);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -456,9 +438,9 @@ int main(void)
         cmocka_unit_test(test_extra_bytes),
         cmocka_unit_test(test_counts_of_types),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_nothing_recorded),
+        cmocka_unit_test(test_claims),
         cmocka_unit_test(test_ended),
-        cmocka_unit_test(test_rounds),
-        cmocka_unit_test(test_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
