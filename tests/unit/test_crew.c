@@ -218,7 +218,7 @@ static void expect_same(unsigned threads, unsigned most, unsigned made)
     assert_int_equal(threads_made, made);
     assert_true(made ? calls_of_threads > 10 && calls_of_threads < calls : calls_of_threads == 0);
     if (settle_often)
-        assert_true(merges > 3);
+        assert_true(merges > 1); /* the last one is made anyway; there are more batches than can wait */
     else
         assert_int_equal(merges, made > 0);
     assert_true(made ? settle_often || most_found > 100 : most_found == 0);
