@@ -74,6 +74,16 @@ static int open_place(const struct settings *settings)
     return fd;
 }
 
+/* FD, or it has moved: where we were started with closed streams, panalyze's own would take its number. */
+static int above_streams(int fd)
+{
+    int higher = fd >= 0 && fd <= UNTIL_FD ? fcntl(fd, F_DUPFD_CLOEXEC, UNTIL_FD + 1) : -1;
+    if (higher < 0)
+        return fd;
+    close(fd);
+    return higher;
+}
+
 static int find_panalyze(char *ret, size_t size)
 {
     ssize_t length = readlink("/proc/self/exe", ret, size);
@@ -95,7 +105,7 @@ int live_init(struct live *live, const struct settings *settings)
         report_error("--live needs panalyze beside this program: %s; install pinject again", strerror(-error));
         return error;
     }
-    live->to = open_place(settings);
+    live->to = above_streams(open_place(settings));
     if (live->to < 0) {
         error = -errno;
         if (settings->live_to)
@@ -156,6 +166,7 @@ static int start(struct live *live, const struct session *session, const sigset_
         error = -errno;
     if (error)
         return error;
+    ends[0] = above_streams(ends[0]);
     error = spawn(live, words, path, ends[0], mask);
     close(ends[0]);
     if (error) {

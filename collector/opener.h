@@ -60,7 +60,7 @@ struct opener *opener_new(void);
 /* Nobody is told of what was not answered. Helpers that hang are left behind. NULL is accepted. */
 void opener_free(struct opener *opener);
 /*
- * Asks; the ticket, never 0. DONE is called by one of the functions below, or at once where the question is refused.
+ * Asks; the ticket, for which DONE is called by one of the functions below. 0: refused, and DONE is not called.
  * FILE's path is copied.
  */
 uint64_t opener_ask(struct opener *opener, enum opener_kind kind, const struct mapped_file *file, opener_done *done,

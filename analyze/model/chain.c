@@ -242,7 +242,7 @@ int chain_resolve(struct chain *chain, const struct chain_place *place, const st
 
 static uint64_t hash_of(const struct chain_place *place, const struct record *sample)
 {
-    uint64_t hash = lookup_mix(place->user->state, place->kernel->state);
+    uint64_t hash = lookup_mix(lookup_mix(8, place->user->state), place->kernel->state);
     hash = lookup_mix(hash, sample->ip);
     hash = lookup_mix(hash, (uint64_t)sample->cut << 32 | (uint64_t)sample->misc << 16 |
                                sample->attr->perf.sample_max_stack);

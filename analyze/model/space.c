@@ -141,8 +141,8 @@ int space_map(struct space *space, struct space_limits *limits, const struct map
         fresh[count++] = rest;
     }
     replace(mappings, at, last - at, fresh, count);
-    if (mappings->count > before)
-        limits->mappings -= mappings->count - before;
+    limits->mappings += before; /* one may cover several */
+    limits->mappings -= mappings->count;
     space->state = ++*limits->states;
     return 0;
 }

@@ -165,13 +165,15 @@ int code_init(struct code *code, const struct code_request *request, char *reaso
     FILE *from = status == 0 ? fdopen(ends[0], "r") : NULL;
     if (!from) {
         close(ends[0]);
-        status = status ? status : -ENOMEM;
+        if (status == 0)
+            snprintf(reason, size, "%s", strerror(-(status = -ENOMEM)));
     } else {
         status = take(code, from, request, reason, size);
         fclose(from); /* before it is waited for: it may have more to say */
     }
     if (pid) {
-        int ended = wait_for(pid, reason, size);
+        char ending[32] = ""; /* of one whom we do not let finish: nobody asks */
+        int ended = status ? wait_for(pid, ending, sizeof(ending)) : wait_for(pid, reason, size);
         status = status ? status : ended;
     } else if (status != -ENOENT) {
         snprintf(reason, size, "%s", strerror(-status));

@@ -132,10 +132,14 @@ static void what_is_told_is_bounded_by_the_cpus(void **state)
 }
 
 /* The object's side asks; it is this process, or none of the session's. */
+/* An object gives up after 50 ms; on a machine that is busy enough this one asks again. */
 static int ask_listener(uint32_t user, int fds[2])
 {
     struct pinject_segment known = {.filters = fake.session.segment->filters};
-    return pinject_peer_ask(fake.session.path, &known, user, fds);
+    int status = -EAGAIN;
+    for (unsigned i = 0; i < 1000 && status == -EAGAIN; i++)
+        status = pinject_peer_ask(fake.session.path, &known, user, fds);
+    return status;
 }
 
 static void the_listener_hands_out_both_files(void **state)
@@ -197,7 +201,7 @@ static void the_listener_answers_nobody_elses(void **state)
     fake.session.self = getpid(); /* which is not its own child */
     assert_int_equal(session_open_doors(&fake.session), 0);
     assert_int_equal(ask_listener(geteuid(), fds), -EPROTO);
-    assert_int_equal(fake.session.denied, 1);
+    assert_true(fake.session.denied > 0);
     session_close_doors(&fake.session);
     fake_close(&fake);
 }

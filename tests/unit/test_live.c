@@ -273,6 +273,34 @@ static void what_panalyze_gets(void **state)
     assert_string_equal(shown(), wanted);
 }
 
+/* Started with closed streams: what is opened gets their numbers first. */
+static void closed_streams(void **state)
+{
+    (void)state;
+    const unsigned files = open_files();
+    write_panalyze("echo shown; cat <&3; cat; echo end");
+    for (unsigned closed = 1; closed < 8; closed++) {
+        int kept[3];
+        for (int fd = 0; fd < 3; fd++) {
+            kept[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+            if (closed & 1u << fd)
+                close(fd);
+        }
+        int status = live_init(&live, &settings);
+        live_start(&live, &session, &mask);
+        live_end(&live, -1);
+        live_release(&live);
+        for (int fd = 0; fd < 3; fd++)
+            if (kept[fd] >= 0) {
+                dup2(kept[fd], fd);
+                close(kept[fd]);
+            }
+        assert_int_equal(status, 0);
+        assert_string_equal(shown(), "shown\nend\n");
+    }
+    assert_int_equal(open_files(), files);
+}
+
 /* ---- How it ends ---- */
 
 /* What is said at the end, which is urgent where HURRY. */
@@ -411,8 +439,9 @@ int main(int argc, char **argv)
         return be_panalyze(argc, argv);
     report_program("pinject-run");
     const struct CMUnitTest tests[] = {
-        TEST(not_asked_for),      TEST(a_file_is_made_or_emptied), TEST(no_place),           TEST(no_panalyze),
-        TEST(what_panalyze_gets), TEST(ends_are_waited_for),       TEST(output_does_not_mix), TEST(screen_is_left),
+        TEST(not_asked_for),      TEST(a_file_is_made_or_emptied), TEST(no_place),            TEST(no_panalyze),
+        TEST(what_panalyze_gets), TEST(closed_streams),            TEST(ends_are_waited_for), TEST(output_does_not_mix),
+        TEST(screen_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

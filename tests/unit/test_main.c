@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <limits.h>
 #include <pinject/pinject.h>
 #include <poll.h>
 #include <signal.h>
@@ -521,9 +522,70 @@ static int tear_down(void **state)
     return unlink("stdout") || unlink("stderr") || chdir("/") || rmdir(folder);
 }
 
+/* ---- As libpinject.so starts it ---- */
+
+static bool is_link_to(pid_t pid, const char *name, const char *target)
+{
+    char link[64], text[512];
+    snprintf(link, sizeof(link), "/proc/%d/%s", (int)pid, name);
+    ssize_t size = readlink(link, text, sizeof(text) - 1);
+    text[size > 0 ? size : 0] = '\0';
+    return strcmp(text, target) == 0;
+}
+
+/* It gets there some time after its answer. */
+static bool becomes_link_to(pid_t pid, const char *name, const char *target)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    for (int i = 0; i < 5000 && kill(pid, 0) == 0; i++) {
+        if (is_link_to(pid, name, target))
+            return true;
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+/* Its streams and its place are not the program's: who waits for their end, or removes the directory, is not held up. */
+static void a_detached_collector(void **state)
+{
+    enum { NUMBER = 40 };
+    (void)state;
+    for (int verbose = 0; verbose < 2; verbose++) {
+        char option[32], answer[PATH_MAX] = "";
+        int ends[2];
+        snprintf(option, sizeof(option), "--collect=%d", NUMBER);
+        setenv("PINJECT_VERBOSE", verbose ? "1" : "0", 1);
+        assert_int_equal(pipe(ends), 0);
+        assert_int_equal(dup2(ends[1], NUMBER), NUMBER);
+        close(ends[1]);
+        struct running running = start("stdout", (const char *const[]){option, "--preload=/p/libpinject.so", NULL});
+        close(NUMBER);
+        size_t size = 0;
+        for (ssize_t got; (got = read(ends[0], answer + size, sizeof(answer) - 1 - size)) > 0;)
+            size += (size_t)got;
+        close(ends[0]); /* the end was seen: it keeps no copy */
+        assert_true(size > 1 && answer[0] == '/' && answer[size - 1] == '\n');
+        answer[size - 1] = '\0';
+        assert_int_equal(access(answer, F_OK), 0);
+        bool away = becomes_link_to(running.pid, "cwd", "/");
+        bool in = is_link_to(running.pid, "fd/0", "/dev/null"), out = is_link_to(running.pid, "fd/1", "/dev/null");
+        bool err = is_link_to(running.pid, "fd/2", "/dev/null");
+        kill(running.pid, SIGTERM);
+        int status = finish(&running);
+        assert_true(away && in && out);
+        assert_int_equal(err, !verbose);
+        assert_int_equal(status, 0);
+        assert_string_equal(text_out, "");
+        assert_int_equal(text_err[0] != 0, verbose);
+        assert_int_equal(access(answer, F_OK), -1);
+    }
+    unsetenv("PINJECT_VERBOSE");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_detached_collector),
         cmocka_unit_test(other_actions),
         cmocka_unit_test(doctor_is_asked),
         cmocka_unit_test(output_that_cannot_be_written),

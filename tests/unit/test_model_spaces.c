@@ -244,6 +244,29 @@ static void test_limits(void **state)
     release(pairs);
 }
 
+/* As a program that maps a file over pieces of others, again and again. */
+static void test_covered_mappings_can_be_had_again(void **state)
+{
+    (void)state;
+    struct pair pairs[SPACES];
+    begin(pairs, 20);
+    for (int turn = 0; turn < 20; turn++) {
+        for (int at = 0; at < 10; at++)
+            map(&pairs[0], 2 * at, 2 * at + 1, 0, 1 + at);
+        assert_int_equal(limits.mappings, 10);
+        map(&pairs[0], 0, 20, 0, 1);
+        assert_int_equal(limits.mappings, 19);
+        map(&pairs[0], 5, 6, 0, 2); /* in the middle of one: three */
+        assert_int_equal(limits.mappings, 17);
+        map(&pairs[0], 0, 20, 0, 3);
+        expect_all(&pairs[0], &pairs[0].space);
+        reset(&pairs[0]);
+        reset(&pairs[0]);
+        assert_int_equal(limits.mappings, 20);
+    }
+    release(pairs);
+}
+
 /* More of one process than any kernel allows. */
 static void test_most_of_one(void **state)
 {
@@ -267,7 +290,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two),   cmocka_unit_test(test_many),   cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_empty), cmocka_unit_test(test_limits), cmocka_unit_test(test_most_of_one),
+        cmocka_unit_test(test_empty), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_covered_mappings_can_be_had_again), cmocka_unit_test(test_most_of_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

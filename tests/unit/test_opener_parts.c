@@ -162,7 +162,13 @@ static void end_waits_for_who_is_about_to_go(void **state)
     assert_int_equal(rests, 0);
     for (unsigned entry = 0; entry < OPENER_HELPERS; entry += OPENER_HELPERS - 1) {
         at_rest = end_child_later;
-        opener_free(with_child(entry, NULL));
+        for (unsigned i = 0; i < 100 && rests != 2; i++) {
+            opener_free(with_child(entry, NULL));
+            if (rests == 2)
+                break;
+            close(held[1]); /* the machine is busy: the 50 ms were over before the second look */
+            assert_int_equal(waitpid(child, NULL, 0), child);
+        }
         assert_int_equal(rests, 2);
         assert_int_equal(waitpid(child, NULL, 0), -1); /* it was met */
         /* One that hangs is left behind. */

@@ -79,6 +79,37 @@ static void test_mappings(void **state)
     writer_release(&writer);
 }
 
+/* The same addresses with something else there, while the kernel's code changes as well. */
+static void test_stacks_of_changed_spaces(void **state)
+{
+    (void)state;
+    enum { CHANGES = 64 };
+    struct writer writer;
+    struct buffer bytes = BUFFER_INIT;
+    begin(&writer, 10, 10);
+    for (unsigned i = 0; i < CHANGES; i++) {
+        char path[32];
+        snprintf(path, sizeof(path), "/bin/app%u", i);
+        if (i % 7 == 3)
+            writer_kernel_mmap(&writer, 0xffffffffc0000000, 0x1000, 0, "/lib/modules/6.1/one.ko");
+        writer_mmap(&writer, 0x1000, 0x1000, 0, path);
+        writer.time++;
+        for (unsigned j = 0; j < CHAIN_GROUP; j++)
+            writer_sample(&writer, 0, USER, 0x1100, 1, NULL, 0);
+    }
+    struct profile *profile = load_writer(&writer, &bytes);
+    assert_int_equal(profile->entry_count, CHANGES);
+    for (uint32_t i = 0; i < CHANGES; i++) {
+        char text[32];
+        snprintf(text, sizeof(text), "app%u+100", i);
+        expect_stack(profile, i, text);
+        assert_int_equal(profile->entries[i].samples, CHAIN_GROUP);
+    }
+    profile_free(profile);
+    buffer_release(&bytes);
+    writer_release(&writer);
+}
+
 static void expect_chain(uint16_t mode, uint64_t ip, const uint64_t *chain, uint64_t count, const char *text)
 {
     struct writer writer;
@@ -352,6 +383,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_processes),
         cmocka_unit_test(test_mappings),
+        cmocka_unit_test(test_stacks_of_changed_spaces),
         cmocka_unit_test(test_chains),
         cmocka_unit_test(test_truncated_chain),
         cmocka_unit_test(test_lost),
