@@ -242,6 +242,7 @@ int chain_resolve(struct chain *chain, const struct chain_place *place, const st
 
 static uint64_t hash_of(const struct chain_place *place, const struct record *sample)
 {
+    /* One by one: two small counters, mixed with each other alone, soon give the hash of two others. */
     uint64_t hash = lookup_mix(lookup_mix(8, place->user->state), place->kernel->state);
     hash = lookup_mix(hash, sample->ip);
     hash = lookup_mix(hash, (uint64_t)sample->cut << 32 | (uint64_t)sample->misc << 16 |
