@@ -64,6 +64,22 @@ def test_measured_figures_are_tried_again():
     check_equal(len(pathlib.Path(count).read_text()), 1)
 
 
+def test_a_host_that_takes_the_cpus_gives_more_tries():
+    count = os.path.abspath("count")
+    body = f"import harness\ncalls = []\n" \
+           f"def much():\n    calls.append(1)\n    return len(calls) * 10**12\n" \
+           f"harness._steal_ns = much\n" \
+           f"def test_a():\n    with open({count!r}, 'a') as to:\n        to.write('x')\n" \
+           f"    with measured():\n        check(len(open({count!r}).read()) >= {{}}, 'too few')\n"
+    result = harness(body.format(8))
+    check_equal(result.status, 0)
+    check_equal(result.out.count("too few (the host took "), 5, result)
+    check_equal(result.lines[-1], "of 1 tests 0 were skipped, 7 retried")
+    os.remove(count)
+    check_equal(harness(body.format(9)).status, 1)
+    check_equal(len(pathlib.Path(count).read_text()), 8)
+
+
 def test_nothing_else_is_tried_again():
     count = os.path.abspath("count")
     for line in "check_equal(1, 2)", "wait_until(lambda: False, 0.02)", "raise KeyError(1)":
