@@ -360,7 +360,8 @@ def _below(pid):
     parents = {}
     for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
-            parents.setdefault(int(path.read_text().rpartition(")")[2].split()[1]), []).append(int(path.parent.name))
+            text = path.read_text(errors="replace")  # anybody's program may be called anything
+            parents.setdefault(int(text.rpartition(")")[2].split()[1]), []).append(int(path.parent.name))
         except OSError:
             pass
     found = [pid]
