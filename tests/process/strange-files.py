@@ -123,9 +123,10 @@ def test_mute_in_exec():
     """A process in the midst of its exec, which the server of a file that it closes holds up: nobody may look at it."""
     need_perf_events()
     process = start_mute("-o", "out", "--follow-all", "-v", what="exec", said="ready\n")
-    status = None
+    began = time.monotonic()
     try:
         os.kill(process.pid, signal.SIGSTOP) # so that it looks when the exec has come so far
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT) # all its threads
         process.stdin.write(b"\n")
         process.stdin.flush()
         wait_until(lambda: os.path.exists("held"), what="the server")
