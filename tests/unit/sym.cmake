@@ -4,13 +4,14 @@ pinject_unit_test(symbols SOURCES test_symbols.c LINK pinject_sym)
 # These compile what they look at, so that the truth comes from the compiler and from binutils.
 pinject_unit_test(symbol_files SOURCES test_symbol_files.c LINK pinject_sym)
 pinject_unit_test(symbols_hostile SOURCES test_symbols_hostile.c LINK pinject_sym)
+pinject_unit_test(split_lines SOURCES test_split_lines.c LINK pinject_sym)
 pinject_unit_test(sym_lines SOURCES test_sym_lines.c LINK pinject_sym)
 target_link_options(test_sym_lines PRIVATE
   -Wl,--wrap=debuginfod_new,--wrap=debuginfod_free,--wrap=debuginfod_find)
-foreach(target test_symbol_files test_symbols_hostile test_sym_lines)
+foreach(target test_symbol_files test_symbols_hostile test_sym_lines test_split_lines)
   target_compile_definitions(${target} PRIVATE TEST_CC="${CMAKE_C_COMPILER}")
 endforeach()
-set_tests_properties(unit/symbol_files unit/symbols_hostile unit/sym_lines PROPERTIES TIMEOUT 300)
+set_tests_properties(unit/symbol_files unit/symbols_hostile unit/sym_lines unit/split_lines PROPERTIES TIMEOUT 300)
 # test_no_memory makes each allocation of the resolver fail in turn.
 target_link_options(test_symbols_hostile PRIVATE
   -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup)

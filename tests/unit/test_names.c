@@ -313,6 +313,8 @@ int __wrap_symbols_new(const struct symbols_options *options, struct symbols **r
     told.options = *options;
     for (size_t i = 0; i < options->debug_path_count && i < 8; i++)
         snprintf(told.paths[i], sizeof(told.paths[i]), "%s", options->debug_paths[i]);
+    if (told.status) /* what is there then is nothing to be used */
+        *ret_symbols = (struct symbols *)told.paths;
     return told.status ? told.status : __real_symbols_new(NULL, ret_symbols);
 }
 
@@ -395,6 +397,21 @@ static void test_archives(void **state)
     assert_string_equal(told.paths[1], path);
     snprintf(path, sizeof(path), "%s/two/b.symbols", root);
     assert_string_equal(told.paths[2], path);
+    /* Results of the folder where one stands. */
+    char from[512];
+    assert_non_null(getcwd(from, sizeof(from)));
+    snprintf(path, sizeof(path), "%s/one", root);
+    assert_int_equal(chdir(path), 0);
+    struct profile_task here[2] = {{.file = "out.1"}, {.file = "out.2"}};
+    profile.tasks = here;
+    profile.task_count = 2;
+    assert_string_equal(told_by(), "");
+    assert_int_equal(told.options.debug_path_count, 2);
+    assert_string_equal(told.paths[1], "./a.symbols");
+    here[0].file = files[0];
+    assert_string_equal(told_by(), "");
+    assert_int_equal(told.options.debug_path_count, 3);
+    assert_int_equal(chdir(from), 0);
     settings = (struct settings){0};
     for (size_t i = 5; i-- > 0;) {
         snprintf(path, sizeof(path), "%s/%s/pinject-archive", root, folders[i]);

@@ -3,6 +3,8 @@
 #include "check.h"
 
 #include "analyze/view/compare.h"
+#include "analyze/view/names_data.h"
+#include "analyze/view/order.h"
 #include "test_view_fake.h"
 
 #define MS UINT64_C(1000000)
@@ -154,6 +156,100 @@ static void test_diff(void **state)
     }
 }
 
+/* ---- the orders themselves */
+
+static int sign(int order)
+{
+    return order < 0 ? -1 : order > 0;
+}
+
+/* KEYS of BY come in this order, whichever way they are compared. */
+static void in_order(struct names *names, const struct profile *profile, int by, const uint64_t *keys, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < count; j++)
+            if (sign(order_keys(names, profile, by, keys[i], keys[j])) != sign((int)i - (int)j))
+                fail_msg("by %d: %zu and %zu", by, i, j);
+}
+
+static void test_functions_and_objects(void **state)
+{
+    struct profile profile = {0};
+    const struct settings settings = {0};
+    struct names *names = names_new(&profile, &settings);
+    (void)state;
+    /* By their names, then by their objects, then what is inlined behind what is not. */
+    uint64_t keys[] = {names_number(names, "/lib/b", "alpha", NAMES_NAMED),
+                       names_number(names, "/lib/b", "alpha", NAMES_NAMED | NAMES_INLINED),
+                       names_number(names, "/lib/c", "alpha", NAMES_NAMED),
+                       names_number(names, "/lib/a", "beta", NAMES_NAMED)};
+    in_order(names, &profile, BY_FUNCTION, keys, 4);
+    uint64_t objects[] = {names_function(names, (uint32_t)keys[3]).object_id,
+                          names_function(names, (uint32_t)keys[1]).object_id,
+                          names_function(names, (uint32_t)keys[2]).object_id};
+    in_order(names, &profile, BY_OBJECT, objects, 3);
+    assert_int_equal(order_objects(names, (uint32_t)objects[0], (uint32_t)objects[0]), 0);
+    const uint64_t tasks[] = {0, 1, 7, UINT64_C(1) << 32, UINT64_MAX};
+    in_order(names, &profile, BY_TASK, tasks, 5);
+    in_order(names, &profile, BY_PROCESS, tasks, 5);
+    const uint64_t comms[] = {(uintptr_t) "as", (uintptr_t) "cc1", (uintptr_t) "make"};
+    in_order(names, &profile, BY_COMM, comms, 3);
+    names_free(names);
+}
+
+/* Frames: by object, address and name, then by what tells modules of one path apart, then by their numbers. */
+static void test_frames(void **state)
+{
+    static const unsigned char low[2] = {1, 2}, high[2] = {1, 3};
+    static const struct profile_module same[] = {
+        {.path = "/lib/a", .symbol = "f", .index = 0},
+        {.path = "/lib/a", .symbol = "f", .pid = 3, .index = 1},
+        {.path = "/lib/a", .symbol = "f", .build_id = low, .build_id_size = 1, .index = 2},
+        {.path = "/lib/a", .symbol = "f", .build_id = low, .build_id_size = 2, .index = 3},
+        {.path = "/lib/a", .symbol = "f", .build_id = high, .build_id_size = 2, .index = 4},
+        {.path = "/lib/a", .symbol = "f", .build_id = high, .build_id_size = 2, .pid = 4, .index = 5},
+        {.path = "/lib/a", .symbol = "g", .index = 6},
+        {.path = "/lib/b", .symbol = "a", .index = 7},
+        {.path = "[kernel.kallsyms]", .symbol = "0x8", .kernel = true, .index = 8},
+    };
+    enum { SAME = sizeof(same) / sizeof(same[0]), COUNT = SAME + 4 };
+    static const struct profile_module *list[SAME];
+    struct profile_frame frames[COUNT];
+    uint64_t keys[COUNT];
+    (void)state;
+    for (int turn = 0; turn < 2; turn++) {
+        struct profile_frame sorted[COUNT] = {{0}};
+        for (uint32_t i = 0; i < SAME; i++) {
+            list[i] = &same[i];
+            sorted[i] = (struct profile_frame){.module = &same[i], .offset = 8, .ip = 100 - i};
+        }
+        sorted[8] = (struct profile_frame){.module = &same[7], .offset = 7};
+        sorted[7] = (struct profile_frame){.module = &same[0], .offset = 9}; /* behind "g" at 8 */
+        sorted[9] = (struct profile_frame){.offset = 8, .kernel = true, .ip = 8}; /* without a module comes first */
+        sorted[10] = (struct profile_frame){.offset = 8, .kernel = true, .ip = 9};
+        sorted[11] = (struct profile_frame){.module = &same[8], .offset = 8, .kernel = true, .ip = 7};
+        sorted[12] = (struct profile_frame){.offset = 9, .kernel = true, .ip = 1};
+        for (uint32_t i = 0; i < COUNT; i++) {
+            keys[i] = turned(turn, i, COUNT);
+            frames[keys[i]] = sorted[i];
+            frames[keys[i]].index = (uint32_t)keys[i];
+        }
+        struct profile profile = {
+            .modules = list, .module_count = SAME, .frames = frames, .frame_count = COUNT};
+        const struct settings settings = {0};
+        struct names *names = names_new(&profile, &settings);
+        in_order(names, &profile, BY_ADDRESS, keys, COUNT);
+        /* Nothing else tells these apart. */
+        frames[keys[1]] = frames[keys[0]];
+        frames[keys[1]].index = (uint32_t)keys[1];
+        names_free(names);
+        names = names_new(&profile, &settings);
+        assert_int_equal(sign(order_frames(names, &profile, (uint32_t)keys[0], (uint32_t)keys[1])), turn ? 1 : -1);
+        assert_int_equal(order_frames(names, &profile, 0, 0), 0);
+        names_free(names);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +257,8 @@ int main(void)
         cmocka_unit_test(test_neighbours_of_a_function),
         cmocka_unit_test(test_top_flame_and_counts),
         cmocka_unit_test(test_diff),
+        cmocka_unit_test(test_functions_and_objects),
+        cmocka_unit_test(test_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
