@@ -52,6 +52,12 @@ static void same_lines(const char *program, const char *plain, const char *root)
     char *expected = lines_of(others, plain, &why);
     assert_non_null(strstr(expected, "in middle "));
     assert_non_null(strstr(expected, "in shown "));
+    /* Each file from the root on. */
+    char file[320];
+    snprintf(file, sizeof(file), "deep %s/sub/deep.h:4:", directory);
+    assert_non_null(strstr(text, file));
+    snprintf(file, sizeof(file), "shown %s/main.c:10:", directory);
+    assert_non_null(strstr(text, file));
     assert_string_equal(text, expected);
     free(text);
     free(expected);
