@@ -62,8 +62,10 @@ static char *ledger(const struct outcome *outcome)
     char *text;
     size_t size;
     FILE *to = open_memstream(&text, &size);
-    for (unsigned i = 0; i < outcome->unseen_count; i++)
+    for (unsigned i = 0; i < outcome->unseen_count; i++) {
+        assert_int_equal(outcome->unseen[i].cpu_ns, 0); /* of none of them is it known */
         fprintf(to, "%d %s|%s\n", (int)outcome->unseen[i].count, outcome->unseen[i].reason, outcome->unseen[i].comm);
+    }
     fclose(to);
     return text;
 }

@@ -171,6 +171,122 @@ static void a_full_disk_is_told(void **state)
     fake_unprivileged(check_full);
 }
 
+static uint32_t size_of_table(void)
+{
+    char line[256];
+    unsigned size = 0;
+    FILE *file = fopen("/proc/self/status", "re");
+    MUST(file);
+    while (fgets(line, sizeof(line), file))
+        sscanf(line, "FDSize: %u", &size);
+    fclose(file);
+    return size;
+}
+
+/* The kernel's table of descriptors is large from the start: up to the limit, if there is one before 16384. */
+static void check_table(void)
+{
+    struct rlimit limit = {1024, 1024};
+    MUST(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    fake_open(&fake);
+    MUST(fake.session.fd_limit == 1024);
+    MUST(size_of_table() >= 1024);
+    MUST(fcntl(1023, F_GETFD) < 0); /* nothing stays there */
+    fake_close(&fake);
+}
+
+static void check_large_table(void)
+{
+    struct rlimit limit;
+    MUST(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    if (limit.rlim_max < 16384)
+        return;
+    fake_open(&fake);
+    MUST(size_of_table() == 16384);
+    fake_close(&fake);
+}
+
+static void table_of_descriptors_is_made_once(void **state)
+{
+    (void)state;
+    fake_unprivileged(check_table);
+    fake_unprivileged(check_large_table);
+}
+
+/* The events of a bare program's tree: also where their descriptor is the first of all. */
+static void events_of_a_tree_are_closed(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    fake_close(&fake);
+    int saved = dup(0);
+    for (int turn = 0; turn < 2; turn++) {
+        fake_open(&fake);
+        struct session *session = &fake.session;
+        close(0);
+        int *first = turn ? &session->tree_end_fd : &session->tree_fd;
+        int *second = turn ? &session->tree_fd : &session->tree_end_fd;
+        *first = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        *second = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        assert_int_equal(*first, 0);
+        int other = *second;
+        size_t page = (size_t)sysconf(_SC_PAGESIZE);
+        unsigned char there;
+        void *ring = mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        session->tree_end_ring = ring;
+        session_release(session);
+        assert_true(fcntl(0, F_GETFD) < 0 && fcntl(other, F_GETFD) < 0);
+        assert_int_equal(mincore(ring, page, &there), -1);
+        assert_true(session->tree_fd == -1 && session->tree_end_fd == -1 && !session->tree_end_ring);
+        fake_close(&fake);
+        if (saved >= 0)
+            dup2(saved, 0);
+    }
+    close(saved);
+}
+
+/* Threads that hang may come back: what they use stays, but no file. */
+static void check_hanging(void)
+{
+    char path[PINJECT_PATH], own[PINJECT_PATH], rings[PINJECT_PATH];
+    fake_open(&fake);
+    struct session *session = &fake.session;
+    memcpy(path, session->path, sizeof(path));
+    memcpy(own, session->own->path, sizeof(own));
+    MUST(session->plan->source == PINJECT_SOURCE_TIMER || session_need_rings(session) == 0);
+    memcpy(rings, session->rings.path, sizeof(rings));
+    MUST(access(path, F_OK) == 0 && access(own, F_OK) == 0 && access(rings, F_OK) == 0);
+    session->hangs = true;
+    session_release(session);
+    MUST(access(path, F_OK) < 0 && access(own, F_OK) < 0 && access(rings, F_OK) < 0);
+    MUST(!session->open && session->segment->closed == 1 && session->segment->magic == PINJECT_WIRE_MAGIC);
+    MUST(fcntl(session->segment_fd, F_GETFD) >= 0 && session->own->requests && session->rings.map);
+}
+
+static void what_hangs_keeps_its_memory(void **state)
+{
+    (void)state;
+    fake_unprivileged(check_hanging);
+}
+
+/* A session of timers has their rings from the start. */
+static void sessions_of_timers_have_rings(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    session_release(&fake.session);
+    uint32_t source = fake.plan.source;
+    fake.plan.source = PINJECT_SOURCE_TIMER;
+    assert_int_equal(session_init(&fake.session, &fake.settings, &fake.plan, "/x"), 0);
+    assert_true(fake.session.segment->flags & PINJECT_SESSION_TIMER);
+    assert_non_null(fake.session.rings.map);
+    assert_int_equal(access(fake.session.rings.path, R_OK | W_OK), 0);
+    assert_int_equal(session_need_rings(&fake.session), 0);
+    assert_false(session_has_rings(&fake.session)); /* nobody had to ask for them */
+    fake.plan.source = source;
+    fake_close(&fake);
+}
+
 static void doors_open_and_close_again(void **state)
 {
     (void)state;
@@ -196,6 +312,10 @@ int main(void)
         cmocka_unit_test(a_path_too_long_is_refused),
         cmocka_unit_test(a_full_disk_is_told),
         cmocka_unit_test(doors_open_and_close_again),
+        cmocka_unit_test(table_of_descriptors_is_made_once),
+        cmocka_unit_test(events_of_a_tree_are_closed),
+        cmocka_unit_test(what_hangs_keeps_its_memory),
+        cmocka_unit_test(sessions_of_timers_have_rings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

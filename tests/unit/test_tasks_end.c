@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is left of tasks: nothing. */
+/* How tasks begin, and what is left of them: nothing. */
 #include "check.h"
 
 #include <dirent.h>
@@ -19,6 +19,75 @@ static unsigned open_files(void)
         count++;
     closedir(dir);
     return count;
+}
+
+/* A new set of tasks belongs to its session; what its own user's objects dropped explains who never came. */
+static void test_begun(void **state)
+{
+    (void)state;
+    struct stage stage;
+    static struct pinject_requests requests;
+    struct channel own = {.requests = &requests};
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    assert_null(stage.tasks->unseen.dropped);
+    tasks_release(stage.tasks);
+    stage.kit.session.own = &own;
+    uint64_t before = tasks_now_ns();
+    memset(stage.tasks, 0xff, sizeof(*stage.tasks));
+    assert_int_equal(tasks_init(stage.tasks, &stage.kit.session, stage.kit.results, 77), 0);
+    assert_ptr_equal(stage.tasks->unseen.dropped, &requests.dropped);
+    assert_in_range(stage.tasks->now_ns, before, tasks_now_ns());
+    assert_ptr_equal(stage.tasks->session, &stage.kit.session);
+    assert_ptr_equal(stage.tasks->plan, &stage.kit.plan);
+    assert_ptr_equal(stage.tasks->results, stage.kit.results);
+    assert_int_equal(stage.tasks->epoll, 77);
+    assert_int_equal(stage.tasks->clock, 0);
+    assert_int_equal(stage.tasks->share_ns, 20000000);
+    assert_ptr_equal(stage.tasks->done_end, &stage.tasks->done);
+    assert_null(stage.tasks->stacks); /* no event dumps any */
+    assert_int_equal(stage.tasks->live_count + stage.tasks->seen + stage.tasks->active_max, 0);
+    stage_free(&stage);
+}
+
+/* Many in one bucket of the tables: each is found, whoever went before. */
+static void test_numbers_in_one_bucket(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct task *tasks[4];
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    for (int i = 0; i < 4; i++)
+        tasks[i] = stage_process(&stage, 100 + i * TASKS_TABLE, 1, T + (unsigned)i, 1000);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(tasks[i]->pid, 100 + i * TASKS_TABLE);
+        assert_ptr_equal(tasks_find_process(stage.tasks, tasks[i]->pid), tasks[i]->process);
+    }
+    tasks_rename(stage.tasks, tasks[0], 7);
+    assert_null(tasks_find(stage.tasks, 100));
+    assert_ptr_equal(tasks_find(stage.tasks, 7), tasks[0]);
+    for (int i = 1; i < 4; i++)
+        assert_ptr_equal(tasks_find(stage.tasks, 100 + i * TASKS_TABLE), tasks[i]);
+    tasks_rename(stage.tasks, tasks[0], 100);
+    tasks_task_ended(stage.tasks, tasks[1], true);
+    assert_null(tasks_find(stage.tasks, 100 + TASKS_TABLE));
+    assert_ptr_equal(tasks_find(stage.tasks, 100), tasks[0]);
+    assert_ptr_equal(tasks_find(stage.tasks, 100 + 2 * TASKS_TABLE), tasks[2]);
+    assert_int_equal(stage.tasks->live_count, 3);
+    assert_int_equal(stage.tasks->active_max, 4);
+    struct process *process = tasks[2]->process;
+    stage.tasks->root_process = process;
+    process->space.forgotten = 5;
+    tasks_unlink(stage.tasks, tasks[2]);
+    process->leader = NULL;
+    tasks_discard(stage.tasks, tasks[2]);
+    tasks_remove_process(stage.tasks, process);
+    assert_null(stage.tasks->root_process);
+    assert_int_equal(stage.tasks->mappings_forgotten, 5);
+    assert_null(tasks_find_process(stage.tasks, 100 + 2 * TASKS_TABLE));
+    assert_ptr_equal(tasks_find_process(stage.tasks, 100), tasks[0]->process);
+    assert_ptr_equal(tasks_find_process(stage.tasks, 100 + 3 * TASKS_TABLE), tasks[3]->process);
+    stage_close(&stage);
+    stage_free(&stage);
 }
 
 /* The end of a session in the middle of everything: descriptors and rings of all tasks go, whatever became of them. */
@@ -90,6 +159,8 @@ static void test_many_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_begun),
+        cmocka_unit_test(test_numbers_in_one_bucket),
         cmocka_unit_test(test_released_unwritten),
         cmocka_unit_test(test_many_threads),
     };
