@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The event loop's parts: rings and records made by hand, files read back.
-foreach(test ring net_ring space records process unseen unseen_ledger stacks_text)
+foreach(test ring net_ring space records process unseen unseen_ledger stacks_text notes)
   pinject_unit_test(${test} SOURCES test_${test}.c LINK pinject_collector pinject_common)
 endforeach()
 foreach(test tasks task_view tasks_images tasks_end tasks_bounds tasks_reaped timed admit finish)
@@ -42,3 +42,5 @@ pinject_unit_test(mapped_file SOURCES test_mapped_file.c LINK pinject_collector 
 foreach(function open close syscall fstat fstatfs statx buffer_read_file clock_gettime)
   target_link_options(test_mapped_file PRIVATE -Wl,--wrap=${function})
 endforeach()
+pinject_unit_test(shared_file SOURCES test_shared_file.c LINK pinject_collector pinject_common)
+target_link_options(test_shared_file PRIVATE -Wl,--wrap=fallocate,--wrap=fchown,--wrap=fchmod)

@@ -4,6 +4,7 @@
 
 #include "preload/object.h"
 #include "preload/room.h"
+#include "preload/sys.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -60,15 +61,18 @@ static void test_vectors(void **state)
 }
 
 static struct pinject_room *claimed;
+static void *word_before, *word_after; /* what the kernel clears at the child's end: while it has a room, and then */
 
 static int claim_and_exec(void *program)
 {
     claimed = pinject_room_claim();
+    prctl(PR_GET_TID_ADDRESS, &word_before);
     char *argv[] = {program, NULL};
     if (program)
         execv(program, argv);
     if (program)
         pinject_room_release(claimed);
+    prctl(PR_GET_TID_ADDRESS, &word_after);
     _exit(0);
 }
 
@@ -96,7 +100,10 @@ static void test_children_of_vfork(void **state)
     for (int i = 0; i < 200; i++) { /* more than there are */
         borrow((char *)(uintptr_t)"/bin/true");
         borrow(NULL);
+        assert_ptr_equal(word_after, word_before); /* it ends with its room */
         borrow((char *)(uintptr_t)"/nonexistent");
+        assert_ptr_equal(word_before, claimed->entry);
+        assert_null(word_after); /* the room may be another's by now */
     }
     void *after;
     assert_int_equal(prctl(PR_GET_TID_ADDRESS, &after), 0);
@@ -129,7 +136,10 @@ static void test_all_taken(void **state)
     while (pinject_room_claim())
         assert_true(++count < 1000);
     assert_true(count >= 16);
+    /* One may be given back: it is waited for, but not for long. */
+    uint64_t began = sys_clock_ns(CLOCK_MONOTONIC);
     assert_null(pinject_room_claim());
+    assert_true(sys_clock_ns(CLOCK_MONOTONIC) - began >= 7 * 500000);
     pinject_rooms_reset();
     assert_non_null(pinject_room_claim());
 }

@@ -70,6 +70,22 @@ static void reasons(void **state)
     assert_int_equal(unseen.uncounted, 0);
 }
 
+/* Children that never come do not fill the memory: one of them makes room. */
+static void children_are_bounded(void **state)
+{
+    enum { MAX = 65536 };
+    (void)state;
+    for (pid_t tid = 1; tid <= MAX; tid++)
+        unseen_announced(&unseen, 1, tid, tid, 5, true);
+    assert_int_equal(unseen.children, MAX);
+    expect("");
+    unseen_announced(&unseen, 1, MAX + 1, MAX + 1, 5, true);
+    assert_int_equal(unseen.children, MAX);
+    assert_non_null(unseen_find(&unseen, MAX + 1));
+    expect("1  0: " PROCESS);
+    assert_int_equal(unseen.uncounted, 0);
+}
+
 /* The line beyond which reasons are not told apart. */
 static void further_reasons(void **state)
 {
@@ -184,6 +200,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(reasons),
         TEST(further_reasons),
+        TEST(children_are_bounded),
         TEST(who_is_looked_for),
         TEST(children_of_a_parent),
         TEST(arrivals_before_announcements),

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* Which notes a task's file has, in which words. */
+#include "check.h"
+
+#include <errno.h>
+
+#include "collector/notes.h"
+#include "collector/tasks.h"
+
+#define T UINT64_C(1000000000)
+
+static struct plan plan;
+static struct tasks tasks;
+static struct process process;
+static struct image image;
+static struct task task;
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&plan, 0, sizeof(plan));
+    memset(&tasks, 0, sizeof(tasks));
+    memset(&process, 0, sizeof(process));
+    memset(&image, 0, sizeof(image));
+    memset(&task, 0, sizeof(task));
+    plan.count = plan.sampling = 1;
+    plan.events[0].samples = true;
+    plan.events[0].attr.type = PERF_TYPE_SOFTWARE;
+    plan.events[0].attr.config = PERF_COUNT_SW_TASK_CLOCK;
+    tasks.plan = &plan;
+    task.process = &process;
+    task.start_ns = task.found_ns = T;
+    task.kind = PINJECT_PROCESS;
+    return 0;
+}
+
+/* TEXT: all notes, a line each. */
+#define expect(text) \
+    do { \
+        struct notes notes = {.count = 0}; \
+        notes_make(&notes, &tasks, &task); \
+        expect_notes(&notes, text); \
+    } while (0)
+
+static void expect_notes(const struct notes *notes, const char *wanted)
+{
+    char text[NOTES * NOTES_SIZE + NOTES] = "";
+    for (unsigned i = 0; i < notes->count; i++) {
+        strcat(text, notes->list[i]);
+        strcat(text, "\n");
+    }
+    assert_string_equal(text, wanted);
+}
+
+static void all_is_well(void **state)
+{
+    (void)state;
+    expect("");
+    task.timed = task.timer_started = true;
+    expect("");
+    /* Found in time, or a moment later. */
+    task.found_ns = T + 5000000;
+    expect("");
+    task.found_ns = 0; /* it came by itself */
+    expect("");
+}
+
+static void timers(void **state)
+{
+    (void)state;
+    task.timed = true;
+    expect("not sampled, its time is known by the kernel's accounting: no timer was started in it (static, setuid, or "
+           "ended at once?)\n");
+    task.ring_error = -ENOSPC;
+    expect("not sampled, its time is known by the kernel's accounting: no timer for it (No space left on device)\n");
+    /* Not twice. */
+    task.silent = task.counted_only = true;
+    expect("not sampled, its time is known by the kernel's accounting: no timer for it (No space left on device)\n");
+}
+
+#define REFUSED ": the kernel refuses its events (Permission denied): not dumpable, or of another user\n"
+
+static void refused_events(void **state)
+{
+    (void)state;
+    task.refusal = -EACCES;
+    expect("without events" REFUSED);
+    task.timed = task.timer_started = true;
+    expect("sampled by a timer" REFUSED);
+    plan.events[0].attr.config = PERF_COUNT_SW_PAGE_FAULTS; /* no timer can sample it */
+    expect("counted, not sampled (a timer knows task-clock alone)" REFUSED);
+    plan.events[0].samples = false;
+    plan.sampling = 0;
+    expect("counted by itself" REFUSED);
+}
+
+static void programs_without_a_timer(void **state)
+{
+    (void)state;
+    task.timed = task.timer_started = task.silent = true;
+    expect("went on, by exec, to a program without a timer (static?): of that its CPU time alone is known\n");
+    process.net = true;
+    expect("went on, by exec, to a program without a timer (static?): sampled from outside, counted by the kernel's "
+           "accounting\n");
+    process.net = false;
+    task.process = NULL;
+    expect("went on, by exec, to a program without a timer (static?): of that its CPU time alone is known\n");
+    task.covers = true;
+    expect("went on, by exec, to a program without a timer (static?): sampled from outside, counted by the kernel's "
+           "accounting\n");
+    task.left = true;
+    expect("went on, by exec, to a program that is not followed (--follow-exec follows it)\n");
+}
+
+static void rings(void **state)
+{
+    (void)state;
+    task.counted_only = true;
+    task.ring_error = -ENOMEM;
+    expect("counted, but not sampled: no memory for its ring (Cannot allocate memory)\n");
+    plan.sampling = 0; /* as all of them are */
+    expect("");
+    plan.sampling = 1;
+    task.timed = task.timer_started = true;
+    expect("");
+    task.broken = true;
+    expect("its ring was given up: samples after that are missing\n");
+}
+
+static void ends_and_beginnings(void **state)
+{
+    (void)state;
+    task.found_ns = T + 5000001;
+    expect("it did not ask for events and was found from outside: its first moments are counted, not sampled\n");
+    task.found_ns = 0;
+    task.revoked = true;
+    expect("its events were ended by the kernel when it executed a setuid or unreadable program: what came after is "
+           "known by the kernel's accounting alone\n");
+    task.goes_on = true;
+    expect("its events were ended by the kernel when it executed a program that its user may not read: it goes on in "
+           "another file, by timers\n");
+    task.goes_on = task.revoked = false;
+    task.images_more = 12;
+    expect("12 more programs were executed than are listed\n");
+}
+
+#define DID_NOT_ASK                                                                                                   \
+    "its program did not ask for events (static, setuid, without access to the session?): its children and threads " \
+    "are not profiled\n"
+
+static void programs_that_do_not_ask(void **state)
+{
+    (void)state;
+    task.images = &image;
+    image.start_ns = T + 1;
+    expect(""); /* there is none */
+    task.image_count = 1;
+    expect(DID_NOT_ASK);
+    image.named = true;
+    expect("");
+    image.named = false;
+    image.start_ns = T; /* the one that it began with */
+    expect("");
+    image.start_ns = T + 1;
+    task.kind = PINJECT_THREAD;
+    expect("");
+    task.kind = PINJECT_FORK;
+    expect(DID_NOT_ASK);
+    /* What it starts is seen from outside. */
+    bool *covered[] = {&task.covers, &process.net, &task.netted};
+    for (int i = 0; i < 3; i++) {
+        *covered[i] = true;
+        expect("");
+        *covered[i] = false;
+    }
+    expect(DID_NOT_ASK);
+}
+
+static void timers_that_stood_in(void **state)
+{
+    struct notes notes = {.count = 0};
+    (void)state;
+    tasks.stood_in = tasks.stood_in_counted = 4;
+    notes_add_stand_ins(&notes, &tasks);
+    expect_notes(&notes, "");
+    tasks.stood_in = 7;
+    tasks.seen = 20;
+    tasks.refusal = -EPERM;
+    notes_add_stand_ins(&notes, &tasks);
+    plan.sampling = 0;
+    notes_add_stand_ins(&notes, &tasks);
+    expect_notes(&notes,
+                 "3 of 20 tasks were sampled by timers, in user space alone: the kernel refused their events "
+                 "(Operation not permitted)\n"
+                 "3 of 20 tasks counted themselves: the kernel refused their events (Operation not permitted)\n");
+}
+
+/* What does not fit is left out: notes, and the end of a long one. */
+static void room_for_notes(void **state)
+{
+    struct notes notes = {.count = 0};
+    char text[NOTES_SIZE + 10];
+    (void)state;
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    for (int i = 0; i < NOTES + 2; i++)
+        notes_add(&notes, i ? "short" : text);
+    assert_int_equal(notes.count, NOTES);
+    assert_int_equal(strlen(notes.list[0]), NOTES_SIZE - 1);
+    for (int i = 1; i < NOTES; i++)
+        assert_string_equal(notes.list[i], "short");
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(all_is_well, set_up),
+        cmocka_unit_test_setup(timers, set_up),
+        cmocka_unit_test_setup(refused_events, set_up),
+        cmocka_unit_test_setup(programs_without_a_timer, set_up),
+        cmocka_unit_test_setup(rings, set_up),
+        cmocka_unit_test_setup(ends_and_beginnings, set_up),
+        cmocka_unit_test_setup(programs_that_do_not_ask, set_up),
+        cmocka_unit_test_setup(timers_that_stood_in, set_up),
+        cmocka_unit_test_setup(room_for_notes, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
