@@ -327,6 +327,7 @@ static void records_of_others_are_left_out(void **state)
     assert_int_equal(stage.tasks->net_lost, 1);
     assert_int_equal(tasks_find(stage.tasks, 300)->kind, PINJECT_FORK);
     assert_int_equal(tasks_find(stage.tasks, 301)->kind, PINJECT_THREAD);
+    assert_int_equal(tasks_find(stage.tasks, 301)->parent_tid, 0); /* nobody knows */
     assert_int_equal(stage.tasks->seen, 3);
 }
 
@@ -419,6 +420,41 @@ static void estimates_and_ends(void **state)
         if (!*text)
             break;
     }
+}
+
+/* One whose EXIT record never came is there as long as the kernel has such a task. */
+static void ends_that_nobody_recorded(void **state)
+{
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    put_fork(root, 200, 200, T + 10);
+    take();
+    struct task *task = tasks_find(tasks, 200);
+    task->pid = task->key = getpid();
+    assert_false(tasks_netted_gone(tasks, task));
+    assert_int_equal(task->gone_ns, 0);
+    task->pid = task->key = 3999777; /* nobody */
+    assert_false(tasks_netted_gone(tasks, task));
+    assert_int_equal(task->gone_ns, tasks->now_ns);
+    tasks->now_ns += 200000001;
+    assert_true(tasks_netted_gone(tasks, task));
+    task->pid = task->key = 200;
+}
+
+/* Its next program is not followed: it goes on by itself. */
+static void programs_that_are_not_followed(void **state)
+{
+    (void)state;
+    put_fork(root, 200, 200, T + 10);
+    take();
+    const struct task *task = tasks_find(stage.tasks, 200);
+    stage.kit.settings.follow = PINJECT_SESSION_ALL & ~PINJECT_SESSION_EXEC;
+    put_comm(child, "another", true, T + 20);
+    put_sample(child, PERF_RECORD_MISC_USER, T + 30);
+    take();
+    assert_null(tasks_find(stage.tasks, 200));
+    assert_true(task->left && !task->ended);
+    assert_int_equal(task->samples, 0);
 }
 
 /* ---- Strangers: with numbers that nobody has, since their threads are looked for in /proc ---- */
@@ -595,6 +631,8 @@ int main(void)
         TEST(exec_of_a_thread),
         TEST(samples_for_a_timer),
         TEST(estimates_and_ends),
+        TEST(ends_that_nobody_recorded),
+        TEST(programs_that_are_not_followed),
         TEST(announced_children_are_adopted),
         TEST(refused_strangers_are_tried_three_times),
         TEST(family_of_a_process),

@@ -28,6 +28,7 @@ static struct {
     int left;
     bool no_fallocate;
     bool no_links; /* the file system cannot name a file later */
+    int no_room;   /* what the file system says to who asks for room; 0: there is some */
 } plan;
 
 ssize_t __real_pwrite(int fd, const void *bytes, size_t size, off_t offset);
@@ -69,8 +70,8 @@ ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t offset)
 
 int __wrap_fallocate(int fd, int mode, off_t offset, off_t size)
 {
-    if (plan.no_fallocate) {
-        errno = EOPNOTSUPP;
+    if (plan.no_fallocate || plan.no_room) {
+        errno = plan.no_room ? plan.no_room : EOPNOTSUPP;
         return -1;
     }
     if (!is_due())
@@ -313,6 +314,51 @@ static void test_file_size_limit(void **state)
 }
 
 /* In a child with a file system of 64 KiB for itself: 0, 77 where that is not to be had, else 1. */
+/* Where there is no room for an update nothing of it is written; where room cannot be had before, all of it is. */
+static void test_no_room(void **state)
+{
+    static const struct {
+        int error;
+        const char *hint;
+    } cases[] = {
+        {ENOSPC, "No space left on device; make room, or choose another place with -o"},
+        {EDQUOT, "Disk quota exceeded; the quota is used up: choose another place with -o"},
+        {EFBIG, "File too large; raise the limit of file sizes (ulimit -f)"},
+        {EIO, "Input/output error; choose another place with -o"},
+        {EOPNOTSUPP, NULL},
+        {ENOSYS, NULL},
+        {EINVAL, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct kit kit;
+        struct result *result;
+        struct kit_file file;
+        int status;
+        kit_new(&kit, KIT_SAMPLING);
+        assert_int_equal(kit_start(&kit, "out"), 0);
+        struct result_task task = kit_task(&kit, 77, 77);
+        assert_int_equal(result_new(kit.results, 77, 77, NULL, &result), 0);
+        kit_samples(&kit, result, &task, 100);
+        assert_int_equal(result_flush(result, &task, NULL), 0);
+        kit_samples(&kit, result, &task, 300);
+        plan.no_room = cases[i].error;
+        char *errors = run(flush_quietly, result, &task, &status);
+        plan.no_room = 0;
+        assert_int_equal(status, cases[i].hint ? -cases[i].error : 0);
+        if (cases[i].hint)
+            assert_non_null(strstr(errors, cases[i].hint));
+        else
+            assert_string_equal(errors, "");
+        free(errors);
+        assert_true(kit_read("out.77.77", &file));
+        assert_int_equal(file.records[PERF_RECORD_SAMPLE], cases[i].hint ? 100 : 400);
+        kit_file_free(&file);
+        free(run(finish_quietly, result, &task, &status));
+        kit_free(&kit);
+    }
+}
+
 static int fill_disk(struct kit *kit)
 {
     struct result *result;
@@ -369,6 +415,7 @@ int main(void)
         cmocka_unit_test(test_first),
         cmocka_unit_test(test_file_size_limit),
         cmocka_unit_test(test_disk_full),
+        cmocka_unit_test(test_no_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,10 +161,13 @@ static void test_bounded(void **state)
     assert_string_equal(space_at(&space, 0)->path, "/bin/first");
     assert_int_equal(space_at(&space, space_count(&space) - 1)->start, (SPACE_MAPPINGS + 10) * 0x1000ull);
     space_release(&space);
+    space_init(&space);
     for (uint64_t i = 1; i <= 2 * SPACE_MAPPINGS; i++)
         add(&space, i * 0x1000, 0x1000, i, "/lib/plugin.so");
     assert_true(space_count(&space) <= SPACE_MAPPINGS);
     assert_int_equal(space_at(&space, space_count(&space) - 1)->start, 2 * SPACE_MAPPINGS * 0x1000ull);
+    assert_int_equal(space_at(&space, 0)->start, (2 * SPACE_MAPPINGS + 1 - space_count(&space)) * 0x1000ull);
+    assert_int_equal(space_count(&space) + space.forgotten, 2 * SPACE_MAPPINGS);
     space_release(&space);
 }
 

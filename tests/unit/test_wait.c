@@ -127,6 +127,112 @@ static void test_not_locked_yet(void **state)
     }
 }
 
+/* The channels of a dead session go with it, and nothing else that has its name in front. */
+static void test_channels(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *end;
+        bool swept;
+    } files[] = {{".0", true}, {".65534", true}, {".", false}, {".x", false}, {".1x", false}, {"7", false}, {"-1", false}};
+    char path[160];
+    write_segment(name_of(1), 1);
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        snprintf(path, sizeof(path), "%.127s%s", name_of(1), files[i].end);
+        write_segment(path, 1);
+        int fd = open(path, O_WRONLY | O_TRUNC); /* no segment */
+        close(fd);
+    }
+    snprintf(path, sizeof(path), "%.127s.5", name_of(2)); /* of another one */
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    close(fd);
+    wait_sweep();
+    assert_false(is_there(name_of(1)));
+    assert_true(is_there(path));
+    unlink(path);
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        snprintf(path, sizeof(path), "%.127s%s", name_of(1), files[i].end);
+        assert_int_equal(is_there(path), !files[i].swept);
+        unlink(path);
+    }
+}
+
+/* Who waits for results waits for the end of the sessions that write there, and no others. */
+static void test_waiting(void **state)
+{
+    (void)state;
+    int ready[2], done[2];
+    char byte, base[160];
+    const char *live = name_of(1);
+    snprintf(base, sizeof(base), "%s/out", folder);
+    assert_int_equal(pipe(ready), 0);
+    assert_int_equal(pipe(done), 0);
+    pid_t collector = fork();
+    if (collector == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+        write_segment(live, getpid());
+        int fd = open(live, O_RDWR);
+        fcntl(fd, F_SETLK, &lock);
+        close(done[1]);
+        if (write(ready[1], "r", 1) == 1)
+            (void)!read(done[0], &byte, 1);
+        _exit(0);
+    }
+    close(done[0]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    check_capture();
+    int status = wait_for("/tmp/pinject-no-session-writes-that"); /* not waited for: it would never end */
+    const char *text = check_captured();
+    assert_int_equal(status, 0);
+    assert_non_null(strstr(text, "no session writes to /tmp/pinject-no-session-writes-that (any more)"));
+    fflush(NULL);
+    pid_t waiter = fork();
+    if (waiter == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close(done[1]);
+        alarm(PATIENCE_S);
+        close(2);
+        int fd = open("/dev/null", O_WRONLY);
+        (void)fd;
+        _exit(wait_for(base) == 0 ? 0 : 1);
+    }
+    /* As long as the lock is held it does not come back. */
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    int fd = open(live, O_RDWR), exit_status;
+    assert_true(fd >= 0);
+    char syscall[64] = "", path[64];
+    snprintf(path, sizeof(path), "/proc/%d/stat", waiter);
+    for (int looks = 0; looks < 20000; looks++) { /* until it sleeps: who came back is a zombie */
+        FILE *file = fopen(path, "re");
+        assert_non_null(file);
+        assert_int_equal(fscanf(file, "%*d %*s %1s", syscall), 1);
+        fclose(file);
+        if (syscall[0] == 'Z')
+            break;
+        if (syscall[0] == 'S' && looks > 200)
+            break;
+        usleep(500);
+    }
+    assert_int_equal(syscall[0], 'S');
+    assert_int_equal(waitpid(waiter, NULL, WNOHANG), 0);
+    close(done[1]); /* the collector ends */
+    assert_int_equal(waitpid(collector, NULL, 0), collector);
+    assert_int_equal(waitpid(waiter, &exit_status, 0), waiter);
+    assert_int_equal(exit_status, 0);
+    assert_int_equal(fcntl(fd, F_OFD_GETLK, &lock), 0);
+    assert_int_equal(lock.l_type, F_UNLCK);
+    close(fd);
+    close(ready[0]);
+    close(ready[1]);
+    unlink(live);
+    check_capture();
+    status = wait_for(".");
+    text = check_captured();
+    assert_int_equal(status, 125);
+    assert_non_null(strstr(text, "'.' is no usable name for result files: Invalid argument"));
+}
+
 /* A file without a head, SECONDS old. */
 static void write_ruin(const char *path, time_t seconds)
 {
@@ -150,7 +256,13 @@ static void test_ruins(void **state)
     assert_int_equal(link(linked, other), 0);
     snprintf(upper, sizeof(upper), "%s/%s%032X", folder, PATHS_SEGMENT_PREFIX, 0xabcdef);
     write_ruin(upper, 3600);
+    /* Where they usually are, too. */
+    char shared[160];
+    snprintf(shared, sizeof(shared), "/dev/shm/%s%032x", PATHS_SEGMENT_PREFIX, (unsigned)getpid());
+    if (access("/dev/shm", W_OK) == 0)
+        write_ruin(shared, 3600);
     wait_sweep();
+    assert_false(is_there(shared));
     assert_false(is_there(old));
     assert_true(is_there(young));
     assert_true(is_there(linked));
@@ -238,6 +350,8 @@ int main(void)
         cmocka_unit_test(test_numbers_say_nothing),
         cmocka_unit_test(test_not_locked_yet),
         cmocka_unit_test(test_ruins),
+        cmocka_unit_test(test_channels),
+        cmocka_unit_test(test_waiting),
         cmocka_unit_test(test_what_is_no_segment),
         cmocka_unit_test(test_wrong_heads),
     };
