@@ -14,3 +14,13 @@ endforeach()
 target_link_options(test_opener_parts PRIVATE -Wl,--wrap=nanosleep)
 target_link_options(test_buildid PRIVATE -Wl,--wrap=opener_ask,--wrap=opener_settle)
 pinject_unit_test(summary SOURCES test_summary.c test_result_kit.c LINK pinject_collector pinject_common)
+# On a machine that the test makes up, and where memory ends.
+foreach(test features features_bytes)
+  pinject_unit_test(${test} SOURCES test_${test}.c features_kit.c test_result_kit.c
+    LINK pinject_collector pinject_common)
+  target_link_options(test_${test} PRIVATE -Wl,--wrap=machine_read,--wrap=buffer_read_file)
+endforeach()
+target_link_options(test_features PRIVATE -Wl,--wrap=kernelmap_make,--wrap=buildids_find
+  -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc)
+pinject_unit_test(identify SOURCES test_identify.c LINK pinject_collector pinject_common)
+target_link_options(test_identify PRIVATE -Wl,--wrap=buildids_find)

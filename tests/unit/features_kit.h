@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Parts of result files for a machine and a command line that the test makes up. */
+#ifndef UNIT_FEATURES_KIT_H
+#define UNIT_FEATURES_KIT_H
+
+#include "check.h"
+
+#include "collector/features.h"
+#include "test_result_kit.h"
+
+extern struct kit kit;
+extern struct features features;
+extern struct machine machine; /* the one that is read */
+extern char typed[8192];       /* the command line */
+extern size_t typed_size;
+extern int typed_error;
+
+int features_set_up(void **state);
+int features_tear_down(void **state);
+/* Makes them anew. */
+void features_begin(void);
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, features_set_up, features_tear_down)
+
+#endif
