@@ -10,3 +10,12 @@ set_source_files_properties(${collector}/main.c PROPERTIES COMPILE_DEFINITIONS m
 target_link_options(test_main PRIVATE -Wl,--wrap=launch_find_preload -Wl,--wrap=launch_look_for_preload)
 pinject_unit_test(live SOURCES test_live.c ${collector}/live.c LINK pinject_collector pinject_common)
 target_link_options(test_live PRIVATE -Wl,--wrap=readlink)
+foreach(test launch launch_preload)
+  pinject_unit_test(${test} SOURCES test_${test}.c ${collector}/launch.c ${preload}/image.c ${preload}/environ.c
+    ${preload}/reach.c LINK pinject_collector pinject_common)
+  target_include_directories(test_${test} PRIVATE ${preload})
+endforeach()
+foreach(function pipe2 fork syscall strdup read door_reaches_other_sessions)
+  target_link_options(test_launch PRIVATE -Wl,--wrap=${function})
+endforeach()
+target_link_options(test_launch_preload PRIVATE -Wl,--wrap=readlink,--wrap=access)
