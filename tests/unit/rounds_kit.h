@@ -24,6 +24,7 @@ struct round {
     int timeout_ms;           /* that it was ready to wait */
     uint64_t rested_ns;       /* before it: how long events gathered, */
     unsigned gathered;        /* and files that were written meanwhile */
+    bool unburied;            /* who was written is there when the next one is, or in the next round */
 };
 
 extern struct fake fake;

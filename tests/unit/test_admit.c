@@ -8,6 +8,20 @@
 
 #define T 2000000000ull
 
+/* ---- In the place of memory that ends ---- */
+
+static int denied_allocation; /* the how manieth from now fails, it alone; 0: none */
+static bool was_denied;
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size)
+{
+    const bool denied = denied_allocation && --denied_allocation == 0;
+    was_denied = was_denied || denied;
+    return denied ? NULL : __real_calloc(count, size);
+}
+
 static struct stage stage;
 static struct tasks *tasks;
 
@@ -312,6 +326,62 @@ static void names_and_parents(void **state)
     assert_int_equal(tasks->active_max, 6);
 }
 
+/* Of whose process nothing was heard: its other threads are not known, so what its end cost is not either. */
+static void thread_of_an_unknown_process(void **state)
+{
+    uint64_t cost;
+    (void)state;
+    struct arrival *arrival = stage_arrival(PINJECT_THREAD, 300, 301, 1, T + 5);
+    stage_events(&stage, arrival, 10);
+    tasks_admit(tasks, arrival);
+    struct process *process = tasks_find_process(tasks, 300), *known = tasks_find_process(tasks, 100);
+    assert_non_null(process);
+    assert_true(process->incomplete && !known->incomplete);
+    assert_null(process->leader);
+    process_set_waited(process, 0, 1000000);
+    process_set_waited(known, 0, 1000000);
+    process->clock_ns = known->clock_ns = 10;
+    assert_false(process_exit_cost(process, &cost));
+    assert_true(process_exit_cost(known, &cost));
+    tasks_task_ended(tasks, tasks_find(tasks, 301), true);
+    assert_int_equal(tasks_find_process(tasks, 300)->ended_tasks, 1);
+}
+
+/* Whichever allocation fails: a task is there with its process and its events, or not at all, which is counted. */
+static void tasks_for_which_there_is_no_memory(void **state)
+{
+    unsigned dropped = 0;
+    int number = 0;
+    (void)state;
+    do {
+        const pid_t pid = 500 + 2 * number;
+        struct arrival *arrival = stage_arrival(PINJECT_PROCESS, pid, pid, 100, T + 10);
+        stage_events(&stage, arrival, 10);
+        strcpy(arrival->comm, "new");
+        was_denied = false;
+        denied_allocation = ++number;
+        tasks_admit(tasks, arrival);
+        denied_allocation = 0;
+        assert_int_equal(tasks_find(tasks, pid) == NULL, tasks_find_process(tasks, pid) == NULL);
+        dropped += tasks_find(tasks, pid) == NULL;
+        assert_int_equal(tasks->seen + dropped, 1 + number);
+    } while (was_denied);
+    assert_in_range(dropped, 1, number - 1);
+    /* A thread leaves its process alone. */
+    struct arrival *thread = stage_arrival(PINJECT_THREAD, 100, 101, 1, T + 10);
+    stage_events(&stage, thread, 10);
+    strcpy(thread->comm, "new");
+    denied_allocation = 1;
+    tasks_admit(tasks, thread);
+    assert_int_equal(denied_allocation, 0);
+    assert_null(tasks_find(tasks, 101));
+    assert_non_null(tasks_find_process(tasks, 100));
+    dropped++;
+    char wanted[128];
+    snprintf(wanted, sizeof(wanted), "%u dropped: the collector is out of memory|new\n", dropped);
+    expect_ledger(wanted);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 int main(void)
 {
@@ -323,6 +393,8 @@ int main(void)
         TEST(other_users_tell_of_their_own),
         TEST(who_waits_for_whom),
         TEST(names_and_parents),
+        TEST(thread_of_an_unknown_process),
+        TEST(tasks_for_which_there_is_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

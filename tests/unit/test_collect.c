@@ -19,6 +19,30 @@ static struct outcome outcome;
 static char folder[] = "/tmp/pinject-unit-XXXXXX";
 static int ends; /* here signals that end us are told */
 
+/* ---- In the place of memory and descriptors that end ---- */
+
+static size_t denied_size; /* of which nothing is given */
+static bool denies_next, has_epoll = true;
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size)
+{
+    const bool denied = denies_next || size == denied_size;
+    denies_next = false;
+    return denied ? NULL : __real_calloc(count, size);
+}
+
+int __real_epoll_create1(int flags);
+int __wrap_epoll_create1(int flags);
+int __wrap_epoll_create1(int flags)
+{
+    errno = EMFILE;
+    return has_epoll ? __real_epoll_create1(flags) : -1;
+}
+
+/* ---- The stage ---- */
+
 static int set_up(void **state)
 {
     int told[2];
@@ -240,6 +264,81 @@ static void session_that_cannot_collect(void **state)
     close(args.root_pidfd);
 }
 
+static void expect_no_session(int error, const char *message)
+{
+    int gate[2];
+    pid_t pid = start_command(gate, "exit 7");
+    assert_int_equal(attach_task(&fake.session, pid, ATTACH_ON_EXEC, &args.root_events), has_events() ? 0 : -ENOENT);
+    let_go(gate);
+    denies_next = error == -ENOMEM;
+    has_epoll = error != -EMFILE;
+    check_capture();
+    int status = collect_run(&args, &outcome);
+    has_epoll = true;
+    assert_string_equal(check_captured(), message);
+    assert_int_equal(status, error);
+    assert_true(outcome.root_ended);
+    assert_int_equal(outcome.root_status, 7 << 8);
+    assert_true(process_rusage_ns(&outcome.tree) > 0);
+    assert_int_equal(fake.session.segment->closed, 1);
+    assert_int_equal(outcome.tasks, 0);
+    close(args.root_pidfd);
+}
+
+static void session_without_descriptors(void **state)
+{
+    (void)state;
+    if (!has_events())
+        skip();
+    expect_no_session(-EMFILE, "pinject-run: cannot collect: Too many open files; the command runs on without\n");
+}
+
+static void session_without_memory(void **state)
+{
+    (void)state;
+    if (!has_events())
+        skip();
+    expect_no_session(-ENOMEM, "pinject-run: cannot collect: Cannot allocate memory; the command runs on without\n");
+}
+
+/* There is no memory for the command's task alone. */
+static void command_for_which_there_is_no_memory(void **state)
+{
+    int gate[2];
+    (void)state;
+    if (!has_events())
+        skip();
+    pid_t pid = start_command(gate, "exit 8");
+    assert_int_equal(attach_task(&fake.session, pid, ATTACH_ON_EXEC, &args.root_events), 0);
+    let_go(gate);
+    denied_size = sizeof(struct arrival);
+    int status = collect_run(&args, &outcome);
+    denied_size = 0;
+    assert_int_equal(status, 0);
+    assert_int_equal(outcome.root_status, 8 << 8);
+    assert_int_equal(outcome.tasks, 0);
+    assert_int_equal(outcome.unseen_count, 1);
+    assert_string_equal(outcome.unseen[0].reason, "the command itself: dropped, the collector is out of memory");
+    close(args.root_pidfd);
+}
+
+/* Somebody ignores SIGCHLD for us: nobody can be waited for. The session ends all the same. */
+static void command_that_nobody_can_wait_for(void **state)
+{
+    int gate[2];
+    (void)state;
+    signal(SIGCHLD, SIG_IGN);
+    start_command(gate, "exit 0");
+    let_go(gate);
+    int status = collect_run(&args, &outcome);
+    signal(SIGCHLD, SIG_DFL);
+    assert_int_equal(status, 0);
+    assert_true(outcome.root_ended);
+    assert_int_equal(outcome.root_status, 0);
+    assert_int_equal(process_rusage_ns(&outcome.tree), 0);
+    close(args.root_pidfd);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 int main(void)
 {
@@ -253,6 +352,10 @@ int main(void)
         TEST(command_whose_events_are_refused),
         TEST(command_that_cannot_be_injected),
         TEST(session_that_cannot_collect),
+        TEST(session_without_descriptors),
+        TEST(session_without_memory),
+        TEST(command_for_which_there_is_no_memory),
+        TEST(command_that_nobody_can_wait_for),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     return chdir("/") || rmdir(folder) ? 1 : failed;

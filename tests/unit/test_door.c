@@ -50,7 +50,10 @@ static unsigned count_doors_that_ran(void)
         char path[300], name[32] = "";
         snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
         FILE *file = fopen(path, "re");
-        count += file && fgets(name, sizeof(name), file) && strncmp(name, "pinject-door/", 13) == 0;
+        if (file && fgets(name, sizeof(name), file) && strncmp(name, "pinject-door/", 13) == 0) {
+            assert_in_range(strtoul(name + 13, NULL, 10), 0, fake.session.bells - 1);
+            count++;
+        }
         if (file)
             fclose(file);
     }

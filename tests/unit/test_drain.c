@@ -62,7 +62,8 @@ static void loss_is_what_such_records_say(void **state)
     put_lost(task, PERF_RECORD_LOST_SAMPLES, 2);
     tasks_drain(tasks, task);
     assert_int_equal(task->lost_records, 42);
-    /* No other record does. */
+    /* No other record does, nor one that we do not know. */
+    put_lost(task, 200, 7);
     stage_sample(task, 0x1000, T + 60);
     stage_comm(task, 100, 100, "name", false, T + 61);
     stage_mmap(task, "/bin/lib", 0x5000, T + 62);
@@ -81,6 +82,7 @@ static void loss_is_what_such_records_say(void **state)
     assert_true(kit_read("out.100.100", &file));
     assert_int_equal(file.records[PERF_RECORD_LOST], 1);
     assert_int_equal(file.records[PERF_RECORD_LOST_SAMPLES], 1);
+    assert_int_equal(file.records[200], 1);
     assert_int_equal(file.records[PERF_RECORD_SAMPLE], 1);
     assert_int_equal(file.records[PERF_RECORD_FORK], 1);
     assert_int_equal(file.records[PERF_RECORD_EXIT], 1);
@@ -128,6 +130,100 @@ static void samples_have_first_and_last(void **state)
         assert_int_equal(task->last_sample_ns, T + lasts[i]);
         assert_int_equal(task->sampled_ns, 0); /* not asked of one with events of its own */
     }
+    stage_close(&stage);
+}
+
+/* A thread may name another: it is that one's name, and in that one's file. */
+static void names_that_others_give(void **state)
+{
+    struct kit_file file;
+    (void)state;
+    struct task *task = stage_process(&stage, 100, 1, T, 1000), *thread = stage_thread(&stage, 100, 101, T, 1000);
+    stage_comm(task, 100, 101, "worker", false, T + 10);
+    stage_comm(task, 100, 999, "nobody", false, T + 11);
+    tasks_drain(tasks, task);
+    assert_string_equal(task->comm, "prog");
+    assert_string_equal(task->images[0].comm, "prog");
+    assert_string_equal(thread->comm, "worker");
+    assert_string_equal(thread->images[0].comm, "worker"); /* it has had no other */
+    stage_comm(task, 100, 100, "main", false, T + 12);
+    tasks_drain(tasks, task);
+    assert_string_equal(task->comm, "main");
+    assert_string_equal(task->images[0].comm, "prog"); /* that is the program's */
+    tasks_task_ended(tasks, thread, true);
+    tasks_task_ended(tasks, task, true);
+    stage_close(&stage);
+    assert_true(kit_read("out.100.101", &file));
+    assert_int_equal(file.records[PERF_RECORD_COMM], 2); /* with that of its begin */
+    kit_file_free(&file);
+    assert_true(kit_read("out.100.100", &file));
+    assert_int_equal(file.records[PERF_RECORD_COMM], 4);
+    kit_file_free(&file);
+}
+
+static void sample_of_kernel(struct task *task, uint64_t ip)
+{
+    uint64_t words[] = {0, task->ids[0], ip, 100 | (uint64_t)(uint32_t)task->tid << 32, T + 50, 1000000, 1, ip};
+    struct perf_event_header header = {
+        .type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_KERNEL, .size = sizeof(words)};
+    memcpy(words, &header, sizeof(header));
+    stage_put(task, words, sizeof(words));
+    tasks_drain(tasks, task);
+}
+
+/* Modules of the kernel are mapped where one was met, and once. */
+static void modules_where_they_are_met(void **state)
+{
+    struct kit_file file;
+    (void)state;
+    struct task *task = stage_process(&stage, 100, 1, T, 1000), *thread = stage_thread(&stage, 100, 101, T, 1000);
+    struct kernelmap *map = &tasks->kernel;
+    kernelmap_release(map);
+    map->read = true;
+    map->modules = calloc(2, sizeof(*map->modules));
+    map->count = 2;
+    map->start = 0xffffffffc0000000;
+    map->end = 0xffffffffc0003000;
+    for (unsigned i = 0; i < 2; i++) {
+        map->modules[i] = (struct kernelmap_module){.start = map->start + 0x2000 * i, .size = 0x1000};
+        strcpy(map->modules[i].name, "[module]");
+    }
+    stage_sample(task, map->start, T + 40); /* not of the kernel */
+    tasks_drain(tasks, task);
+    sample_of_kernel(task, map->start - 1);
+    assert_false(task->modules_mapped);
+    sample_of_kernel(task, map->start);
+    assert_true(task->modules_mapped && !thread->modules_mapped);
+    sample_of_kernel(task, map->end - 1);
+    assert_int_equal(task->samples, 4);
+    tasks_task_ended(tasks, thread, true);
+    tasks_task_ended(tasks, task, true);
+    stage_close(&stage);
+    assert_true(kit_read("out.100.100", &file));
+    const unsigned with = file.records[PERF_RECORD_MMAP];
+    assert_int_equal(file.records[PERF_RECORD_SAMPLE], 4);
+    kit_file_free(&file);
+    assert_true(kit_read("out.100.101", &file));
+    assert_int_equal(with, file.records[PERF_RECORD_MMAP] + 2);
+    kit_file_free(&file);
+}
+
+/* More than 1 MiB of records does not wait for the next sweep. */
+static void much_that_is_new_is_written(void **state)
+{
+    enum { SAMPLES = 1000, SAMPLE = 64 };
+    (void)state;
+    struct task *task = stage_process(&stage, 100, 1, T, 1000);
+    while (!task->on_disk) {
+        const size_t pending = result_pending(task->result);
+        for (unsigned i = 0; i < SAMPLES; i++)
+            stage_sample(task, 0x1000, T + 100);
+        tasks_drain(tasks, task);
+        assert_int_equal(task->on_disk, pending + SAMPLES * SAMPLE > 1 << 20);
+        assert_int_equal(result_pending(task->result), task->on_disk ? 0 : pending + SAMPLES * SAMPLE);
+    }
+    assert_int_equal(access("out.100.100", F_OK), 0);
+    tasks_task_ended(tasks, task, true);
     stage_close(&stage);
 }
 
@@ -258,6 +354,9 @@ int main(void)
         TEST(loss_is_what_such_records_say),
         TEST(its_own_end_counts),
         TEST(samples_have_first_and_last),
+        TEST(names_that_others_give),
+        TEST(modules_where_they_are_met),
+        TEST(much_that_is_new_is_written),
         TEST(threads_share_a_round),
         TEST(processes_do_not_share),
         TEST(a_long_ring_is_read_in_parts),

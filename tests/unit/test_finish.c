@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pinject/format.h>
+#include <sys/wait.h>
 
 #include "test_tasks_kit.h"
 
@@ -13,12 +14,23 @@
 static struct stage stage;
 static struct tasks *tasks;
 
+static unsigned retries;
+
+void __wrap_tasks_retry_net(struct tasks *of, struct process *process);
+void __wrap_tasks_retry_net(struct tasks *of, struct process *process)
+{
+    assert_ptr_equal(of, tasks);
+    assert_true(process->net_owed > 0);
+    retries++;
+}
+
 static int set_up(void **state)
 {
     (void)state;
     stage_new(&stage, PINJECT_SESSION_ALL, false);
     tasks = stage.tasks;
     tasks->now_ns = T;
+    retries = 0;
     return 0;
 }
 
@@ -133,6 +145,40 @@ static void unwritten_tasks_are_counted(void **state)
     expect_unwritten(2);
     stage_close(&stage);
     expect_unwritten(0);
+}
+
+/* Nothing tells the end of a task without a ring of the kernel's: a sweep asks for its number. */
+static void who_is_gone_is_met_by_a_sweep(void **state)
+{
+    (void)state;
+    pid_t dead = fork();
+    if (dead == 0)
+        _exit(0);
+    assert_int_equal(waitpid(dead, NULL, 0), dead);
+    struct task *gone = stage_process(&stage, dead, 1, T, 1000), *here = stage_process(&stage, getpid(), 1, T, 1000);
+    tasks->now_ns = T + 10 * MS;
+    tasks_sweep(tasks);
+    assert_true(!gone->live && gone->ended && gone->end_ns == T + 10 * MS);
+    assert_true(tasks_find_process(tasks, dead)->held);
+    assert_true(here->live);
+    assert_ptr_equal(tasks_find(tasks, getpid()), here);
+}
+
+/* A net that is owed is tried once in a sweep, for the process' first thread or who stands for it. */
+static void owed_nets_are_tried(void **state)
+{
+    (void)state;
+    struct task *task = lives(stage_process(&stage, 100, 1, T, 1000));
+    lives(stage_thread(&stage, 100, 101, T, 1000));
+    tasks_sweep(tasks);
+    assert_int_equal(retries, 0);
+    task->process->net_owed = 2;
+    tasks_sweep(tasks);
+    assert_int_equal(retries, 1);
+    task->process->main = NULL;
+    tasks_sweep(tasks);
+    assert_int_equal(retries, 2);
+    task->process->main = task;
 }
 
 static void orphans_are_known_by_times(void **state)
@@ -297,6 +343,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(ended_processes_are_held),
         TEST(unwritten_tasks_are_counted),
+        TEST(who_is_gone_is_met_by_a_sweep),
+        TEST(owed_nets_are_tried),
         TEST(orphans_are_known_by_times),
         TEST(growing_files_are_flushed),
         TEST(the_root_is_last),
