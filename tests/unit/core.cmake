@@ -25,7 +25,7 @@ pinject_unit_test(collect SOURCES test_collect.c test_result_kit.c LINK pinject_
 pinject_unit_test(drain SOURCES test_drain.c test_tasks_kit.c test_result_kit.c LINK pinject_collector pinject_common)
 target_link_options(test_drain PRIVATE -Wl,--wrap=tasks_now_ns)
 target_link_options(test_admit PRIVATE -Wl,--wrap=calloc)
-target_link_options(test_finish PRIVATE -Wl,--wrap=tasks_retry_net)
+target_link_options(test_finish PRIVATE -Wl,--wrap=tasks_retry_net,--wrap=tasks_look_for_programs)
 target_link_options(test_collect PRIVATE -Wl,--wrap=calloc,--wrap=epoll_create1)
 pinject_unit_test(items SOURCES test_items.c LINK pinject_collector pinject_common)
 pinject_unit_test(kernelmap SOURCES test_kernelmap.c LINK pinject_collector pinject_common)

@@ -11,6 +11,19 @@ pinject_unit_test(attach_timed SOURCES test_attach_timed.c LINK pinject_collecto
 pinject_unit_test(door SOURCES test_door.c LINK pinject_collector)
 pinject_unit_test(door_hostile SOURCES test_door_hostile.c LINK pinject_collector)
 pinject_unit_test(errand SOURCES test_errand.c LINK pinject_collector)
+pinject_unit_test(guard SOURCES test_guard.c LINK pinject_collector)
+# By a clock and with files of /proc that the test makes up.
+pinject_unit_test(errand_time SOURCES test_errand_time.c LINK pinject_collector)
+target_link_options(test_errand_time PRIVATE -Wl,--wrap=clock_gettime,--wrap=pthread_create,--wrap=calloc
+  -Wl,--wrap=pthread_cond_timedwait)
+foreach(function procfs_read procfs_exec procfs_maps procfs_cmdline)
+  target_link_options(test_errand_time PRIVATE -Wl,--wrap=${function})
+endforeach()
+pinject_unit_test(found SOURCES test_found.c LINK pinject_collector)
+foreach(function attach_knows attach_open attach_complete attach_read nets_know nets_open nanosleep
+    procfs_scheduled_ns procfs_maps procfs_exec procfs_cmdline procfs_comm)
+  target_link_options(test_found PRIVATE -Wl,--wrap=${function})
+endforeach()
 pinject_unit_test(net SOURCES test_net.c LINK pinject_collector)
 pinject_unit_test(channel SOURCES test_channel.c ${PROJECT_SOURCE_DIR}/preload/peer.c LINK pinject_collector)
 pinject_unit_test(origin SOURCES test_origin.c LINK pinject_collector)

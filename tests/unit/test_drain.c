@@ -208,6 +208,33 @@ static void modules_where_they_are_met(void **state)
     kit_file_free(&file);
 }
 
+/* What a thread mapped before another's exec is nothing of the new program. */
+static void mappings_from_before_an_exec(void **state)
+{
+    struct kit_file file;
+    (void)state;
+    struct task *task = stage_process(&stage, 100, 1, T, 1000), *thread = stage_thread(&stage, 100, 101, T, 1000);
+    struct space *space = &task->process->space;
+    stage_comm(task, 100, 100, "new", true, T + 20);
+    tasks_drain(tasks, task);
+    assert_int_equal(space_count(space), 0);
+    stage_mmap(thread, "/bin/old", 0x7000, T + 19);
+    tasks_drain(tasks, thread);
+    assert_int_equal(space_count(space), 0);
+    stage_mmap(task, "/bin/new", 0x9000, T + 20);
+    tasks_drain(tasks, task);
+    assert_int_equal(space_count(space), 1);
+    tasks_task_ended(tasks, thread, true);
+    tasks_task_ended(tasks, task, true);
+    stage_close(&stage);
+    assert_true(kit_read("out.100.100", &file));
+    assert_int_equal(file.records[PERF_RECORD_MMAP2], 2); /* of its first program, and the new one */
+    kit_file_free(&file);
+    assert_true(kit_read("out.100.101", &file)); /* it has its own nevertheless */
+    assert_int_equal(file.records[PERF_RECORD_MMAP2], 3);
+    kit_file_free(&file);
+}
+
 /* More than 1 MiB of records does not wait for the next sweep. */
 static void much_that_is_new_is_written(void **state)
 {
@@ -356,6 +383,7 @@ int main(void)
         TEST(samples_have_first_and_last),
         TEST(names_that_others_give),
         TEST(modules_where_they_are_met),
+        TEST(mappings_from_before_an_exec),
         TEST(much_that_is_new_is_written),
         TEST(threads_share_a_round),
         TEST(processes_do_not_share),

@@ -14,7 +14,16 @@
 static struct stage stage;
 static struct tasks *tasks;
 
-static unsigned retries;
+static unsigned retries; /* of nets */
+static unsigned looks;   /* for programs that have not told themselves */
+
+void __wrap_tasks_look_for_programs(struct tasks *of, struct task *task);
+void __wrap_tasks_look_for_programs(struct tasks *of, struct task *task)
+{
+    assert_ptr_equal(of, tasks);
+    assert_int_equal(task->pid, 200);
+    looks++;
+}
 
 void __wrap_tasks_retry_net(struct tasks *of, struct process *process);
 void __wrap_tasks_retry_net(struct tasks *of, struct process *process)
@@ -30,7 +39,7 @@ static int set_up(void **state)
     stage_new(&stage, PINJECT_SESSION_ALL, false);
     tasks = stage.tasks;
     tasks->now_ns = T;
-    retries = 0;
+    retries = looks = 0;
     return 0;
 }
 
@@ -179,6 +188,26 @@ static void owed_nets_are_tried(void **state)
     tasks_sweep(tasks);
     assert_int_equal(retries, 2);
     task->process->main = task;
+}
+
+/* Who has not told its program 100 ms after its begin is looked at, in each sweep. */
+static void programs_are_looked_for(void **state)
+{
+    (void)state;
+    lives(stage_process(&stage, 100, 1, T, 1000));
+    struct task *task = lives(stage_process(&stage, 200, 1, T + 5 * MS, 1000));
+    task->images[0].named = false;
+    tasks->now_ns = T + 105 * MS;
+    tasks_sweep(tasks);
+    assert_int_equal(looks, 0);
+    tasks->now_ns++;
+    tasks_sweep(tasks);
+    assert_int_equal(looks, 1);
+    tasks_sweep(tasks);
+    assert_int_equal(looks, 2);
+    task->images[0].named = true;
+    tasks_sweep(tasks);
+    assert_int_equal(looks, 2);
 }
 
 static void orphans_are_known_by_times(void **state)
@@ -345,6 +374,7 @@ int main(void)
         TEST(unwritten_tasks_are_counted),
         TEST(who_is_gone_is_met_by_a_sweep),
         TEST(owed_nets_are_tried),
+        TEST(programs_are_looked_for),
         TEST(orphans_are_known_by_times),
         TEST(growing_files_are_flushed),
         TEST(the_root_is_last),

@@ -97,6 +97,7 @@ static int set_up(void **state)
     session = (struct session){.segment = segment};
     getrlimit(RLIMIT_NOFILE, &session.old_nofile);
     getrlimit(RLIMIT_MEMLOCK, &session.old_memlock);
+    setenv("PATH", "/usr/bin:/bin", 1); /* without folders that others may not enter */
     unsetenv("LD_PRELOAD");
     unsetenv("PINJECT_SESSION");
     sigemptyset(&mask);
@@ -320,8 +321,9 @@ static void expect_error(const char *name, int error, const char *message)
     char *command[] = {(char *)(uintptr_t)name, NULL};
     start(command);
     check_capture();
-    assert_int_equal(launch_go(&launch, name), error);
+    int status = launch_go(&launch, name);
     assert_string_equal(check_captured(), message);
+    assert_int_equal(status, error);
     assert_int_equal(launch.pid, -1);
     expect_no_child();
     launch_release(&launch);

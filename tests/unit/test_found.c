@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+/* Tasks that are found from outside: what is opened for them, in which order, and what they used before. */
+#include "check.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <time.h>
+
+#include "collector/attach.h"
+#include "collector/found.h"
+#include "collector/net.h"
+#include "collector/procfs.h"
+#include "collector/session.h"
+
+static struct plan plan;
+static struct session session;
+static struct arrival arrival;
+static struct attached events;
+static char steps[256]; /* what was done, in its order */
+
+/* ---- In the place of the kernel ---- */
+
+static bool is_known, net_knows;
+static int open_status, net_status;
+static unsigned no_cmdline; /* so often there is none */
+static const char *exec_path;
+static uint64_t counted[16], scheduled[16]; /* what each look says */
+static unsigned counted_looks, scheduled_looks;
+
+static void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void note(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(steps + strlen(steps), sizeof(steps) - strlen(steps), format, list);
+    va_end(list);
+}
+
+bool __wrap_attach_knows(struct session *of, pid_t pid, pid_t tid, bool *ret_ring);
+bool __wrap_attach_knows(struct session *of, pid_t pid, pid_t tid, bool *ret_ring)
+{
+    assert_true(of == &session && pid == arrival.pid && tid == arrival.pid);
+    assert_null(ret_ring);
+    return is_known;
+}
+
+bool __wrap_nets_know(struct nets *nets, pid_t tid);
+bool __wrap_nets_know(struct nets *nets, pid_t tid)
+{
+    (void)nets;
+    assert_int_equal(tid, arrival.pid);
+    return net_knows;
+}
+
+int __wrap_nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec);
+int __wrap_nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec)
+{
+    (void)nets;
+    assert_false(on_exec);
+    note("net %d.%d ", (int)pid, (int)tid);
+    return net_status;
+}
+
+int __wrap_attach_open(struct session *of, pid_t pid, pid_t tid, const char *name, enum attach_how how,
+                       struct attached **ret);
+int __wrap_attach_open(struct session *of, pid_t pid, pid_t tid, const char *name, enum attach_how how,
+                       struct attached **ret)
+{
+    assert_true(of == &session && name == arrival.comm);
+    note("open %d.%d %s ", (int)pid, (int)tid, how == ATTACH_THREAD ? "thread" : how == ATTACH_RUNNING ? "runs" : "?");
+    if (open_status == 0)
+        *ret = &events;
+    return open_status;
+}
+
+void __wrap_attach_complete(struct attached *attached);
+void __wrap_attach_complete(struct attached *attached)
+{
+    assert_ptr_equal(attached, &events);
+    note("complete");
+}
+
+void __wrap_attach_read(const struct attached *attached, struct attach_value *values);
+void __wrap_attach_read(const struct attached *attached, struct attach_value *values)
+{
+    assert_ptr_equal(attached, &events);
+    values[0] = (struct attach_value){.value = counted[counted_looks++], .enabled_ns = 1};
+}
+
+uint64_t __wrap_procfs_scheduled_ns(pid_t pid, pid_t tid);
+uint64_t __wrap_procfs_scheduled_ns(pid_t pid, pid_t tid)
+{
+    assert_true(pid == arrival.pid && tid == arrival.tid);
+    return scheduled[scheduled_looks++];
+}
+
+char *__wrap_procfs_maps(pid_t pid);
+char *__wrap_procfs_maps(pid_t pid)
+{
+    assert_int_equal(pid, arrival.pid);
+    return strdup("maps");
+}
+
+char *__wrap_procfs_exec(pid_t pid);
+char *__wrap_procfs_exec(pid_t pid)
+{
+    assert_int_equal(pid, arrival.pid);
+    return exec_path ? strdup(exec_path) : NULL;
+}
+
+char *__wrap_procfs_cmdline(pid_t pid, size_t *ret_size);
+char *__wrap_procfs_cmdline(pid_t pid, size_t *ret_size)
+{
+    assert_int_equal(pid, arrival.pid);
+    note("cmdline ");
+    *ret_size = 5;
+    return no_cmdline && no_cmdline-- ? NULL : strdup("line");
+}
+
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+    (void)left;
+    note("%dus ", (int)(time->tv_nsec / 1000));
+    return 0;
+}
+
+void __wrap_procfs_comm(pid_t pid, pid_t tid, char ret[16]);
+void __wrap_procfs_comm(pid_t pid, pid_t tid, char ret[16])
+{
+    assert_true(pid == arrival.pid && tid == arrival.tid);
+    strcpy(ret, "its name");
+}
+
+/* ---- The stage ---- */
+
+static int set_up(void **state)
+{
+    (void)state;
+    plan.count = 1;
+    plan.events[0].attr.type = PERF_TYPE_SOFTWARE;
+    plan.events[0].attr.config = PERF_COUNT_SW_TASK_CLOCK;
+    plan.events[0].nanoseconds = true;
+    session.plan = &plan;
+    arrival = (struct arrival){.pid = getpid(), .tid = getpid(), .pidfd = -1};
+    is_known = net_knows = false;
+    open_status = net_status = 0;
+    no_cmdline = counted_looks = scheduled_looks = 0;
+    exec_path = "/bin/found";
+    memset(counted, 0, sizeof(counted));
+    for (unsigned i = 0; i < 16; i++)
+        scheduled[i] = 7000;
+    steps[0] = '\0';
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    if (arrival.pidfd >= 0)
+        close(arrival.pidfd);
+    free(arrival.exec);
+    free(arrival.cmdline);
+    free(arrival.maps);
+    return 0;
+}
+
+/* "%d" is the pid. */
+static void expect_steps(const char *format)
+{
+    char wanted[256];
+    const int pid = getpid();
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    snprintf(wanted, sizeof(wanted), format, pid, pid, pid, pid);
+#pragma GCC diagnostic pop
+    assert_string_equal(steps, wanted);
+}
+
+/* ---- Tests ---- */
+
+static void a_process_has_a_net_first(void **state)
+{
+    (void)state;
+    assert_int_equal(found_open(&session, &arrival), 0);
+    expect_steps("net %d.%d open %d.%d runs cmdline complete");
+    assert_int_equal(arrival.kind, PINJECT_PROCESS);
+    assert_true(arrival.found && arrival.flags == PINJECT_REQUEST_NET && arrival.net_error == 0);
+    assert_ptr_equal(arrival.events, &events);
+    assert_true(arrival.answered_ns > 0);
+    assert_int_equal(arrival.startup_ns, 7000);
+    assert_string_equal(arrival.comm, "its name");
+    assert_string_equal(arrival.maps, "maps");
+    assert_string_equal(arrival.exec, "/bin/found");
+    assert_string_equal(arrival.cmdline, "line");
+    assert_int_equal(arrival.cmdline_size, 5);
+    struct pollfd end = {.fd = arrival.pidfd, .events = POLLIN};
+    assert_int_equal(poll(&end, 1, 0), 0); /* we live */
+    assert_true(arrival.pidfd >= 0 && end.revents == 0);
+}
+
+static void a_net_that_is_refused_is_told(void **state)
+{
+    (void)state;
+    net_status = -EACCES;
+    assert_int_equal(found_open(&session, &arrival), 0);
+    assert_int_equal(arrival.net_error, -EACCES);
+    assert_ptr_equal(arrival.events, &events);
+}
+
+static void a_thread_has_events_alone(void **state)
+{
+    (void)state;
+    arrival.tid++;
+    is_known = net_knows = true; /* its process is */
+    assert_int_equal(found_open(&session, &arrival), 0);
+    char wanted[64];
+    snprintf(wanted, sizeof(wanted), "open %d.%d thread complete", arrival.pid, arrival.tid);
+    assert_string_equal(steps, wanted);
+    assert_int_equal(arrival.kind, PINJECT_THREAD);
+    assert_true(arrival.found && arrival.flags == 0 && arrival.pidfd == -1);
+    assert_true(!arrival.maps && !arrival.exec && !arrival.cmdline);
+    assert_int_equal(arrival.startup_ns, 7000);
+}
+
+static void who_is_known_is_left_alone(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        is_known = i == 0;
+        net_knows = i == 1;
+        assert_int_equal(found_open(&session, &arrival), -EEXIST);
+        assert_string_equal(steps, "");
+        assert_null(arrival.events);
+    }
+}
+
+static void events_that_are_refused(void **state)
+{
+    (void)state;
+    open_status = -ESRCH;
+    assert_int_equal(found_open(&session, &arrival), -ESRCH);
+    expect_steps("net %d.%d open %d.%d runs ");
+    assert_true(!arrival.events && arrival.pidfd == -1 && !arrival.maps && arrival.answered_ns == 0);
+    steps[0] = '\0';
+    arrival.tid++;
+    assert_int_equal(found_open(&session, &arrival), -ESRCH);
+    assert_null(strstr(steps, "complete"));
+}
+
+/* posix_spawn() returns from the middle of the exec. */
+static void arguments_come_a_moment_later(void **state)
+{
+    (void)state;
+    no_cmdline = 2;
+    assert_int_equal(found_open(&session, &arrival), 0);
+    expect_steps("net %d.%d open %d.%d runs cmdline 250us cmdline 250us cmdline complete");
+    assert_string_equal(arrival.cmdline, "line");
+    free(arrival.cmdline);
+    free(arrival.exec);
+    free(arrival.maps);
+    close(arrival.pidfd);
+    arrival.cmdline = NULL;
+    steps[0] = '\0';
+    no_cmdline = 100; /* or never */
+    assert_int_equal(found_open(&session, &arrival), 0);
+    assert_int_equal(no_cmdline, 100 - 8);
+    assert_null(arrival.cmdline);
+    free(arrival.exec);
+    free(arrival.maps);
+    close(arrival.pidfd);
+    steps[0] = '\0';
+    exec_path = NULL; /* it is gone: nothing is waited for */
+    assert_int_equal(found_open(&session, &arrival), 0);
+    expect_steps("net %d.%d open %d.%d runs complete");
+}
+
+/* It runs meanwhile: two looks at its events have to agree, to 100 us, about what the scheduler says between them. */
+static void what_was_used_before(void **state)
+{
+    (void)state;
+    arrival.events = &events;
+    counted[0] = 1000;
+    counted[1] = 1000 + 99999;
+    scheduled[0] = 50000;
+    assert_int_equal(found_used_before(&session, &arrival), 49000);
+    assert_int_equal(scheduled_looks, 1);
+    counted_looks = scheduled_looks = 0;
+    counted[1] = 1000 + 100000;
+    counted[2] = 101500;
+    scheduled[1] = 151000;
+    assert_int_equal(found_used_before(&session, &arrival), 50000);
+    assert_int_equal(scheduled_looks, 2);
+    counted_looks = scheduled_looks = 0;
+    scheduled[0] = 900; /* the scheduler is behind */
+    counted[1] = 1000;
+    assert_int_equal(found_used_before(&session, &arrival), 0);
+    counted_looks = scheduled_looks = 0;
+    for (unsigned i = 0; i < 16; i++) { /* they never agree: the last look counts */
+        counted[i] = 1000000 * (i + 1);
+        scheduled[i] = 1000000 * (i + 1) + 10 * i;
+    }
+    assert_int_equal(found_used_before(&session, &arrival), 70);
+    assert_int_equal(scheduled_looks, 8);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_process_has_a_net_first),  TEST(a_net_that_is_refused_is_told), TEST(a_thread_has_events_alone),
+        TEST(who_is_known_is_left_alone), TEST(events_that_are_refused),       TEST(arguments_come_a_moment_later),
+        TEST(what_was_used_before),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
