@@ -48,3 +48,7 @@ foreach(function open close syscall fstat fstatfs statx buffer_read_file clock_g
 endforeach()
 pinject_unit_test(shared_file SOURCES test_shared_file.c LINK pinject_collector pinject_common)
 target_link_options(test_shared_file PRIVATE -Wl,--wrap=fallocate,--wrap=fchown,--wrap=fchmod)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+  pinject_unit_test(stacks_auto SOURCES test_stacks_auto.c LINK pinject_collector pinject_common)
+  target_link_options(test_stacks_auto PRIVATE -Wl,--wrap=unwind_stack,--wrap=need_add_stack)
+endif()

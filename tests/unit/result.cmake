@@ -12,6 +12,7 @@ foreach(test buildid files opener opener_parts machine)
 endforeach()
 # These meet the seams of the parts that they test.
 target_link_options(test_opener_parts PRIVATE -Wl,--wrap=nanosleep)
+target_link_options(test_machine PRIVATE -Wl,--wrap=open,--wrap=read,--wrap=close)
 target_link_options(test_buildid PRIVATE -Wl,--wrap=opener_ask,--wrap=opener_settle)
 pinject_unit_test(summary SOURCES test_summary.c test_result_kit.c LINK pinject_collector pinject_common)
 # On a machine that the test makes up, and where memory ends.

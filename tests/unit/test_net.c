@@ -314,6 +314,7 @@ static void half_of_the_descriptors_stay(void **state)
     enum { LIMIT = 700, ROOTS = LIMIT };
     static pid_t roots[ROOTS];
     unsigned count = 0, refused = 0, most = 0;
+    uint64_t ids[PLAN_EVENTS] = {0};
     fake_open(&fake);
     fake.session.fd_limit = LIMIT;
     const unsigned before = open_files();
@@ -332,6 +333,9 @@ static void half_of_the_descriptors_stay(void **state)
         if (status == -EPERM && geteuid() != 0) /* the memory that may be locked ends before */
             break;
         assert_true(status == 0 || refused);
+        if (count == 0)
+            memcpy(ids, nets_ids(fake.session.nets), sizeof(ids));
+        assert_memory_equal(nets_ids(fake.session.nets), ids, sizeof(ids)); /* of the first net, for all */
     }
     if (refused) {
         /* A pidfd each is the net's too, but no event. */

@@ -232,6 +232,145 @@ static void gone_helpers_have_cpu_time(void **state)
     opener_free(opener);
 }
 
+/* ---- Questions ---- */
+
+static struct mapped_file wanted; /* what the helper is to be asked: it is a copy of this process */
+
+/* Says which part of a question did not get through. */
+static int open_compared(const struct mapped_file *file, struct stat *ret)
+{
+    (void)ret;
+    return file->pid != wanted.pid         ? -101
+           : file->maj != wanted.maj       ? -102
+           : file->min != wanted.min       ? -103
+           : file->ino != wanted.ino       ? -104
+           : file->start != wanted.start   ? -105
+           : file->size != wanted.size     ? -106
+           : strcmp(file->path, wanted.path) ? -107
+                                           : -100;
+}
+
+static unsigned answered, answered_fds;
+static uint64_t answered_ticket;
+static int answered_status;
+
+static void note(void *context, uint64_t ticket, const struct opener_answer *answer)
+{
+    assert_ptr_equal(context, jobs);
+    answered++;
+    answered_fds += answer->fd >= 0;
+    answered_ticket = ticket;
+    answered_status = answer->status;
+}
+
+static void questions_get_through(void **state)
+{
+    static char path[4000];
+    (void)state;
+    at_rest = NULL;
+    memset(path, 'x', sizeof(path) - 1);
+    path[0] = '/';
+    struct opener *opener = opener_new();
+    opener_replace(opener, open_compared);
+    wanted = (struct mapped_file){getpid(), 7, 9, UINT64_MAX - 3, 0x7f0000001000, 0x2000, path};
+    uint64_t ticket = opener_ask(opener, OPENER_ID, &wanted, note, jobs);
+    answered = 0;
+    for (int i = 0; i < 100000 && !answered; i++) {
+        opener_take(opener);
+        usleep(200);
+    }
+    assert_int_equal(answered, 1);
+    assert_int_equal(answered_status, -100);
+    assert_int_equal(answered_ticket, ticket);
+    assert_int_equal(answered_fds, 0);
+    assert_int_equal(opener->queued, 0);
+    assert_int_equal(opener->users[0].queued, 0);
+    opener_free(opener);
+}
+
+/* No helper can be started for a moment: the answer is that. */
+static struct opener *without_helpers(void)
+{
+    struct opener *opener = opener_new();
+    opener_replace(opener, open_compared);
+    opener->again_ns = UINT64_MAX;
+    answered = 0;
+    return opener;
+}
+
+static void questions_without_a_helper(void **state)
+{
+    (void)state;
+    struct opener *opener = without_helpers();
+    wanted = (struct mapped_file){.pid = getpid(), .path = "/x"};
+    assert_int_equal(opener_ask(opener, OPENER_TABLES, &wanted, note, jobs), 1);
+    assert_int_equal(opener_ask(opener, OPENER_TABLES, &wanted, note, jobs), 2);
+    assert_int_equal(answered, 0); /* not before it is asked for */
+    assert_true(opener->queued == 2 && opener->users[0].queued == 2);
+    opener_take(opener);
+    assert_true(answered == 2 && answered_ticket == 2);
+    assert_int_equal(answered_status, -EAGAIN);
+    assert_true(opener->queued == 0 && opener->users[0].queued == 0);
+    assert_true(opener_counts(opener).asked == 2 && opener_counts(opener).failed == 2);
+    assert_int_equal(opener_counts(opener).refused + opener_counts(opener).hung, 0);
+    assert_true(opener_settle(opener, 2)); /* it is over */
+    opener_free(opener);
+}
+
+/* A user whose files hang is not served for ever, others are. */
+static void questions_of_slow_users(void **state)
+{
+    (void)state;
+    struct opener *opener = without_helpers();
+    wanted = (struct mapped_file){.pid = getpid(), .path = "/x"};
+    struct user *user = user_find(opener, getpid());
+    const struct mapped_file others = {.pid = 0, .path = "/x"};
+    user->slow = 1;
+    for (int i = 0; i < 64; i++)
+        assert_int_equal(opener_ask(opener, OPENER_ID, &wanted, note, jobs), i + 1);
+    assert_int_equal(opener_ask(opener, OPENER_ID, &wanted, note, jobs), 0);
+    assert_true(user->queued == 64 && opener->queued == 64);
+    assert_int_equal(opener_counts(opener).refused, 1);
+    opener_take(opener);
+    assert_int_equal(answered, 0); /* they wait */
+    assert_false(opener_settle(opener, 1));
+    assert_int_equal(opener_ask(opener, OPENER_ID, &others, note, jobs), 65);
+    opener_take(opener);
+    assert_true(answered == 1 && answered_ticket == 65 && answered_status == -EAGAIN);
+    user->slow = 0;
+    user->hung = 1; /* one may hang for long */
+    assert_int_equal(opener_ask(opener, OPENER_ID, &wanted, note, jobs), 0);
+    user->hung = OPENER_SHARE;
+    opener_take(opener);
+    assert_true(answered == 65 && answered_status == -ETIMEDOUT && user->queued == 0);
+    assert_int_equal(opener_counts(opener).refused, 2 + 64);
+    assert_int_equal(opener_ask(opener, OPENER_ID, &wanted, note, jobs), 0);
+    assert_int_equal(opener_counts(opener).refused, 2 + 64 + 1);
+    assert_int_equal(opener->queued, 0);
+    user->hung = 1;
+    assert_int_equal(opener_ask(opener, OPENER_ID, &wanted, note, jobs), 66);
+    user->hung = 0;
+    opener_free(opener);
+}
+
+/* What has no room is refused: the longest path that a question can have, and one more byte. */
+static void questions_that_are_too_long(void **state)
+{
+    static char path[sizeof(((struct opener_wire *)NULL)->path) + 1];
+    (void)state;
+    struct opener *opener = without_helpers();
+    memset(path, 'x', sizeof(path) - 1);
+    wanted = (struct mapped_file){.path = path};
+    assert_int_equal(opener_ask(opener, OPENER_ID, &wanted, note, jobs), 0);
+    assert_int_equal(opener_counts(opener).refused, 1);
+    path[sizeof(path) - 2] = '\0';
+    assert_int_equal(opener_ask(opener, OPENER_ID, &wanted, note, jobs), 1);
+    opener_take(opener);
+    assert_int_equal(answered, 1);
+    assert_int_equal(opener_counts(opener).refused, 1);
+    opener_free(opener);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +380,10 @@ int main(void)
         cmocka_unit_test(end_waits_for_who_is_about_to_go),
         cmocka_unit_test(end_lets_go),
         cmocka_unit_test(gone_helpers_have_cpu_time),
+        cmocka_unit_test(questions_get_through),
+        cmocka_unit_test(questions_without_a_helper),
+        cmocka_unit_test(questions_of_slow_users),
+        cmocka_unit_test(questions_that_are_too_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -359,6 +359,37 @@ static void test_no_room(void **state)
     }
 }
 
+/* Whoever closed the standard input: the file may get its number, and stays open as others do. */
+static void test_first_descriptor(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct kit_file file;
+    struct result *result;
+    kit_new(&kit, KIT_SAMPLING);
+    assert_int_equal(kit_start(&kit, "out"), 0);
+    struct result_task task = kit_task(&kit, 77, 77);
+    assert_int_equal(result_new(kit.results, 77, 77, NULL, &result), 0);
+    int saved = dup(0), free_one = dup(0);
+    close(free_one);
+    close(0);
+    kit_samples(&kit, result, &task, 10);
+    assert_int_equal(result_flush(result, &task, NULL), 0);
+    assert_true(fcntl(0, F_GETFD) & FD_CLOEXEC); /* it is ours */
+    kit_samples(&kit, result, &task, 10);
+    assert_int_equal(result_flush(result, &task, NULL), 0);
+    assert_int_equal(fcntl(free_one, F_GETFD), -1); /* it was not opened once more */
+    assert_int_equal(result_finish(result, &task, NULL), 0);
+    assert_int_equal(fcntl(0, F_GETFD), -1);
+    assert_true(kit_read("out.77.77", &file));
+    assert_int_equal(file.records[PERF_RECORD_SAMPLE], 20);
+    kit_file_free(&file);
+    kit_free(&kit);
+    if (saved >= 0)
+        dup2(saved, 0);
+    close(saved);
+}
+
 static int fill_disk(struct kit *kit)
 {
     struct result *result;
@@ -416,6 +447,7 @@ int main(void)
         cmocka_unit_test(test_file_size_limit),
         cmocka_unit_test(test_disk_full),
         cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_first_descriptor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
