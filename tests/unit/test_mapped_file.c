@@ -346,6 +346,16 @@ static void files_of_local_disks(void **state)
     expect_local(8, 2, "cached\n");
     machine.statx.stx_mode = S_IFREG;
     expect_local(8, 2, "cached\nread\n");
+    /* File systems whose reads are this machine's alone. */
+    static const char *const types[] = {"ext2", "ext3", "ext4", "xfs", "f2fs", "squashfs", "erofs"};
+    for (unsigned i = 0; i < 7; i++) {
+        static char line[64];
+        snprintf(line, sizeof(line), "1 1 60:%u / /m rw - %s /dev/x rw\n", i, types[i]);
+        machine.mounts = line;
+        machine.now++;
+        set_device(60, i);
+        expect_local(60, i, "mounts\ncached\nread\n");
+    }
     /* More disks than there is room for: the first of them. */
     static char many[40 * 64];
     for (int i = 0; i < 40; i++)
