@@ -10,6 +10,7 @@ target_link_options(test_changing_files PRIVATE -Wl,--wrap=usleep,--wrap=pread,-
 pinject_unit_test(profile SOURCES test_profile.c perfdata_writer.c LINK pinject_model)
 pinject_unit_test(profile_times SOURCES test_profile_times.c perfdata_writer.c LINK pinject_model)
 pinject_unit_test(profile_tasks SOURCES test_profile_tasks.c perfdata_writer.c LINK pinject_model)
+pinject_unit_test(profile_counts SOURCES test_profile_counts.c perfdata_writer.c LINK pinject_model)
 pinject_unit_test(profile_choice SOURCES test_profile_choice.c perfdata_writer.c LINK pinject_model)
 pinject_unit_test(profile_items SOURCES test_profile_items.c perfdata_writer.c LINK pinject_model)
 pinject_unit_test(model_store SOURCES test_model_store.c LINK pinject_model)
