@@ -142,6 +142,26 @@ static int run_on_terminal(char **words, int count, const char *columns, const c
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* In a child without the descriptors DIGITS of 0, 1 and 2. */
+static int run_closed(char **words, int count, const char *digits)
+{
+    int fds[2] = {commands_open("../stdout"), commands_open("../stderr")}, status = 0;
+    fflush(stdout);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        for (int i = 0; i < 2; i++)
+            dup2(fds[i], i + 1);
+        for (; *digits; digits++)
+            close(*digits - '0');
+        _exit(run_main(words, count));
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    close(fds[0]);
+    close(fds[1]);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 /* ---- one line, one file */
 
 static void append_file(struct buffer *to, const char *name, const char *before)
@@ -180,6 +200,8 @@ static void run_line(char *text, struct buffer *to)
     /* @terminal COLUMNS KEYS ARGUMENTS; without keys "-", stdin is not the terminal. */
     if (count >= 3 && strcmp(words[0], "@terminal") == 0)
         status = run_on_terminal(words + 3, count - 3, words[1], strcmp(words[2], "-") == 0 ? "" : words[2]);
+    else if (count >= 2 && strcmp(words[0], "@closed") == 0) /* @closed DIGITS ARGUMENTS */
+        status = run_closed(words + 2, count - 2, words[1]);
     else
         status = run_here(words, count);
     append_file(to, "../stdout", "");

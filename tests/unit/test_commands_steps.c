@@ -224,6 +224,18 @@ static void step_remove(const struct line *line, struct buffer *to)
             fail_msg("%s: %s", line->words[i], strerror(errno));
 }
 
+static void step_mkdir(const struct line *line, struct buffer *to)
+{
+    (void)to;
+    assert_int_equal(mkdir(line->words[1], 0700), 0);
+}
+
+static void step_fifo(const struct line *line, struct buffer *to)
+{
+    (void)to;
+    assert_int_equal(mkfifo(line->words[1], 0600), 0);
+}
+
 static void step_cd(const struct line *line, struct buffer *to)
 {
     (void)to;
@@ -238,7 +250,8 @@ static const struct step {
 } steps[] = {
     {"@cat", 2, step_cat},   {"@proto", 2, step_proto},   {"@cut", 4, step_cut}, {"@poke", 4, step_poke},
     {"@rights", 2, step_rights}, {"@rm", 0, step_remove}, {"@cd", 2, step_cd}, {"@date", 0, step_date},
-    {"@tar", 2, step_tar},   {"@records", 2, step_records},
+    {"@tar", 2, step_tar},   {"@records", 2, step_records}, {"@mkdir", 2, step_mkdir},
+    {"@fifo", 2, step_fifo},
 };
 
 bool commands_step(const struct line *line, struct buffer *to)

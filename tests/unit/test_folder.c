@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -146,6 +148,79 @@ static void test_damage(void **state)
     remove_all();
 }
 
+static void be(uid_t user)
+{
+    if (getuid() == 0)
+        assert_int_equal(seteuid(user), 0);
+}
+
+/* Who may not read what is in it hears of that, and not that it is something else. */
+static void test_not_allowed(void **state)
+{
+    (void)state;
+    struct problem problem = {""};
+    struct source *parts = NULL;
+    uint32_t count = 0;
+    struct file file;
+    save("data", "12345678", 8);
+    assert_int_equal(chmod(in_folder("data"), 0), 0);
+    assert_int_equal(chmod(folder, 0711), 0);
+    be(65534);
+    assert_true(folder_is_perf(folder));
+    int status = file_open(&file, folder, &problem);
+    be(0);
+    assert_int_equal(status, -EACCES);
+    assert_string_equal(problem.text, "its file 'data' cannot be read: Permission denied");
+    problem.text[0] = '\0';
+    assert_int_equal(chmod(folder, 0300), 0);
+    be(65534);
+    status = folder_open_parts(&parts, &count, folder, &problem);
+    be(0);
+    assert_int_equal(chmod(folder, 0700), 0);
+    assert_int_equal(status, -EACCES);
+    assert_string_equal(problem.text, "Permission denied");
+    remove_all();
+}
+
+/* What cannot be looked at for another reason is none. */
+static void test_no_descriptor(void **state)
+{
+    (void)state;
+    struct rlimit limit, none;
+    const uint64_t magic = __builtin_bswap64(0x32454c4946524550ull);
+    save("data", &magic, 8);
+    assert_true(folder_is_perf(folder));
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = (struct rlimit){3, limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    bool is_one = folder_is_perf(folder);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_false(is_one);
+    remove_all();
+}
+
+/* Names that are longer than the system's. */
+static void test_long_name(void **state)
+{
+    (void)state;
+    static char path[PATH_MAX + 8];
+    struct problem problem = {""};
+    struct source source;
+    memset(path, '/', PATH_MAX - 5);
+    memcpy(path, folder, strlen(folder));
+    assert_true(strlen(path) == PATH_MAX - 5);
+    assert_int_equal(folder_open_data(&source, path, &problem), -ENAMETOOLONG);
+    assert_string_equal(problem.text, "its name is too long");
+    path[PATH_MAX - 6] = '\0'; /* "/data" and the NUL fit */
+    problem.text[0] = '\0';
+    assert_int_equal(folder_open_data(&source, path, &problem), -ENOENT);
+    assert_string_equal(problem.text, "its file 'data' cannot be read: No such file or directory");
+    save("data", "12345678", 8);
+    assert_int_equal(folder_open_data(&source, path, &problem), 0);
+    source_release(&source);
+    remove_all();
+}
+
 static void test_what_is_one(void **state)
 {
     (void)state;
@@ -231,6 +306,9 @@ int main(void)
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_what_is_one),
         cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_not_allowed),
+        cmocka_unit_test(test_no_descriptor),
+        cmocka_unit_test(test_long_name),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
