@@ -11,6 +11,8 @@ pinject_unit_test(attach_timed SOURCES test_attach_timed.c LINK pinject_collecto
 pinject_unit_test(door SOURCES test_door.c LINK pinject_collector)
 pinject_unit_test(door_hostile SOURCES test_door_hostile.c LINK pinject_collector)
 pinject_unit_test(errand SOURCES test_errand.c LINK pinject_collector)
+pinject_unit_test(bells SOURCES test_bells.c LINK pinject_collector)
+target_link_options(test_bells PRIVATE -Wl,--wrap=sched_getaffinity)
 pinject_unit_test(guard SOURCES test_guard.c LINK pinject_collector)
 # By a clock and with files of /proc that the test makes up.
 pinject_unit_test(errand_time SOURCES test_errand_time.c LINK pinject_collector)

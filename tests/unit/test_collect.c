@@ -41,6 +41,17 @@ int __wrap_epoll_create1(int flags)
     return has_epoll ? __real_epoll_create1(flags) : -1;
 }
 
+/* Of its CPU time, which nobody tells any more once it was waited for. */
+static unsigned asked_dead;
+
+void __real_process_ask_clock(struct process *process);
+void __wrap_process_ask_clock(struct process *process);
+void __wrap_process_ask_clock(struct process *process)
+{
+    asked_dead += process_is_dead(process) && kill(process->pid, 0) == 0;
+    __real_process_ask_clock(process);
+}
+
 /* ---- The stage ---- */
 
 static int set_up(void **state)
@@ -222,9 +233,11 @@ static void command_that_cannot_be_injected(void **state)
     args.root_closed = closed;
     args.root_startup_ns = 12345;
     let_go(gate);
+    asked_dead = 0;
     assert_int_equal(collect_run(&args, &outcome), 0);
     assert_int_equal(outcome.root_status, 6 << 8);
     assert_int_equal(outcome.tasks, 1);
+    assert_true(asked_dead > 0);
     snprintf(path, sizeof(path), "out.%d.%d", pid, pid);
     assert_true(kit_read(path, &file));
     const struct pinject_item_task *task = kit_item(&file, PINJECT_ITEM_TASK, 0);

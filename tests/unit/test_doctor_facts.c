@@ -234,6 +234,32 @@ static void nothing_to_sample(void **state)
     doctor_facts_release(&facts);
 }
 
+/* What cannot be tried has a reason, and no figures. */
+static void no_cost(void **state)
+{
+    struct plan plan = {.count = 1, .ring_pages = 1};
+    struct doctor_cost cost = {.samples = 77};
+    (void)state;
+    machine_fake.perf = refused;
+    plan.events[0].attr = (struct perf_event_attr){.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK};
+    doctor_try_cost(&plan, &cost);
+    assert_int_equal(cost.status, -EPERM);
+    plan.events[0].attr.type = PERF_TYPE_HARDWARE;
+    cost.status = 0;
+    doctor_try_cost(&plan, &cost);
+    assert_int_equal(cost.status, -EPERM);
+    plan.events[0].attr.type = PERF_TYPE_SOFTWARE;
+    plan.events[0].attr.config = PERF_COUNT_SW_PAGE_FAULTS; /* they do not come by themselves */
+    doctor_try_cost(&plan, &cost);
+    assert_int_equal(cost.status, -EOPNOTSUPP);
+    plan.events[0].attr.type = PERF_TYPE_TRACEPOINT;
+    plan.events[0].attr.config = PERF_COUNT_SW_TASK_CLOCK;
+    cost.status = 0;
+    doctor_try_cost(&plan, &cost);
+    assert_int_equal(cost.status, -EOPNOTSUPP);
+    assert_int_equal(cost.samples, 77);
+}
+
 int main(void)
 {
     report_program("pinject-run");
@@ -242,6 +268,7 @@ int main(void)
         cmocka_unit_test_setup(only_timers, set_up),        cmocka_unit_test_setup(call_that_kills, set_up),
         cmocka_unit_test_setup(nothing_to_sample, set_up),  cmocka_unit_test_setup(no_timer, set_up),
         cmocka_unit_test_setup(places_without_nameless_files, set_up),
+        cmocka_unit_test_setup(no_cost, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,17 @@ uint64_t __wrap_tasks_now_ns(void)
     return now_ns += step_ns;
 }
 
+/* The object of a task that a timer samples tells no mappings: they are looked for. Of nobody else. */
+static unsigned met;
+
+void __wrap_tasks_meet_timed(struct tasks *of, const struct task *task, const struct perf_event_header *record);
+void __wrap_tasks_meet_timed(struct tasks *of, const struct task *task, const struct perf_event_header *record)
+{
+    assert_ptr_equal(of, tasks);
+    assert_true(task->timed && record->type == PERF_RECORD_SAMPLE);
+    met++;
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -128,6 +139,7 @@ static void samples_have_first_and_last(void **state)
         assert_int_equal(task->samples, i + 1);
         assert_int_equal(task->first_sample_ns, T + firsts[i]);
         assert_int_equal(task->last_sample_ns, T + lasts[i]);
+        assert_int_equal(met, 0);
         assert_int_equal(task->sampled_ns, 0); /* not asked of one with events of its own */
     }
     stage_close(&stage);
