@@ -14,6 +14,7 @@ pinject_unit_test(errand SOURCES test_errand.c LINK pinject_collector)
 pinject_unit_test(bells SOURCES test_bells.c LINK pinject_collector)
 target_link_options(test_bells PRIVATE -Wl,--wrap=sched_getaffinity)
 pinject_unit_test(guard SOURCES test_guard.c LINK pinject_collector)
+target_link_options(test_guard PRIVATE -Wl,--wrap=mmap)
 # By a clock and with files of /proc that the test makes up.
 pinject_unit_test(errand_time SOURCES test_errand_time.c LINK pinject_collector)
 target_link_options(test_errand_time PRIVATE -Wl,--wrap=clock_gettime,--wrap=pthread_create,--wrap=calloc

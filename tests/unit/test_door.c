@@ -39,6 +39,18 @@ static void *be_a_thread(void *argument)
     return (void *)(intptr_t)result;
 }
 
+/* It runs where its bell is rung, and nowhere else. */
+static void expect_place(pid_t tid, unsigned bell)
+{
+    cpu_set_t allowed, mine;
+    /* More CPUs than such a set holds; or the door has ended since. */
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0 || sched_getaffinity(tid, sizeof(mine), &mine) < 0)
+        return;
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        assert_int_equal(!!CPU_ISSET(cpu, &mine),
+                         CPU_ISSET(cpu, &allowed) && fake.session.segment->bell_of_cpu[cpu] == bell);
+}
+
 /* By their names, which they give themselves when they run. */
 static unsigned count_doors_that_ran(void)
 {
@@ -51,7 +63,9 @@ static unsigned count_doors_that_ran(void)
         snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
         FILE *file = fopen(path, "re");
         if (file && fgets(name, sizeof(name), file) && strncmp(name, "pinject-door/", 13) == 0) {
-            assert_in_range(strtoul(name + 13, NULL, 10), 0, fake.session.bells - 1);
+            const unsigned bell = (unsigned)strtoul(name + 13, NULL, 10);
+            assert_in_range(bell, 0, fake.session.bells - 1);
+            expect_place((pid_t)strtol(entry->d_name, NULL, 10), bell);
             count++;
         }
         if (file)

@@ -13,12 +13,24 @@ enum { REGIONS = 4096 }; /* more than there are */
 
 static size_t page;
 static sigjmp_buf back;
-static volatile sig_atomic_t strikes;
+static volatile sig_atomic_t strikes, error; /* errno at the last one */
+static bool no_memory;
+
+void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    if (!no_memory)
+        return __real_mmap(at, size, protection, flags, fd, offset);
+    errno = ENOMEM;
+    return MAP_FAILED;
+}
 
 static void on_fault(int signal)
 {
     (void)signal;
     strikes++;
+    error = errno;
     siglongjmp(back, 1);
 }
 
@@ -97,6 +109,24 @@ static void other_faults_are_told_to_whom_they_belong(void **state)
     }
 }
 
+/* There is no memory for zeros: it strikes as it would without us, and what it interrupted keeps its errno. */
+static void pages_that_cannot_be_replaced(void **state)
+{
+    (void)state;
+    set_handler();
+    volatile char *at = cut_mapping(1);
+    assert_true(guard_begin());
+    assert_true(guard_add((void *)(uintptr_t)at, page));
+    no_memory = true;
+    errno = 77;
+    const int got = read_byte(at);
+    no_memory = false;
+    assert_int_equal(got, -1);
+    assert_int_equal(strikes, 1);
+    assert_int_equal(error, 77);
+    munmap((void *)(uintptr_t)at, page);
+}
+
 static void one_guard_at_a_time(void **state)
 {
     struct sigaction action;
@@ -153,6 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(guarded_pages_become_zeros),
         TEST(other_faults_are_told_to_whom_they_belong),
+        TEST(pages_that_cannot_be_replaced),
         TEST(one_guard_at_a_time),
         TEST(too_many_regions),
     };
