@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* The threads behind the doors: where they run, that they run, and that they hand over to fresh ones. */
+#include "door_fake.h"
+
+#include <dirent.h>
+#include <sched.h>
+
+static struct fake fake;
+
+static void open_all(void)
+{
+    fake_open(&fake);
+    assert_int_equal(session_open_doors(&fake.session), 0);
+}
+
+static void close_all(void)
+{
+    session_close_doors(&fake.session);
+    assert_null(arrivals_take(&fake.session.arrivals));
+    fake_close(&fake);
+}
+
+/* It runs where its bell is rung, and nowhere else. */
+static void expect_place(pid_t tid, unsigned bell)
+{
+    cpu_set_t allowed, mine;
+    /* More CPUs than such a set holds; or the door has ended since. */
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0 || sched_getaffinity(tid, sizeof(mine), &mine) < 0)
+        return;
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        assert_int_equal(!!CPU_ISSET(cpu, &mine),
+                         CPU_ISSET(cpu, &allowed) && fake.session.segment->bell_of_cpu[cpu] == bell);
+}
+
+/* By their names, which they give themselves when they run. */
+static unsigned count_doors_that_ran(void)
+{
+    unsigned count = 0;
+    const struct dirent *entry;
+    DIR *folder = opendir("/proc/self/task");
+    assert_non_null(folder);
+    while ((entry = readdir(folder))) {
+        char path[300], name[32] = "";
+        snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
+        FILE *file = fopen(path, "re");
+        if (file && fgets(name, sizeof(name), file) && strncmp(name, "pinject-door/", 13) == 0) {
+            const unsigned bell = (unsigned)strtoul(name + 13, NULL, 10);
+            assert_in_range(bell, 0, fake.session.bells - 1);
+            expect_place((pid_t)strtol(entry->d_name, NULL, 10), bell);
+            count++;
+        }
+        if (file)
+            fclose(file);
+    }
+    closedir(folder);
+    return count;
+}
+
+/* The kernel lists a thread that was joined for a moment more: on a busy machine long enough to be seen. */
+static void expect_doors(unsigned wanted)
+{
+    unsigned count = count_doors_that_ran();
+    for (int i = 0; i < FAKE_PATIENCE_S * 100 && count > wanted; i++) {
+        poll(NULL, 0, 10);
+        count = count_doors_that_ran();
+    }
+    assert_int_equal(count, wanted);
+}
+
+/* Nobody is told of the session before: who asks then waits for an answer, not for a thread's first time on its CPU. */
+static void doors_are_awake(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        open_all();
+        expect_doors(fake.session.bells);
+        close_all();
+    }
+}
+
+/* Many threads, each on its own slots, all rung on any bell: every one is answered. */
+enum { ASKERS = 8, ROUNDS = 40 };
+
+static void *ask_often(void *argument)
+{
+    unsigned number = (unsigned)(uintptr_t)argument;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        struct pinject_slot *slot = fake_claim(fake.session.own->requests, number + 8 * (i % 4), PINJECT_THREAD);
+        fake_set_phase(slot, PINJECT_POSTED);
+        fake_ring(fake.session.own->requests, number + i, number + 8 * (i % 4));
+        assert_int_equal(fake_answer(slot), 0);
+    }
+    return NULL;
+}
+
+/* With RENEWALS doors hand over to fresh threads meanwhile. */
+static void answer_all(unsigned renewals)
+{
+    pthread_t threads[ASKERS];
+    unsigned got = 0;
+    open_all();
+    for (unsigned i = 0; i < ASKERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_often, (void *)(uintptr_t)i), 0);
+    for (unsigned i = 0; i < renewals; i++) {
+        session_renew_doors(&fake.session);
+        sched_yield();
+    }
+    for (unsigned i = 0; i < ASKERS; i++)
+        pthread_join(threads[i], NULL);
+    if (renewals) /* and is stopped while it is at it */
+        session_renew_doors(&fake.session);
+    session_close_doors(&fake.session);
+    expect_doors(0);
+    for (struct arrival *at = arrivals_take(&fake.session.arrivals), *next; at; at = next, got++) {
+        next = at->next;
+        fake_drop(at);
+    }
+    /* A thread that asked again has its events already. */
+    assert_int_equal(got, ASKERS);
+    fake_close(&fake);
+}
+
+static void all_are_answered(void **state)
+{
+    (void)state;
+    answer_all(0);
+}
+
+static void doors_hand_over(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        answer_all(300);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(doors_are_awake),
+        cmocka_unit_test(all_are_answered),
+        cmocka_unit_test(doors_hand_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
