@@ -30,6 +30,19 @@ static int tear_down(void **state)
     return rmdir(folder);
 }
 
+/* So many more calls of fallocate() get what they ask for; -1: all do. */
+static int room_for = -1;
+
+int __real_fallocate(int fd, int mode, off_t from, off_t size);
+int __wrap_fallocate(int fd, int mode, off_t from, off_t size);
+int __wrap_fallocate(int fd, int mode, off_t from, off_t size)
+{
+    if (mode != 0 || room_for < 0)
+        return __real_fallocate(fd, mode, from, size);
+    errno = ENOSPC;
+    return room_for-- > 0 ? __real_fallocate(fd, mode, from, size) : -1;
+}
+
 static uint64_t blocks(void)
 {
     struct stat status;
@@ -116,6 +129,24 @@ static void test_limit_of_files(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 }
 
+/* A ring that there is no room for, all of it or a part, is nobody's: the next one gets it. */
+static void test_no_room_for_one(void **state)
+{
+    (void)state;
+    assert_int_equal(rings_init(&rings, path), 0);
+    assert_int_equal(rings_take(&rings, 1, 0), 0);
+    const uint64_t before = blocks();
+    for (int granted = 0; granted < 2; granted++) {
+        room_for = granted;
+        int number = rings_take(&rings, 1, 0);
+        room_for = -1;
+        assert_int_equal(number, -ENOSPC);
+        assert_true(blocks() <= before);
+    }
+    assert_int_equal(rings_take(&rings, 1, 0), 1);
+    rings_release(&rings);
+}
+
 static void test_fewer(void **state)
 {
     (void)state;
@@ -142,6 +173,7 @@ int main(void)
         cmocka_unit_test(test_somebody_elses_file),
         cmocka_unit_test(test_limit_of_files),
         cmocka_unit_test(test_fewer),
+        cmocka_unit_test(test_no_room_for_one),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

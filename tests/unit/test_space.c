@@ -215,6 +215,13 @@ static void test_lines_out_of_order(void **state)
     assert_string_equal(space_find(&space, 0x5800, &low, &high)->path, "/c");
     assert_int_equal(low, 0x4000);
     assert_int_equal(high, 0x7000);
+    /* From the first byte to the last. */
+    assert_string_equal(space_find(&space, 0x4000, NULL, NULL)->path, "/c");
+    assert_string_equal(space_find(&space, 0x6fff, NULL, NULL)->path, "/c");
+    assert_null(space_find(&space, 0x3fff, NULL, NULL));
+    assert_null(space_find(&space, 0x7000, &low, &high));
+    assert_int_equal(low, 0x7000);
+    assert_true(high == UINT64_MAX);
     assert_null(space_find(&space, 0x3000, &low, &high));
     assert_int_equal(low, 0x2000);
     assert_int_equal(high, 0x4000);

@@ -86,6 +86,28 @@ static void children_are_bounded(void **state)
     assert_int_equal(unseen.uncounted, 0);
 }
 
+/* A look at those that may be there still has a bound too, and each is looked at three times at most. */
+static void looks_are_bounded(void **state)
+{
+    enum { AT_ONCE = 256, CHILDREN = 300 };
+    (void)state;
+    for (pid_t tid = 1; tid <= CHILDREN; tid++)
+        unseen_announced(&unseen, 1, 3990000 + tid, 3990000 + tid, 5, true);
+    for (unsigned turn = 1; turn <= 7; turn++) {
+        unsigned looks = 0, most = 0;
+        unseen_look(&unseen, 6);
+        for (pid_t tid = 1; tid <= CHILDREN; tid++) {
+            const struct unseen_child *child = unseen_find(&unseen, 3990000 + tid);
+            looks += child->looks;
+            most = child->looks > most ? child->looks : most;
+        }
+        /* Three times the same, then what is left of them, three times. */
+        const unsigned first = turn < 3 ? turn : 3, rest = turn - first < 3 ? turn - first : 3;
+        assert_int_equal(looks, first * AT_ONCE + rest * (CHILDREN - AT_ONCE));
+        assert_true(most <= 3);
+    }
+}
+
 /* The line beyond which reasons are not told apart. */
 static void further_reasons(void **state)
 {
@@ -201,6 +223,7 @@ int main(void)
         TEST(reasons),
         TEST(further_reasons),
         TEST(children_are_bounded),
+        TEST(looks_are_bounded),
         TEST(who_is_looked_for),
         TEST(children_of_a_parent),
         TEST(arrivals_before_announcements),

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* What a request says: each word of it is checked, and gets to where it belongs. */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "collector/channel.h"
+#include "collector/procfs.h"
+#include "collector/request.h"
+#include "collector/session.h"
+#include "common/clock.h"
+
+#define SECOND UINT64_C(1000000000)
+#define BEFORE (60 * SECOND) /* CPU time of a task from before the session */
+
+static struct session session;
+static struct channel channel;
+static struct pinject_slot slot;
+static struct request request;
+static bool no_memory;
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return no_memory ? NULL : __real_calloc(count, size);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&session, 0, sizeof(session));
+    memset(&slot, 0, sizeof(slot));
+    memset(&request, 0xff, sizeof(request));
+    session.start_ns = clock_ns(CLOCK_MONOTONIC) - SECOND;
+    session.cpus = 2;
+    channel = (struct channel){.session = &session, .own = true, .user = 77};
+    slot.kind = PINJECT_REAPED;
+    slot.pid = 300;
+    slot.tid = 400;
+    return arrivals_init(&session.arrivals);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    arrivals_release(&session.arrivals);
+    return 0;
+}
+
+static void words_get_to_their_places(void **state)
+{
+    struct arrival *arrival;
+    (void)state;
+    slot.flags = PINJECT_REQUEST_NO_REPLY;
+    slot.ppid = 200;
+    slot.parent_tid = 201;
+    slot.time_ns = session.start_ns + 5;
+    slot.startup_ns = 6;
+    slot.utime_ns = 7;
+    slot.stime_ns = 8;
+    slot.switches = 9;
+    slot.status = 10;
+    memset(slot.comm, 'c', sizeof(slot.comm)); /* no NUL */
+    memset(slot.program, 'p', sizeof(slot.program));
+    for (int turn = 0; turn < 2; turn++) {
+        assert_int_equal(request_copy(&session, &slot, &request), 0);
+        request.late = turn;
+        channel.own = turn;
+        assert_int_equal(request_begin(&channel, &request, &arrival), 0);
+        assert_non_null(arrival);
+        assert_int_equal(arrival->kind, PINJECT_REAPED);
+        assert_int_equal(arrival->flags, PINJECT_REQUEST_NO_REPLY);
+        assert_true(arrival->pid == 300 && arrival->tid == 400 && arrival->ppid == 200 && arrival->parent_tid == 201);
+        assert_int_equal(arrival->time_ns, session.start_ns + 5);
+        assert_true(arrival->startup_ns == 6 && arrival->utime_ns == 7 && arrival->stime_ns == 8);
+        assert_true(arrival->switches == 9 && arrival->status == 10 && arrival->result == 0);
+        assert_string_equal(arrival->comm, "ccccccccccccccc");
+        assert_string_equal(arrival->program, "ppppppppppppppp");
+        assert_true(arrival->late == turn && arrival->limited == !turn && arrival->user == 77);
+        assert_true(!arrival->gone && !arrival->found && !arrival->netted && !arrival->events && !arrival->values);
+        assert_int_equal(arrival->pidfd, -1);
+        arrival_free(arrival);
+    }
+    assert_int_equal(session.no_memory + session.denied + session.ended, 0);
+}
+
+static void no_memory_is_counted(void **state)
+{
+    struct arrival *arrival = (struct arrival *)&session;
+    (void)state;
+    assert_int_equal(request_copy(&session, &slot, &request), 0);
+    no_memory = true;
+    int status = request_begin(&channel, &request, &arrival);
+    no_memory = false;
+    assert_int_equal(status, -ENOMEM);
+    assert_null(arrival);
+    assert_int_equal(session.no_memory, 1);
+}
+
+static void expect_refused(void)
+{
+    assert_int_equal(request_copy(&session, &slot, &request), -EINVAL);
+}
+
+static void tasks_that_cannot_be(void **state)
+{
+    (void)state;
+    struct pinject_slot right = slot;
+    static const int32_t numbers[] = {0, -1, INT32_MIN, PINJECT_TASKS, INT32_MAX};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        slot.pid = numbers[i];
+        expect_refused();
+        slot = right;
+        slot.tid = numbers[i];
+        assert_int_equal(request_copy(&session, &slot, &request), 0); /* whoever waited */
+        slot.kind = PINJECT_THREAD;
+        expect_refused();
+        slot = right;
+    }
+    slot.pid = slot.tid = PINJECT_TASKS - 1;
+    slot.kind = PINJECT_THREAD;
+    assert_int_equal(request_copy(&session, &slot, &request), 0);
+    slot = right;
+    slot.ppid = -1;
+    expect_refused();
+    slot = right;
+    slot.parent_tid = -1;
+    expect_refused();
+    slot = right;
+    slot.kind = PINJECT_PROCESS - 1;
+    expect_refused();
+    slot.kind = PINJECT_INHERIT + 1;
+    expect_refused();
+    slot.kind = PINJECT_INHERIT;
+    assert_int_equal(request_copy(&session, &slot, &request), 0);
+    /* These are of a process' first thread. */
+    static const uint32_t kinds[] = {PINJECT_FORK, PINJECT_ARM, PINJECT_SPAWN};
+    for (int i = 0; i < 3; i++) {
+        slot.kind = kinds[i];
+        slot.tid = 400;
+        expect_refused();
+        slot.tid = slot.pid;
+        assert_int_equal(request_copy(&session, &slot, &request), 0);
+    }
+}
+
+static void times_that_cannot_be(void **state)
+{
+    (void)state;
+    slot.time_ns = session.start_ns - 1;
+    assert_int_equal(request_copy(&session, &slot, &request), 0);
+    assert_int_equal(request.slot.time_ns, session.start_ns);
+    slot.time_ns = UINT64_MAX;
+    uint64_t before = clock_ns(CLOCK_MONOTONIC);
+    assert_int_equal(request_copy(&session, &slot, &request), 0);
+    assert_in_range(request.slot.time_ns, before, clock_ns(CLOCK_MONOTONIC));
+    slot.startup_ns = BEFORE + SECOND / 2; /* the session is a second old */
+    slot.utime_ns = slot.stime_ns = 2 * BEFORE + SECOND;
+    assert_int_equal(request_copy(&session, &slot, &request), 0);
+    assert_int_equal(request.slot.startup_ns, slot.startup_ns);
+    assert_true(request.slot.utime_ns == slot.utime_ns && request.slot.stime_ns == slot.utime_ns);
+    slot.startup_ns = 10 * BEFORE;
+    slot.utime_ns = 10 * BEFORE; /* on two CPUs */
+    assert_int_equal(request_copy(&session, &slot, &request), 0);
+    assert_int_equal(request.slot.startup_ns, 0);
+    assert_true(request.slot.utime_ns == 0 && request.slot.stime_ns == 0);
+    slot.utime_ns = 1;
+    slot.stime_ns = 10 * BEFORE;
+    assert_int_equal(request_copy(&session, &slot, &request), 0);
+    assert_true(request.slot.utime_ns == 0 && request.slot.stime_ns == 0);
+}
+
+static void texts_that_cannot_be(void **state)
+{
+    (void)state;
+    memset(slot.text, 'x', sizeof(slot.text));
+    slot.exec_size = slot.cmdline_size = 50;
+    assert_int_equal(request_copy(&session, &slot, &request), 0);
+    assert_true(request.slot.exec_size == 0 && request.slot.cmdline_size == 0); /* of this kind none is wanted */
+    slot.kind = PINJECT_IMAGE;
+    expect_refused(); /* the name has no end */
+    slot.text[49] = '\0';
+    assert_int_equal(request_copy(&session, &slot, &request), 0);
+    assert_true(request.slot.exec_size == 50 && request.slot.cmdline_size == 50);
+    assert_memory_equal(request.slot.text, slot.text, 100);
+    assert_int_equal(request.slot.text[100], 0);
+    slot.exec_size = 0;
+    slot.cmdline_size = PINJECT_TEXT; /* all of it */
+    assert_int_equal(request_copy(&session, &slot, &request), 0);
+    assert_memory_equal(request.slot.text, slot.text, PINJECT_TEXT);
+    assert_int_equal(request.end, 0);
+    slot.cmdline_size++;
+    expect_refused();
+    slot.exec_size = 50;
+    slot.cmdline_size = PINJECT_TEXT - 49;
+    expect_refused();
+    slot.cmdline_size--;
+    assert_int_equal(request_copy(&session, &slot, &request), 0);
+    slot.exec_size = PINJECT_TEXT + 1;
+    slot.cmdline_size = 0;
+    expect_refused();
+    slot.exec_size = UINT32_MAX;
+    expect_refused();
+}
+
+/* What became of the texts of a request. */
+static struct arrival *finish(uint32_t kind, uint32_t flags, const char *exec)
+{
+    struct arrival *arrival = calloc(1, sizeof(*arrival));
+    assert_non_null(arrival);
+    slot.kind = arrival->kind = kind;
+    slot.flags = arrival->flags = flags;
+    slot.pid = slot.tid = getpid();
+    arrival->pidfd = -1;
+    arrival->exec = exec ? strdup(exec) : NULL;
+    assert_int_equal(request_copy(&session, &slot, &request), 0);
+    request_finish(&session, &request, arrival);
+    assert_ptr_equal(arrivals_take(&session.arrivals), arrival);
+    return arrival;
+}
+
+static void texts_are_taken(void **state)
+{
+    (void)state;
+    memcpy(slot.text, "/bin/prog\0prog\0-x\0", 18);
+    slot.exec_size = 10;
+    slot.cmdline_size = 8;
+    struct arrival *arrival = finish(PINJECT_IMAGE, 0, NULL);
+    assert_string_equal(arrival->exec, "/bin/prog");
+    assert_int_equal(arrival->cmdline_size, 8);
+    assert_memory_equal(arrival->cmdline, "prog\0-x\0", 8);
+    arrival_free(arrival);
+    /* What the kernel said of it holds; an argument without an end gets one. */
+    slot.cmdline_size = 7;
+    arrival = finish(PINJECT_PROCESS, 0, "/usr/bin/true");
+    assert_string_equal(arrival->exec, "/usr/bin/true");
+    assert_int_equal(arrival->cmdline_size, 8);
+    assert_memory_equal(arrival->cmdline, "prog\0-x\0", 8);
+    arrival_free(arrival);
+    slot.cmdline_size = 0;
+    arrival = finish(PINJECT_NET, 0, NULL);
+    assert_string_equal(arrival->exec, "/bin/prog");
+    assert_true(!arrival->cmdline && arrival->cmdline_size == 0);
+    arrival_free(arrival);
+    arrival = finish(PINJECT_REAPED, 0, NULL);
+    assert_true(!arrival->exec && !arrival->cmdline);
+    arrival_free(arrival);
+}
+
+/* What was too long for a slot is read in /proc, if it runs already. */
+static void long_texts_are_read(void **state)
+{
+    size_t size;
+    (void)state;
+    memcpy(slot.text, "/bin/prog\0prog\0-x\0", 18);
+    slot.exec_size = 10;
+    slot.cmdline_size = 8;
+    char *own = procfs_cmdline(getpid(), &size);
+    assert_non_null(own);
+    struct arrival *arrival = finish(PINJECT_PROCESS, PINJECT_REQUEST_TEXT_CUT, NULL);
+    assert_string_equal(arrival->exec, "/bin/prog");
+    assert_int_equal(arrival->cmdline_size, size);
+    assert_memory_equal(arrival->cmdline, own, size);
+    arrival_free(arrival);
+    free(own);
+    arrival = finish(PINJECT_NET, PINJECT_REQUEST_TEXT_CUT, NULL);
+    assert_string_equal(arrival->exec, "/bin/prog");
+    assert_null(arrival->cmdline); /* that of the program before it */
+    arrival_free(arrival);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(words_get_to_their_places), TEST(no_memory_is_counted), TEST(tasks_that_cannot_be),
+        TEST(times_that_cannot_be), TEST(texts_that_cannot_be), TEST(texts_are_taken), TEST(long_texts_are_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
