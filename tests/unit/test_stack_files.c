@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* Which file is asked for at an address, when it is asked for again, and what becomes of the answers. */
+#include "check.h"
+
+#include "collector/mapped_file.h"
+#include "collector/opener.h"
+#include "collector/stack_files.h"
+#include "collector/tasks.h"
+
+enum { PID = 321, AGAIN_NS = 100000000 };
+
+static struct tasks tasks;
+static struct session session;
+static struct plan plan;
+static struct process process;
+static struct task task;
+static char files[4]; /* tables, known by their places */
+
+/* ---- In the place of others ---- */
+
+static struct mapped_file asked;
+static char asked_path[64];
+static unsigned asks, settles, looks;
+static uint64_t last_ticket;
+static opener_done *done;
+static void *context;
+static bool answers_at_once, full;
+static struct opener_answer answer;
+static char *copied; /* what the answer's tables are */
+
+uint64_t __wrap_opener_ask(struct opener *opener, enum opener_kind kind, const struct mapped_file *file,
+                           opener_done *call, void *of);
+uint64_t __wrap_opener_ask(struct opener *opener, enum opener_kind kind, const struct mapped_file *file,
+                           opener_done *call, void *of)
+{
+    assert_ptr_equal(opener, tasks.stacks->opener);
+    assert_int_equal(kind, OPENER_TABLES);
+    asked = *file;
+    snprintf(asked_path, sizeof(asked_path), "%s", file->path);
+    done = call;
+    context = of;
+    asks++;
+    return full ? 0 : ++last_ticket;
+}
+
+bool __wrap_opener_settle(struct opener *opener, uint64_t ticket);
+bool __wrap_opener_settle(struct opener *opener, uint64_t ticket)
+{
+    (void)opener;
+    assert_int_equal(ticket, last_ticket);
+    settles++;
+    if (answers_at_once)
+        done(context, ticket, &answer);
+    return answers_at_once;
+}
+
+struct unwind_file *__wrap_unwind_files_copy(struct unwind_files *all, const struct unwind_stat *stat, int fd);
+struct unwind_file *__wrap_unwind_files_copy(struct unwind_files *all, const struct unwind_stat *stat, int fd)
+{
+    assert_ptr_equal(all, tasks.stacks->files);
+    assert_true(fd == 77 && stat->dev == 1 && stat->ino == 2 && stat->size == 3 && stat->mtime_ns == 4);
+    return (struct unwind_file *)(void *)copied;
+}
+
+struct unwind_file *__wrap_unwind_files_vdso(struct unwind_files *all);
+struct unwind_file *__wrap_unwind_files_vdso(struct unwind_files *all)
+{
+    assert_ptr_equal(all, tasks.stacks->files);
+    return (struct unwind_file *)(void *)&files[3];
+}
+
+bool __wrap_tasks_look_at_maps(struct tasks *its, struct process *of);
+bool __wrap_tasks_look_at_maps(struct tasks *its, struct process *of)
+{
+    assert_true(its == &tasks && of == &process);
+    looks++;
+    return false;
+}
+
+/* ---- Tests ---- */
+
+static void map(uint64_t start, uint64_t size, uint64_t ino, const char *path)
+{
+    const struct mapping values = {.start = start, .size = size, .offset = 0x300, .ino = ino, .maj = 8, .min = 9};
+    struct mapping *mapping = mapping_new(&values, path);
+    assert_non_null(mapping);
+    assert_int_equal(space_add(&process.space, mapping), 0);
+    mapping_put(mapping);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&tasks, 0, sizeof(tasks));
+    memset(&process, 0, sizeof(process));
+    memset(&task, 0, sizeof(task));
+    plan.dump = 4096;
+    tasks.session = &session;
+    tasks.plan = &plan;
+    tasks.now_ns = 1000000000;
+    task.process = &process;
+    task.pid = PID;
+    space_init(&process.space);
+    asks = settles = looks = 0;
+    full = false;
+    answers_at_once = true;
+    answer = (struct opener_answer){.dev = 1, .ino = 2, .size = 3, .mtime_ns = 4, .ctime_ns = 5, .fd = 77};
+    copied = &files[0];
+    return stacks_new(&plan, &tasks.stacks);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    space_release(&process.space);
+    stacks_free(tasks.stacks);
+    return 0;
+}
+
+static void expect(uint64_t address, const char *file)
+{
+    struct stack_search search = {&tasks, &task};
+    struct unwind_map found;
+    assert_true(stack_files_find(&search, address, &found));
+    assert_ptr_equal(found.file, file);
+    assert_int_equal(found.offset, 0x300);
+    assert_true(found.start <= address && found.low <= address && found.high > address);
+}
+
+static void the_file_is_asked_for_once(void **state)
+{
+    (void)state;
+    map(0x10000, 0x2000, 6, "/lib/a");
+    expect(0x10010, &files[0]);
+    assert_true(asks == 1 && settles == 1 && looks == 0);
+    assert_true(asked.pid == PID && asked.maj == 8 && asked.min == 9 && asked.ino == 6);
+    assert_true(asked.start == 0x10000 && asked.size == 0x2000);
+    assert_string_equal(asked_path, "/lib/a");
+    expect(0x11fff, &files[0]);
+    /* The same file elsewhere, and in another process. */
+    map(0x50000, 0x1000, 6, "/lib/a");
+    expect(0x50000, &files[0]);
+    assert_int_equal(asks, 1);
+    map(0x60000, 0x1000, 7, "/lib/a");
+    copied = &files[1];
+    expect(0x60000, &files[1]); /* this is another one */
+    assert_int_equal(asks, 2);
+}
+
+static void what_is_no_file_is_not_asked_for(void **state)
+{
+    (void)state;
+    map(0x10000, 0x1000, 0, "//anon");
+    map(0x20000, 0x1000, 0, "[heap]");
+    map(0x30000, 0x1000, 0, "[vdso]");
+    expect(0x10000, NULL);
+    expect(0x20000, NULL);
+    expect(0x30000, &files[3]);
+    assert_int_equal(asks, 0);
+    struct stack_search search = {&tasks, &task};
+    struct unwind_map found;
+    assert_false(stack_files_find(&search, 0x40000, &found));
+    assert_int_equal(looks, 1);
+}
+
+/* It may have been replaced: it is asked for again, but nobody waits, and what is known holds meanwhile. */
+static void files_are_asked_for_again(void **state)
+{
+    (void)state;
+    map(0x10000, 0x1000, 6, "/lib/a");
+    expect(0x10000, &files[0]);
+    tasks.now_ns += AGAIN_NS - 1;
+    process.space.version += 1000; /* blocks are new */
+    expect(0x10000, &files[0]);
+    assert_int_equal(asks, 1);
+    tasks.now_ns++;
+    process.space.version += 1000;
+    expect(0x10000, &files[0]);
+    assert_true(asks == 2 && settles == 1);
+    tasks.now_ns += 10 * (uint64_t)AGAIN_NS; /* as long as there is no answer there is no other question */
+    process.space.version += 1000;
+    expect(0x10000, &files[0]);
+    assert_int_equal(asks, 2);
+    answer.status = -1;
+    done(context, last_ticket, &answer); /* gone with its process: the tables hold */
+    expect(0x10000, &files[0]);
+    answer.status = 0;
+    process.space.version += 1000;
+    expect(0x10000, &files[0]);
+    assert_int_equal(asks, 3);
+    copied = &files[2];
+    done(context, last_ticket, &answer);
+    expect(0x10000, &files[2]); /* also where a block had the old ones */
+    copied = NULL;
+    done(context, last_ticket, &answer); /* nobody waits for that any more */
+    done(context, 999999, &answer);
+    expect(0x10000, &files[2]);
+}
+
+static void answers_that_come_late(void **state)
+{
+    (void)state;
+    answers_at_once = false;
+    map(0x10000, 0x1000, 6, "/lib/a");
+    expect(0x10000, NULL);
+    assert_true(asks == 1 && settles == 1);
+    expect(0x10000, NULL);
+    done(context, last_ticket, &answer);
+    expect(0x10000, &files[0]);
+    assert_int_equal(asks, 1);
+    /* Too many were asked already: nothing is waited for. */
+    full = true;
+    map(0x20000, 0x1000, 7, "/lib/b");
+    expect(0x20000, NULL);
+    assert_true(asks == 2 && settles == 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(the_file_is_asked_for_once), TEST(what_is_no_file_is_not_asked_for), TEST(files_are_asked_for_again),
+        TEST(answers_that_come_late),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
