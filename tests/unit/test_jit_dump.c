@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "analyze/sym/jit_dump.h"
+#include "analyze/sym/symbols.h"
 #include "common/buffer.h"
 
 static char path[] = "/tmp/pinject-jit-XXXXXX";
@@ -233,6 +234,138 @@ static void test_not_read(void **state)
     release(&names);
 }
 
+/* Other records are passed over, also one that is nothing but its head; nothing counts behind the end. */
+static void test_other_records(void **state)
+{
+    (void)state;
+    struct names names;
+    struct dump dump;
+    put_header(&dump, false);
+    for (uint32_t id = 2; id < 5; id += 2) { /* debug information, unwinding information */
+        put32(&dump, id);
+        put32(&dump, 16);
+        put64(&dump, 3);
+    }
+    put_load(&dump, 0x1000, 0x20, "first", 8);
+    size_t bare = dump.bytes.size;
+    put32(&dump, 3); /* the end */
+    put32(&dump, 16);
+    put64(&dump, 3);
+    put_load(&dump, 0x2000, 0x20, "second", 8);
+    assert_int_equal(read_bytes(&names, dump.bytes.data, dump.bytes.size), JIT_DUMP_READ);
+    assert_string_equal(name_at(&names, 0x1000), "first");
+    assert_string_equal(name_at(&names, 0x2000), "-");
+    release(&names);
+    dump.bytes.data[bare] = 4;
+    assert_int_equal(read_bytes(&names, dump.bytes.data, dump.bytes.size), JIT_DUMP_READ);
+    assert_string_equal(name_at(&names, 0x2000), "second");
+    release(&names);
+    buffer_release(&dump.bytes);
+}
+
+/* ---- as an object: the perf map and the dump */
+
+static uint32_t no_process; /* one beyond the largest pid */
+static char map_path[64];
+
+static void write_map(const char *text)
+{
+    FILE *map = fopen(map_path, "w");
+    assert_non_null(map);
+    fputs(text, map);
+    assert_int_equal(fclose(map), 0);
+}
+
+/* Generated code with the dumps FIRST and SECOND (NULL: none) has NAMES at 0x1000, 0x2000 and 0x9000, and lacks as much;
+ * they are from FILE. */
+static void object_has(const char *symfs, const char *first, const char *second, const char *expected, const char *file,
+                       unsigned lacks, const char *why)
+{
+    const struct symbols_options options = {.symfs = symfs};
+    const uint64_t addresses[] = {0x1000, 0x2000, 0x9000};
+    struct symbols *symbols;
+    struct symbol symbol;
+    char text[100] = "";
+    assert_int_equal(symbols_new(&options, &symbols), 0);
+    struct symbols_object *object = symbols_jit(symbols, no_process);
+    if (first)
+        symbols_jit_dump(object, first);
+    if (second)
+        symbols_jit_dump(object, second);
+    for (size_t i = 0; i < 3; i++)
+        sprintf(text + strlen(text), "%s ", symbols_find(object, addresses[i], &symbol) ? symbol.name : "-");
+    assert_string_equal(text, expected);
+    assert_int_equal(symbols_lacks(object), lacks);
+    if (why)
+        assert_string_equal(symbols_why(object), why);
+    else
+        assert_null(symbols_why(object));
+    if (file)
+        assert_string_equal(symbols_file(object), file);
+    else
+        assert_null(symbols_file(object));
+    symbols_jit_dump(object, "/nonexistent/other.dump"); /* too late */
+    assert_int_equal(symbols_lacks(object), lacks);
+    symbols_free(symbols);
+}
+
+static void test_object(void **state)
+{
+    static const char no_dump[] = "memory without a file, whose jitdump file is gone or cannot be read";
+    static const char no_map[] = "memory without a file, and the program left no perf map in /tmp";
+    static const char gone[] = "/nonexistent/jit-1.dump";
+    (void)state;
+    struct dump dump;
+    struct names names;
+    no_process = (1u << 23) + (uint32_t)getpid();
+    snprintf(map_path, sizeof(map_path), "/tmp/perf-%u.map", (unsigned)no_process);
+    unlink(map_path);
+    put_header(&dump, false);
+    put_load(&dump, 0x1000, 0x20, "first", 8);
+    put_load(&dump, 0x2000, 0x20, "second", 8);
+    read_bytes(&names, dump.bytes.data, dump.bytes.size);
+    release(&names);
+    object_has(NULL, NULL, NULL, "- - - ", NULL, SYMBOLS_ANONYMOUS, no_map);
+    object_has(NULL, gone, NULL, "- - - ", NULL, SYMBOLS_ANONYMOUS, no_dump);
+    object_has(NULL, path, NULL, "first second - ", path, 0, NULL);
+    object_has(NULL, path, gone, "first second - ", path, 0, NULL);
+    object_has(NULL, gone, path, "- - - ", NULL, SYMBOLS_ANONYMOUS, no_dump);
+    object_has("/tmp", path + 4, NULL, "first second - ", path, 0, NULL);
+    object_has("/tmp", path, NULL, "- - - ", NULL, SYMBOLS_ANONYMOUS, no_dump);
+    write_map("9000 10 mapped\n2000 10 older\n");
+    object_has(NULL, NULL, NULL, "- older mapped ", map_path, 0, NULL);
+    object_has(NULL, gone, NULL, "- older mapped ", map_path, 0, NULL);
+    object_has(NULL, path, NULL, "first second mapped ", path, 0, NULL);
+    if (geteuid() == 0) {
+        static const char foreign[] = "the perf map in /tmp belongs to somebody else";
+        assert_int_equal(chown(map_path, 65534, 65534), 0);
+        object_has(NULL, NULL, NULL, "- - - ", NULL, SYMBOLS_NO_FILE, foreign);
+        object_has(NULL, path, NULL, "first second - ", path, SYMBOLS_NO_FILE, foreign);
+        assert_int_equal(chown(map_path, 0, 0), 0);
+        assert_int_equal(chown(path, 65534, 65534), 0);
+        object_has(NULL, path, NULL, "- older mapped ", map_path, SYMBOLS_NO_FILE,
+                   "the jitdump file belongs to somebody else");
+        assert_int_equal(chown(path, 0, 0), 0);
+    }
+    unlink(map_path);
+    put32(&dump, 0);
+    put32(&dump, 3); /* shorter than its own head */
+    put64(&dump, 0);
+    read_bytes(&names, dump.bytes.data, dump.bytes.size);
+    release(&names);
+    object_has(NULL, path, NULL, "first second - ", NULL, SYMBOLS_BROKEN,
+               "the jitdump file is damaged: what could be read of it is used");
+    buffer_release(&dump.bytes);
+    /* Files have none. */
+    struct symbols *symbols;
+    struct symbol symbol;
+    assert_int_equal(symbols_new(NULL, &symbols), 0);
+    struct symbols_object *object = symbols_object(symbols, "//anon", NULL, 0);
+    symbols_jit_dump(object, path);
+    assert_false(symbols_find(object, 0x1000, &symbol));
+    symbols_free(symbols);
+}
+
 static int make_file(void **state)
 {
     (void)state;
@@ -254,6 +387,8 @@ int main(void)
         cmocka_unit_test(test_reuse_at_random),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_other_records),
+        cmocka_unit_test(test_object), /* the next one gives the file away */
         cmocka_unit_test(test_not_read),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
