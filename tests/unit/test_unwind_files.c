@@ -22,6 +22,34 @@ static int temporary(const void *bytes, size_t size)
     return fd;
 }
 
+/* How pread() and pwrite() go: interrupted first, and so many bytes at once; 0: as usual. */
+static struct {
+    int error; /* of the next call */
+    size_t most;
+} going;
+
+ssize_t __real_pread(int fd, void *ret, size_t size, off_t offset);
+ssize_t __real_pwrite(int fd, const void *data, size_t size, off_t offset);
+ssize_t __wrap_pread(int fd, void *ret, size_t size, off_t offset);
+ssize_t __wrap_pwrite(int fd, const void *data, size_t size, off_t offset);
+
+static bool fails_now(void)
+{
+    errno = going.error;
+    going.error = 0;
+    return errno != 0;
+}
+
+ssize_t __wrap_pread(int fd, void *ret, size_t size, off_t offset)
+{
+    return fails_now() ? -1 : __real_pread(fd, ret, going.most && going.most < size ? going.most : size, offset);
+}
+
+ssize_t __wrap_pwrite(int fd, const void *data, size_t size, off_t offset)
+{
+    return fails_now() ? -1 : __real_pwrite(fd, data, going.most && going.most < size ? going.most : size, offset);
+}
+
 static void check_bounds(const struct image *image)
 {
     char bytes[16] = "";
@@ -67,6 +95,38 @@ static void test_bounds(void **state)
     int read_only = open("/dev/null", O_RDONLY | O_CLOEXEC);
     assert_false(image_read(&(struct image){.fd = fd, .size = 10, .copy = read_only}, 4, bytes, 3));
     close(read_only);
+    close(fd);
+    close(copy);
+}
+
+/* A signal, or a file system that gives less than was asked for, loses nothing. */
+static void test_interrupted(void **state)
+{
+    char bytes[16];
+    (void)state;
+    int fd = temporary("0123456789", 10), copy = temporary("", 0);
+    for (going.most = 0; going.most < 4; going.most++) {
+        memset(bytes, 'x', sizeof(bytes));
+        going.error = EINTR;
+        assert_true(image_read(&(struct image){.fd = fd, .size = 10}, 1, bytes, 9));
+        assert_memory_equal(bytes, "123456789x", 10);
+        assert_int_equal(ftruncate(copy, 0), 0);
+        assert_true(image_read(&(struct image){.fd = fd, .size = 10, .copy = copy}, 1, bytes, 9));
+        assert_int_equal(pread(copy, bytes, 10, 0), going.most ? going.most : 10);
+        size_t most = going.most;
+        going.most = 0;
+        assert_int_equal(pread(copy, bytes, 16, 0), 10);
+        assert_memory_equal(bytes, "\0" "123456789", 10);
+        /* In the middle of copying. */
+        const struct image image = {.bytes = (const unsigned char *)"abc", .fd = -1, .size = 3, .copy = copy};
+        assert_true(image_read(&image, 0, bytes, 3)); /* what is in memory is not copied */
+        assert_int_equal(pread(copy, bytes, 1, 0), 1);
+        assert_int_equal(bytes[0], '\0');
+        going.most = most;
+        going.error = EIO;
+        assert_false(image_read(&(struct image){.fd = fd, .size = 10}, 1, bytes, 9));
+    }
+    going.most = 0;
     close(fd);
     close(copy);
 }
@@ -158,6 +218,72 @@ static void test_addresses(void **state)
     assert_false(file_address(&file, 0x13000, &address));
 }
 
+static unsigned char *own_program(size_t *ret_size)
+{
+    FILE *stream = fopen("/proc/self/exe", "r");
+    assert_non_null(stream);
+    assert_int_equal(fseek(stream, 0, SEEK_END), 0);
+    *ret_size = (size_t)ftell(stream);
+    rewind(stream);
+    unsigned char *bytes = malloc(*ret_size);
+    assert_non_null(bytes);
+    assert_int_equal(fread(bytes, 1, *ret_size, stream), *ret_size);
+    fclose(stream);
+    return bytes;
+}
+
+/* Without its list of sections a file still has its tables: the program headers lead to them. */
+static void test_without_sections(void **state)
+{
+    struct unwind_file whole = {0}, bare = {0};
+    size_t size;
+    (void)state;
+    unsigned char *bytes = own_program(&size);
+    Elf64_Ehdr header;
+    const struct image image = {.bytes = bytes, .fd = -1, .size = size};
+    assert_true(file_read(&whole, &image));
+    assert_true(whole.frames.count > 10);
+    memcpy(&header, bytes, sizeof(header));
+    header.e_shoff = header.e_shnum = header.e_shstrndx = 0;
+    memcpy(bytes, &header, sizeof(header));
+    assert_true(file_read(&bare, &image));
+    assert_int_equal(bare.frames.count, whole.frames.count);
+    assert_true(bare.frames.address == whole.frames.address);
+    assert_null(bare.debug.bytes);
+    size_t found = 0;
+    for (uint64_t offset = 0; offset < size; offset += 7) {
+        uint64_t address, again;
+        struct cfi_row row, other;
+        bool mapped = file_address(&whole, offset, &address);
+        assert_int_equal(file_address(&bare, offset, &again), mapped);
+        if (!mapped)
+            continue;
+        assert_true(address == again);
+        bool known = cfi_find_row(&whole.frames, address, &row);
+        assert_int_equal(cfi_find_row(&bare.frames, address, &other), known);
+        found += known;
+    }
+    assert_true(found > 10);
+    cfi_release(&whole.frames);
+    cfi_release(&whole.debug);
+    cfi_release(&bare.frames);
+    /* Without program headers that hold the table there is none. */
+    for (unsigned i = 0; i < header.e_phnum; i++) {
+        Elf64_Phdr program;
+        unsigned char *at = bytes + header.e_phoff + i * sizeof(program);
+        memcpy(&program, at, sizeof(program));
+        if (program.p_type == PT_LOAD && !(program.p_flags & PF_X))
+            program.p_filesz = 0;
+        memcpy(at, &program, sizeof(program));
+    }
+    memset(&bare, 0, sizeof(bare));
+    assert_true(file_read(&bare, &image));
+    assert_null(bare.frames.bytes);
+    assert_int_equal(bare.frames.count, 0);
+    row_cache_release(&bare.rows);
+    free(bytes);
+}
+
 /* ---- Each once ---- */
 
 static void test_files(void **state)
@@ -221,7 +347,12 @@ static void test_keys(void **state)
     assert_true(unwind_files_copy(files, &other, fd) != file);
     unwind_files_size(files, &count);
     assert_int_equal(count, 6);
+    /* None is forgotten for another one. */
     assert_ptr_equal(unwind_files_copy(files, &key, empty), file);
+    assert_non_null(unwind_files_copy(files, &(struct unwind_stat){65, 2, sizeof(elf), 3, 4}, empty));
+    assert_non_null(unwind_files_copy(files, &(struct unwind_stat){1, 1026, sizeof(elf), 3, 4}, empty));
+    unwind_files_size(files, &count);
+    assert_int_equal(count, 6);
     unwind_files_free(files);
     close(fd);
     close(empty);
@@ -267,7 +398,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bounds), cmocka_unit_test(test_headers), cmocka_unit_test(test_addresses),
         cmocka_unit_test(test_files),  cmocka_unit_test(test_keys),    cmocka_unit_test(test_images),
-        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_copies), cmocka_unit_test(test_interrupted), cmocka_unit_test(test_without_sections),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
