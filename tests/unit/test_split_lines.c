@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Debug information in several files: split off by the compiler (.dwo, .dwp), or shared by dwz. Wherever it lies it says
- * the same as that of the program built as one.
+ * Debug information in several files: split off by the compiler (.dwo, .dwp), or shared by dwz. Wherever it lies, it
+ * says the same as that of the program built as one.
  */
 #include "test_symbols_tools.h"
 
@@ -221,6 +221,23 @@ static void test_package(void **state)
     same_lines("packed", "plain4", NULL);
 }
 
+/* A build-id of one byte names no place, one of two does. */
+static void test_short_ids(void **state)
+{
+    char *version = run("dwp --version 2>&1");
+    bool have_dwp = version != NULL;
+    (void)state;
+    free(version);
+    if (!is_split() || !have_dwp)
+        skip();
+    for (int size = 1; size <= 2; size++) {
+        must("%s -Wl,--build-id=0xab%s -o short split4.o && dwp -e short -o short.dwp", TEST_CC, size == 2 ? "cd" : "");
+        look_at_files("short");
+        assert_int_equal(used.count, size - 1);
+    }
+    assert_string_equal(used.place, ".build-id/ab/cd.dwp");
+}
+
 /* What dwz moved into a file for several programs. */
 static void test_shared(void **state)
 {
@@ -254,6 +271,7 @@ int main(void)
         cmocka_unit_test(test_split),
         cmocka_unit_test(test_moved),
         cmocka_unit_test(test_package),
+        cmocka_unit_test(test_short_ids),
         cmocka_unit_test(test_shared),
     };
     return cmocka_run_group_tests_name("split lines", tests, split_set_up, tools_tear_down);

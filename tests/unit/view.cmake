@@ -9,6 +9,8 @@ if(TARGET pinject_view)
   target_link_options(test_view_info PRIVATE -Wl,--wrap=profile_file_load,--wrap=profile_file_free)
   pinject_unit_test(pager SOURCES test_pager.c LINK pinject_view)
   target_link_options(test_pager PRIVATE -Wl,--wrap=isatty,--wrap=ioctl)
+  pinject_unit_test(sink SOURCES test_sink.c LINK pinject_view PkgConfig::ZLIB)
+  target_link_options(test_sink PRIVATE -Wl,--wrap=access,--wrap=linkat,--wrap=isatty)
   # Their symbols are those of symbols_fake.c.
   set(symbols_fake_wraps object kernel jit jit_dump find bounds address file lacks why rows lines lines_why)
   pinject_unit_test(names SOURCES test_names.c symbols_fake.c LINK pinject_view)
