@@ -231,21 +231,6 @@ static struct dwarf_scopes *scopes_of(struct dwarf *dwarf, struct dwarf_file *fi
     return unit->scopes;
 }
 
-/* The names of files that the entries of a split unit mean: its own list, or the skeleton's where it has none. */
-static struct dwarf_lines *split_files(struct dwarf *dwarf, struct dwarf_file *file, struct dwarf_unit *unit)
-{
-    if (!file->sections.part[DWARF_LINE].size)
-        return lines_of(dwarf, (struct dwarf_unit *)file->skeleton);
-    if (!unit->lines_read) {
-        if (!unit->directory)
-            unit->directory = file->skeleton->directory;
-        if (dwarf_lines_new(file, unit, unit->lines_offset, false, &unit->lines) != 0)
-            unit->lines = NULL;
-    }
-    unit->lines_read = true;
-    return unit->lines;
-}
-
 /* The first unit that covers ADDRESS, from the nearest start backwards. */
 static struct dwarf_unit *unit_at(const struct dwarf *dwarf, uint64_t address)
 {
@@ -277,21 +262,20 @@ size_t dwarf_find(struct dwarf *dwarf, uint64_t address, struct dwarf_frame *ret
 {
     struct dwarf_unit *unit = unit_at(dwarf, address), *inner = unit;
     struct dwarf_file *file = dwarf->main, *split;
-    struct dwarf_lines *lines, *files;
+    struct dwarf_lines *lines;
     const struct dwarf_row *row;
     struct dwarf_scopes *scopes;
     size_t count = 0;
 
     if (!unit)
         return 0;
-    lines = files = lines_of(dwarf, unit);
+    /* Of the names of files, too: what list a split file has is for its types alone. */
+    lines = lines_of(dwarf, unit);
     split = split_of(dwarf, unit, &inner);
-    if (split) {
+    if (split)
         file = split;
-        files = split_files(dwarf, split, inner);
-    } else {
+    else
         inner = unit;
-    }
     ret[0] = (struct dwarf_frame){NULL};
     row = lines ? dwarf_lines_find(lines, address) : NULL;
     if (row)
@@ -305,7 +289,7 @@ size_t dwarf_find(struct dwarf *dwarf, uint64_t address, struct dwarf_frame *ret
         ret[count].shown = &scope->shown;
         if (++count < DWARF_FRAMES_MAX) {
             ret[count] = (struct dwarf_frame){NULL};
-            set_line(dwarf, files, &ret[count], scope->call_file, scope->call_line, scope->call_column);
+            set_line(dwarf, lines, &ret[count], scope->call_file, scope->call_line, scope->call_column);
         }
     }
     return count ? count : row ? 1 : 0;

@@ -169,6 +169,40 @@ static void test_split(void **state)
     }
 }
 
+static const char types_source[] = "struct thing { int a; thing *next; };\n";
+static const char cxx_source[] = "int volatile v;\n#include \"sub/types.h\"\n#include \"sub/deep.h\"\nthing here;\n"
+                                 "__attribute__((noinline)) int shown(int a)\n{\n    return deep(a) * v + here.a;\n}\n"
+                                 "int main(int c, char **)\n{\n    return shown(c);\n}\n";
+
+/* A .dwo may have a list of files for its types alone; the calls are in files of the program's own list. */
+static void test_files_of_types(void **state)
+{
+    char *version = run("clang --version 2>&1");
+    bool have_clang = version != NULL;
+    (void)state;
+    free(version);
+    if (!have_tools || !have_clang)
+        skip();
+    write_file("types.cc", cxx_source, sizeof(cxx_source) - 1);
+    write_file("sub/types.h", types_source, sizeof(types_source) - 1);
+    for (int number = 4; number <= 5; number++) {
+        const char *why;
+        char file[320];
+        must("clang -x c++ -O2 -g -gdwarf-%d -gsplit-dwarf -fdebug-types-section -c -o types.o types.cc && "
+             "clang -o types types.o",
+             number);
+        struct symbols *symbols = new_symbols(NULL);
+        char *text = lines_of(symbols, "types", &why);
+        assert_string_equal(why, nothing_lacks);
+        snprintf(file, sizeof(file), "in shown %s/types.cc:7:", directory);
+        assert_non_null(strstr(text, file));
+        snprintf(file, sizeof(file), "in shown %s/sub", directory);
+        assert_null(strstr(text, file));
+        free(text);
+        symbols_free(symbols);
+    }
+}
+
 /* The program was taken elsewhere: the path that the compiler wrote does not hold, but the .dwo lies beside it. */
 static void test_moved(void **state)
 {
@@ -269,6 +303,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_split),
+        cmocka_unit_test(test_files_of_types),
         cmocka_unit_test(test_moved),
         cmocka_unit_test(test_package),
         cmocka_unit_test(test_short_ids),
