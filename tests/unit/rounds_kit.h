@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The event loop with a clock, a kernel and ended tasks that the test makes up: what it does in which round, how long it
- * waits, how long it lets events gather, and how many files it writes meanwhile.
+ * The event loop with a clock, a kernel and ended tasks that the test makes up: what it does in which round, how long
+ * it waits, how long it lets events gather, and how many files it writes meanwhile.
  */
 #ifndef UNIT_ROUNDS_KIT_H
 #define UNIT_ROUNDS_KIT_H

@@ -276,8 +276,8 @@ static void write_map(const char *text)
     assert_int_equal(fclose(map), 0);
 }
 
-/* Generated code with the dumps FIRST and SECOND (NULL: none) has the names EXPECTED at 0x1000, 0x2000 and 0x9000, out of
- * FILE, and lacks as much. */
+/* Generated code with the dumps FIRST and SECOND (NULL: none) has the names EXPECTED at 0x1000, 0x2000 and 0x9000, out
+ * of FILE, and lacks as much. */
 static void object_has(const char *symfs, const char *first, const char *second, const char *expected, const char *file,
                        unsigned lacks, const char *why)
 {

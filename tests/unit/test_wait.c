@@ -102,7 +102,7 @@ static void test_dead_and_live(void **state)
     check_dead_and_live(ended_process(), getpid());
 }
 
-/* The lock alone tells: the number of the dead one was given out again, that of the live one is of another namespace. */
+/* The lock alone tells: the dead one's number was given out again, the live one's is of another namespace. */
 static void test_numbers_say_nothing(void **state)
 {
     (void)state;
