@@ -115,6 +115,13 @@ static void test_join(void **state)
     assert_string_equal(after(true, VECTOR(S("LD_PRELOAD=" OURS), S("A"))), "LD_PRELOAD=" OURS "|A|" SESSION "|");
     assert_string_equal(after(true, VECTOR(S(SESSION), S("LD_PRELOAD=./libpinject.so"))),
                         SESSION "|LD_PRELOAD=" OURS "|");
+    /* It is there behind others, and so is another copy of it, whose name is as long. */
+    assert_string_equal(after(true, VECTOR(S(SESSION), S("LD_PRELOAD=/a.so:" OURS))), "=");
+    assert_string_equal(after(true, VECTOR(S(SESSION), S("LD_PRELOAD=/a.so /b.so " OURS " /c.so"))), "=");
+    assert_string_equal(after(true, VECTOR(S(SESSION), S("LD_PRELOAD=/opt/pinject/lob/libpinject.so"))),
+                        SESSION "|LD_PRELOAD=" OURS "|");
+    assert_string_equal(after(true, VECTOR(S(SESSION), S("LD_PRELOAD=/a.so:/opt/pinject/lob/libpinject.so:/b.so"))),
+                        SESSION "|LD_PRELOAD=/a.so:" OURS ":/b.so|");
 }
 
 static void test_join_takes_the_variable_that_ld_so_obeys(void **state)

@@ -49,6 +49,21 @@ static void test_begun(void **state)
     stage_free(&stage);
 }
 
+/* What a record of ours says of its task: it is told by the first event. */
+static void test_stamps(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    stage_process(&stage, 100, 1, T, 1000);
+    struct task *task = stage_thread(&stage, 100, 101, T + 1, 1000);
+    const struct records_stamp stamp = tasks_stamp(stage.tasks, task, T + 5);
+    assert_true(stamp.pid == 100 && stamp.tid == 101 && stamp.time_ns == T + 5 && stamp.event == 0);
+    assert_int_equal(stamp.id, 101001); /* of the kit */
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
 /* Many in one bucket of the tables: each is found, whoever went before. */
 static void test_numbers_in_one_bucket(void **state)
 {
@@ -161,6 +176,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_begun),
         cmocka_unit_test(test_numbers_in_one_bucket),
+        cmocka_unit_test(test_stamps),
         cmocka_unit_test(test_released_unwritten),
         cmocka_unit_test(test_many_threads),
     };

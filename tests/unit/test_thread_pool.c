@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <sys/mman.h>
 #include <time.h>
 
 enum { MANY = 32, PATIENCE_NS = 4000000, TRIES = 100, VAIN = 12, POOL = 256 };
@@ -82,7 +83,17 @@ static void test_overflow(void **state)
     struct pinject_thread_record *records[1000];
     take(records, 1000);
     assert_true(wait_ns(0) >= PATIENCE_NS);
+    unsigned elsewhere = 0, gone = 0;
+    unsigned char there;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (int i = 0; i < 1000; i++) /* mapped by itself */
+        elsewhere += (uintptr_t)records[i] % page == 0;
+    assert_true(elsewhere >= 1000 - POOL);
     give(records, 1000);
+    for (int i = 0; i < 1000; i++)
+        if ((uintptr_t)records[i] % page == 0)
+            gone += mincore(records[i], page, &there) < 0;
+    assert_true(gone >= 1000 - POOL); /* their memory does not stay */
     assert_true(least_wait_ns(0) < PATIENCE_NS);
 }
 
