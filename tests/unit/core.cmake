@@ -58,3 +58,6 @@ pinject_unit_test(stack_files SOURCES test_stack_files.c LINK pinject_collector 
 foreach(function opener_ask opener_settle unwind_files_copy unwind_files_vdso tasks_look_at_maps)
   target_link_options(test_stack_files PRIVATE -Wl,--wrap=${function})
 endforeach()
+pinject_unit_test(looked_for SOURCES test_looked_for.c test_tasks_kit.c test_result_kit.c
+  LINK pinject_collector pinject_common)
+target_link_options(test_looked_for PRIVATE -Wl,--wrap=errands_exec,--wrap=errands_cmdline)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -48,10 +49,12 @@ void *__wrap_calloc(size_t count, size_t size)
 
 /* Nobody signals: the time is over. The thread has been on a CPU by then. */
 static sem_t begun;
+static bool plays = true; /* else it is waited for, as long as it takes */
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *end);
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *end)
 {
-    (void)cond;
+    if (!plays)
+        return pthread_cond_wait(cond, mutex);
     if (pauses == 0) {
         pthread_mutex_unlock(mutex);
         while (sem_wait(&begun))
@@ -97,6 +100,14 @@ char *__wrap_procfs_cmdline(pid_t pid, size_t *ret_size)
 /* ---- Looks ---- */
 
 static unsigned ran, abandoned; /* atomic */
+
+static sigset_t looks_with; /* the mask of the thread that looks */
+
+static void note_mask(struct errand *errand)
+{
+    (void)errand;
+    pthread_sigmask(SIG_BLOCK, NULL, &looks_with);
+}
 
 static void run(struct errand *errand)
 {
@@ -195,6 +206,29 @@ static void without_threads_the_caller_looks(void **state)
     assert_true(errands_end(&errands));
 }
 
+/* Signals are for the event loop; a fault of the thread is its own. */
+static void the_thread_that_looks_takes_no_signals(void **state)
+{
+    struct errands errands = {0};
+    struct errand errand = {note_mask, abandon};
+    sigset_t before, after;
+    (void)state;
+    plays = false;
+    pthread_sigmask(SIG_BLOCK, NULL, &before);
+    const bool done = errands_do(&errands, &errand);
+    pthread_sigmask(SIG_BLOCK, NULL, &after);
+    plays = true;
+    assert_true(done);
+    static const int blocked[] = {SIGTERM, SIGINT, SIGCHLD, SIGPIPE, SIGUSR1}, faults[] = {SIGBUS, SIGSEGV, SIGABRT};
+    for (size_t i = 0; i < 5; i++) {
+        assert_true(sigismember(&looks_with, blocked[i]));
+        assert_int_equal(sigismember(&after, blocked[i]), sigismember(&before, blocked[i]));
+    }
+    for (size_t i = 0; i < 3; i++)
+        assert_false(sigismember(&looks_with, faults[i]));
+    assert_true(errands_end(&errands));
+}
+
 static void what_files_of_a_process_say(void **state)
 {
     struct errands errands = {0};
@@ -226,6 +260,7 @@ int main(void)
         TEST(patience_is_used_up),
         TEST(who_waits_for_a_cpu_is_waited_for),
         TEST(without_threads_the_caller_looks),
+        TEST(the_thread_that_looks_takes_no_signals),
         TEST(what_files_of_a_process_say),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* Programs that did not tell themselves: when what /proc says is taken, and of whom it is asked. */
+#include "check.h"
+
+#include "test_tasks_kit.h"
+
+#define T 2000000000ull
+
+static struct stage stage;
+static struct task *task;
+static struct image *image;
+static const char *exec, *cmdline; /* what /proc says; NULL: nothing */
+static unsigned asked;
+
+char *__wrap_errands_exec(struct errands *errands, pid_t pid);
+char *__wrap_errands_exec(struct errands *errands, pid_t pid)
+{
+    assert_ptr_equal(errands, &stage.kit.session.errands);
+    assert_int_equal(pid, 200);
+    asked++;
+    return exec ? strdup(exec) : NULL;
+}
+
+char *__wrap_errands_cmdline(struct errands *errands, pid_t pid, size_t *ret_size);
+char *__wrap_errands_cmdline(struct errands *errands, pid_t pid, size_t *ret_size)
+{
+    assert_ptr_equal(errands, &stage.kit.session.errands);
+    assert_int_equal(pid, 200);
+    *ret_size = cmdline ? strlen(cmdline) + 1 : 0;
+    return cmdline ? strdup(cmdline) : NULL;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    task = stage_process(&stage, 200, 1, T, 1000);
+    image = &task->images[0];
+    asked = 0;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    task->netted = false;
+    stage_free(&stage);
+    return 0;
+}
+
+/* Whether it is taken of a task whose records say TOLD, where /proc says EXEC and LINE. */
+static bool is_taken(bool netted, const char *told, const char *says, const char *line)
+{
+    exec = says;
+    cmdline = line;
+    task->netted = netted;
+    program_put(image->program);
+    image->program = told ? program_new(told, "told", 5) : NULL;
+    image->named = image->looked = image->resolved = false;
+    const unsigned before = asked;
+    tasks_look_for_programs(stage.tasks, task);
+    tasks_look_for_programs(stage.tasks, task); /* once is enough */
+    assert_int_equal(asked, before + 1);
+    assert_false(image->named); /* the object did not speak */
+    if (!image->resolved) {
+        assert_string_equal(image->program ? image->program->cmdline : "told", "told");
+        return false;
+    }
+    assert_string_equal(image->program->exec, says);
+    assert_string_equal(image->program->cmdline, line);
+    assert_int_equal(image->program->cmdline_size, strlen(line) + 1);
+    assert_ptr_equal(task->process->program, image->program);
+    return true;
+}
+
+static void what_proc_says_is_taken(void **state)
+{
+    (void)state;
+    assert_true(is_taken(false, NULL, "/bin/prog", "prog"));
+    assert_true(is_taken(false, "/bin/other", "/bin/prog", "prog")); /* its records are read up to here */
+    assert_false(is_taken(false, NULL, NULL, "prog"));
+    assert_false(is_taken(false, NULL, "/bin/prog", NULL));
+}
+
+/* What a net tells is older than /proc: both have to mean the same, seen from the task's root and from ours. */
+static void records_of_a_net_are_older(void **state)
+{
+    (void)state;
+    assert_true(is_taken(true, "/bin/prog", "/bin/prog", "prog"));
+    assert_true(is_taken(true, "/bin/prog", "/its/root/bin/prog", "prog"));
+    assert_false(is_taken(true, "/bin/prog", "/bin/other", "other"));
+    assert_false(is_taken(true, "/bin/prog", "/prog", "prog"));
+    assert_false(is_taken(true, "/bin/prog", "/bin/prog2", "prog"));
+    assert_false(is_taken(true, "", "/bin/prog", "prog"));
+    assert_false(is_taken(true, NULL, "/bin/prog", "prog"));
+}
+
+/* Who has told itself, and threads, which are what their process is. */
+static void who_is_not_asked(void **state)
+{
+    (void)state;
+    exec = cmdline = "x";
+    image->named = true;
+    tasks_look_for_programs(stage.tasks, task);
+    image->named = false;
+    task->kind = PINJECT_THREAD;
+    tasks_look_for_programs(stage.tasks, task);
+    assert_int_equal(asked, 0);
+    assert_false(image->looked);
+    task->kind = PINJECT_PROCESS;
+    tasks_look_for_programs(stage.tasks, task);
+    assert_int_equal(asked, 1);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_proc_says_is_taken),
+        TEST(records_of_a_net_are_older),
+        TEST(who_is_not_asked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
