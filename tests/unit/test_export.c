@@ -23,12 +23,25 @@ static void read_output(struct buffer *ret)
     assert_int_equal(unlink(output_path), 0);
 }
 
+/* Instead of the name that the fake's thread has. */
+static const char *comm;
+
+static void rename_thread(struct fake *fake)
+{
+    static struct profile_entry entries[4];
+    memcpy(entries, fake->profile.entries, sizeof(entries));
+    entries[1].comm = fake->profile.tasks[1].comm = comm;
+    fake->profile.entries = entries;
+}
+
 /* What FORMAT makes of the fake profile; owned by the caller. */
 static char *written(const char *format, bool aggregate, size_t *ret_size)
 {
     struct fake fake;
     struct buffer bytes;
     fake_new(&fake);
+    if (comm)
+        rename_thread(&fake);
     fake.settings.aggregate = aggregate;
     fake.settings.file = output_path;
     fake.settings.format = export_find(format);
@@ -73,6 +86,30 @@ static void csv_has_a_line_for_each_function(void **state)
     assert_non_null(strstr(text, "\r\n20,20,10,cc1,/usr/lib/cc1,3000,800000000,1,0,90000000,0,,85,85000000,4,"
                                  "cc1 'a b.c' '\\033[2J\xef\xbf\xbd',90000000,100\r\n"));
     free(text);
+}
+
+/* Separators in names, and what a spreadsheet would run. */
+static void names_are_quoted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *comm, *csv, *folded;
+    } cases[] = {{"a,b", "\"a,b\"", "a,b"},       {"a\"b", "\"a\"\"b\"", "a\"b"}, {"\"", "\"\"\"\"", "\""},
+                 {"=1,2", "\"'=1,2\"", "=1,2"},   {"=1", "'=1", "=1"},            {"+1", "'+1", "+1"},
+                 {"-1", "'-1", "-1"},             {"@a", "'@a", "@a"},            {"1=1", "1=1", "1=1"},
+                 {"a;b;", "a;b;", "a:b:"},        {"", "", "[unknown]"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char row[64], line[64];
+        comm = cases[i].comm;
+        snprintf(row, sizeof(row), "\r\n10,11,1,%s,/usr/bin/make,", cases[i].csv);
+        snprintf(line, sizeof(line), "\n%s;app+0x100 5000000\n", cases[i].folded);
+        char *csv = written("csv-tasks", false, NULL), *folded = written("folded", false, NULL);
+        has(csv, row);
+        has(folded, line);
+        free(csv);
+        free(folded);
+    }
+    comm = NULL;
 }
 
 static void speedscope_has_weights_and_frames(void **state)
@@ -240,6 +277,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folded_has_a_line_for_each_stack),
         cmocka_unit_test(csv_has_a_line_for_each_function),
+        cmocka_unit_test(names_are_quoted),
         cmocka_unit_test(speedscope_has_weights_and_frames),
         cmocka_unit_test(chrome_has_slices_and_arrows),
         cmocka_unit_test(pprof_is_packed_and_the_same_each_time),

@@ -112,6 +112,33 @@ static void test_clock(void **state)
     }
 }
 
+/* Samples that do not say whose they are belong to one task, which is none of the machine's. */
+static void test_samples_of_nobody(void **state)
+{
+    (void)state;
+    struct writer writer;
+    struct buffer bytes = BUFFER_INIT;
+    begin(&writer, 10, 10);
+    for (unsigned i = 0; i < writer.attr_count; i++)
+        writer.attrs[i].sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+    for (unsigned i = 0; i < 2; i++) {
+        writer_begin(&writer, PERF_RECORD_SAMPLE, USER);
+        writer_u64(&writer, &writer.data, writer.ids[0]);
+        writer_u64(&writer, &writer.data, 0x100);
+        writer_u64(&writer, &writer.data, 1000);
+        writer_end(&writer);
+    }
+    struct profile *profile = load_writer(&writer, &bytes);
+    assert_int_equal(profile->task_count, 1);
+    assert_int_equal(profile->tasks[0].pid, -1);
+    assert_int_equal(profile->tasks[0].tid, -1);
+    assert_int_equal(profile->tasks[0].samples, 2);
+    assert_string_not_equal(profile->tasks[0].comm, "swapper");
+    profile_free(profile);
+    buffer_release(&bytes);
+    writer_release(&writer);
+}
+
 /* perf's CLOCK_DATA: what its clock showed at which time of the day. Cut off it says nothing. */
 static void test_time_of_day(void **state)
 {
@@ -142,6 +169,7 @@ int main(void)
         cmocka_unit_test(test_tasks_by_start),
         cmocka_unit_test(test_clock),
         cmocka_unit_test(test_time_of_day),
+        cmocka_unit_test(test_samples_of_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "analyze/read/file.h"
+#include "common/perfdata.h"
 #include "perfdata_writer.h"
 
 struct seen {
@@ -40,6 +41,50 @@ static void expect_open_error(const char *path, int status, const char *text)
     assert_int_equal(file_open(&file, path, &problem), status);
     if (!strstr(problem.text, text))
         fail_msg("\"%s\" instead of \"%s\"", problem.text, text);
+}
+
+/* A table of ids that takes nearly all of the file. */
+static void test_table_of_ids(void **state)
+{
+    (void)state;
+    enum { IDS = 1000 };
+    struct writer writer;
+    struct buffer bytes = BUFFER_INIT;
+    struct problem problem = {""};
+    struct file file;
+    writer_init(&writer, false, false);
+    writer_attr(&writer, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 1, NULL);
+    writer_finish(&writer, &bytes);
+    const uint64_t section[2] = {bytes.size, IDS * sizeof(uint64_t)};
+    memcpy(bytes.data + sizeof(struct perfdata_header) + 8 * WRITER_ATTRS + sizeof(struct perf_event_attr), section,
+           sizeof(section));
+    for (uint64_t i = 0; i < IDS; i++)
+        buffer_u64(&bytes, 5000 + i);
+    assert_int_equal(file_open_memory(&file, bytes.data, bytes.size, &problem), 0);
+    for (uint64_t i = 0; i < IDS; i++)
+        assert_ptr_equal(attr_with_id(&file.attrs, 5000 + i), file.attrs.items);
+    assert_null(attr_with_id(&file.attrs, 5000 + IDS));
+    assert_int_equal(file.attrs.items[0].ids, IDS);
+    file_release(&file);
+    buffer_release(&bytes);
+    writer_release(&writer);
+}
+
+/* What panalyze starts, a pager or objdump, has none of its files. */
+static void test_own_descriptor(void **state)
+{
+    (void)state;
+    struct writer writer;
+    struct problem problem = {""};
+    struct file file;
+    writer_init(&writer, false, false);
+    writer_attr(&writer, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 1, "cpu-clock");
+    writer_save(&writer, in_folder("own"));
+    writer_release(&writer);
+    assert_int_equal(file_open(&file, in_folder("own"), &problem), 0);
+    assert_int_equal(fcntl(file.source.fd, F_GETFD), FD_CLOEXEC);
+    file_release(&file);
+    assert_int_equal(unlink(in_folder("own")), 0);
 }
 
 static void test_not_files(void **state)
@@ -154,6 +199,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_not_files),
+        cmocka_unit_test(test_table_of_ids),
+        cmocka_unit_test(test_own_descriptor),
         cmocka_unit_test(test_small_and_large),
         cmocka_unit_test(test_large),
     };
