@@ -162,15 +162,16 @@ static void end_waits_for_who_is_about_to_go(void **state)
     assert_int_equal(rests, 0);
     for (unsigned entry = 0; entry < OPENER_HELPERS; entry += OPENER_HELPERS - 1) {
         at_rest = end_child_later;
-        for (unsigned i = 0; i < 100 && rests != 2; i++) {
+        bool met = false;
+        for (unsigned i = 0; i < 100 && !met; i++) {
             opener_free(with_child(entry, NULL));
-            if (rests == 2)
-                break;
-            close(held[1]); /* the machine is busy: the 50 ms were over before the second look */
-            assert_int_equal(waitpid(child, NULL, 0), child);
+            if (rests != 2)
+                close(held[1]); /* the machine is busy: the 50 ms were over before the second look ... */
+            pid_t left = waitpid(child, NULL, 0);
+            assert_true(left == child || (left == -1 && rests == 2)); /* ... or before the third */
+            met = left == -1;
         }
-        assert_int_equal(rests, 2);
-        assert_int_equal(waitpid(child, NULL, 0), -1); /* it was met */
+        assert_true(met);
         /* One that hangs is left behind. */
         at_rest = NULL;
         opener_free(with_child(entry, &user));
