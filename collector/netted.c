@@ -204,18 +204,35 @@ static void take(struct tasks *tasks, const struct net_record *kept)
         tasks_look_for_programs(tasks, task);
 }
 
+/*
+ * A creator with events of its own has asked for them, and went on as soon as it was answered: its arrival may be on its
+ * way. Whom it makes has its names.
+ */
+static bool is_early(const struct tasks *tasks, const struct net_record *kept)
+{
+    const struct perf_event_header *record = (const struct perf_event_header *)(const void *)kept->bytes;
+    if (record->type != PERF_RECORD_FORK || kept->time_ns + UNKNOWN_WAIT_NS <= tasks->now_ns)
+        return false;
+    struct records_task made = records_parse_task(record);
+    return !tasks_find(tasks, made.ptid) && !tasks_find_process(tasks, made.ppid);
+}
+
 void tasks_take_nets(struct tasks *tasks, bool all)
 {
     struct nets *nets = tasks->session->nets;
-    if (!nets_live(nets) && !tasks->netted_live)
+    if (!nets_live(nets) && !tasks->netted_live && !tasks->early)
         return;
-    uint64_t before = all ? UINT64_MAX : tasks_now_ns() - BEHIND_NS;
-    tasks->nets_taken_ns = before;
-    struct net_record *kept = nets_take(nets, before, &tasks->net_lost);
-    while (kept) {
-        struct net_record *next = kept->next;
+    /* Not of after the round began, when the arrivals were taken: see is_early(). */
+    uint64_t before = all ? UINT64_MAX : tasks->now_ns - BEHIND_NS;
+    struct net_record **end = &tasks->early;
+    while (*end)
+        end = &(*end)->next;
+    *end = nets_take(nets, before, &tasks->net_lost);
+    while (tasks->early && (all || !is_early(tasks, tasks->early))) {
+        struct net_record *kept = tasks->early;
+        tasks->early = kept->next;
         take(tasks, kept);
         free(kept);
-        kept = next;
     }
+    tasks->nets_taken_ns = tasks->early ? tasks->early->time_ns : before;
 }

@@ -8,7 +8,6 @@
 #include "collector/tasks.h"
 
 enum {
-    UNKNOWN_WAIT_NS = 15 * 1000 * 1000, /* so long an arrival waits for the one that it refers to */
     WAITING_MAX = 4096,                 /* so many wait at most */
     CHECKS = 16384,                     /* of those that wait, in one round */
     RUNS = 32,                          /* sorted lists of 2^N arrivals: more than there is memory for */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "collector/account.h"
+#include "collector/net.h"
 #include "collector/steal.h"
 #include "common/clock.h"
 
@@ -90,6 +91,11 @@ void tasks_release(struct tasks *tasks)
         attach_free(waiting->arrival->events);
         arrival_free(waiting->arrival);
         free(waiting);
+    }
+    while (tasks->early) {
+        struct net_record *kept = tasks->early;
+        tasks->early = kept->next;
+        free(kept);
     }
     tasks_forget_families(tasks);
     *tasks->done_end = tasks->graveyard;

@@ -109,6 +109,9 @@ struct task {
     uint64_t split_lost;
 };
 
+/* So long what refers to an unknown task waits for that to be told of. */
+enum { UNKNOWN_WAIT_NS = 15 * 1000 * 1000 };
+
 /* An arrival that came before the one that it refers to. */
 struct waiting {
     struct waiting *next;
@@ -148,6 +151,7 @@ struct tasks {
     uint64_t live_count;
     uint64_t netted_live, timed_live;
     uint64_t nets_taken_ns;        /* what nets told is known up to then */
+    struct net_record *early;      /* of nets, by time: the first one refers to a task that is not known yet */
     uint64_t net_lost;             /* records of nets: a ring was full, or damaged */
     uint64_t estimated;            /* netted tasks whose counts did not come */
     struct process *held, *held_last; /* oldest first; account.c */

@@ -9,16 +9,18 @@ foreach(test tasks task_view tasks_images tasks_end tasks_bounds tasks_reaped ti
 endforeach()
 pinject_unit_test(records_bytes SOURCES test_records_bytes.c LINK pinject_collector pinject_common)
 # These replace the parts that look at the machine.
-foreach(test outcome netted)
-  pinject_unit_test(${test} SOURCES test_${test}.c test_tasks_kit.c test_result_kit.c
-    LINK pinject_collector pinject_common)
-endforeach()
+pinject_unit_test(outcome SOURCES test_outcome.c test_tasks_kit.c test_result_kit.c
+  LINK pinject_collector pinject_common)
 foreach(function channels_counted channels_held opener_counts opener_cpu_ns steal_ns)
   target_link_options(test_outcome PRIVATE -Wl,--wrap=${function})
 endforeach()
-foreach(function nets_live nets_take nets_ids nets_know nets_open procfs_scheduled_ns procfs_read found_open
-    tasks_now_ns errands_do)
-  target_link_options(test_netted PRIVATE -Wl,--wrap=${function})
+foreach(test netted netted_found)
+  pinject_unit_test(${test} SOURCES test_${test}.c netted_kit.c test_tasks_kit.c test_result_kit.c
+    LINK pinject_collector pinject_common)
+  foreach(function nets_live nets_take nets_ids nets_know nets_open procfs_scheduled_ns procfs_read found_open
+      tasks_now_ns errands_do)
+    target_link_options(test_${test} PRIVATE -Wl,--wrap=${function})
+  endforeach()
 endforeach()
 pinject_unit_test(procfs SOURCES test_procfs.c LINK pinject_collector pinject_common)
 pinject_unit_test(collect SOURCES test_collect.c test_result_kit.c LINK pinject_collector pinject_common)

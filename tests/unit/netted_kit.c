@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "netted_kit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "collector/found.h"
+#include "collector/procfs.h"
+
+struct stage stage;
+static struct net_record *queue, **queue_end = &queue;
+uint64_t taken_before, lost_of_nets;
+const char *children, *stat_text; /* of /proc */
+uint64_t scheduled_ns;
+int open_status, net_status;
+unsigned opened, nets_laid;
+pid_t known_by_net;
+
+uint64_t clock_ns, clock_step;
+
+/* ---- In the place of the kernel ---- */
+
+uint64_t __wrap_tasks_now_ns(void);
+uint64_t __wrap_tasks_now_ns(void)
+{
+    return clock_ns += clock_step;
+}
+
+bool __wrap_nets_live(const struct nets *nets);
+bool __wrap_nets_live(const struct nets *nets)
+{
+    (void)nets;
+    return true;
+}
+
+struct net_record *__wrap_nets_take(struct nets *nets, uint64_t before_ns, uint64_t *lost);
+struct net_record *__wrap_nets_take(struct nets *nets, uint64_t before_ns, uint64_t *lost)
+{
+    struct net_record *all = queue;
+    (void)nets;
+    taken_before = before_ns;
+    *lost += lost_of_nets;
+    lost_of_nets = 0;
+    queue = NULL;
+    queue_end = &queue;
+    return all;
+}
+
+const uint64_t *__wrap_nets_ids(const struct nets *nets);
+const uint64_t *__wrap_nets_ids(const struct nets *nets)
+{
+    static const uint64_t ids[PLAN_EVENTS] = {901, 902, 903};
+    (void)nets;
+    return ids;
+}
+
+bool __wrap_nets_know(struct nets *nets, pid_t tid);
+bool __wrap_nets_know(struct nets *nets, pid_t tid)
+{
+    (void)nets;
+    return tid == known_by_net;
+}
+
+int __wrap_nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec);
+int __wrap_nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec)
+{
+    (void)nets;
+    assert_int_equal(pid, tid);
+    assert_false(on_exec);
+    nets_laid++;
+    return net_status;
+}
+
+uint64_t __wrap_procfs_scheduled_ns(pid_t pid, pid_t tid);
+uint64_t __wrap_procfs_scheduled_ns(pid_t pid, pid_t tid)
+{
+    (void)pid, (void)tid;
+    return scheduled_ns;
+}
+
+char *__wrap_procfs_read(pid_t pid, const char *name, size_t limit, size_t *size);
+char *__wrap_procfs_read(pid_t pid, const char *name, size_t limit, size_t *size)
+{
+    (void)pid, (void)limit, (void)size;
+    const char *text = strstr(name, "/children") ? children : strstr(name, "/stat") ? stat_text : NULL;
+    if (strstr(name, "/children"))
+        children = NULL; /* of the first thread that is looked at */
+    return text ? strdup(text) : NULL;
+}
+
+/* No thread of its own: it would be one of this process' family. */
+bool __wrap_errands_do(struct errands *errands, struct errand *errand);
+bool __wrap_errands_do(struct errands *errands, struct errand *errand)
+{
+    (void)errands;
+    errand->run(errand);
+    return true;
+}
+
+int __wrap_found_open(struct session *session, struct arrival *arrival);
+int __wrap_found_open(struct session *session, struct arrival *arrival)
+{
+    (void)session;
+    opened++;
+    if (open_status < 0)
+        return open_status;
+    arrival->kind = arrival->pid == arrival->tid ? PINJECT_PROCESS : PINJECT_THREAD;
+    arrival->found = true;
+    stage_events(&stage, arrival, 10);
+    return 0;
+}
+
+/* ---- Records of nets ---- */
+
+void put(struct writer writer, uint64_t time_ns, const uint64_t *words, size_t size)
+{
+    struct net_record *kept = calloc(1, sizeof(*kept) + size);
+    assert_non_null(kept);
+    kept->time_ns = time_ns;
+    kept->net = writer.net;
+    kept->pid = writer.pid;
+    kept->tid = writer.tid;
+    kept->event = writer.event;
+    kept->readings = READINGS;
+    kept->root = writer.root;
+    memcpy(kept->bytes, words, size);
+    ((struct perf_event_header *)(void *)kept->bytes)->size = (uint16_t)size;
+    *queue_end = kept;
+    queue_end = &kept->next;
+}
+
+void put_fork(struct writer writer, pid_t pid, pid_t tid, uint64_t time_ns)
+{
+    PUT(writer, time_ns, HEAD(PERF_RECORD_FORK, 0, 0), PAIR(pid, writer.pid), PAIR(tid, writer.tid), time_ns,
+        TRAILER(writer, time_ns));
+}
+
+void put_comm(struct writer writer, const char *eight, bool exec, uint64_t time_ns)
+{
+    uint64_t name;
+    memcpy(&name, eight, sizeof(name));
+    PUT(writer, time_ns, HEAD(PERF_RECORD_COMM, exec ? PERF_RECORD_MISC_COMM_EXEC : 0, 0),
+        PAIR(writer.pid, writer.tid), name, 0, TRAILER(writer, time_ns));
+}
+
+void put_sample(struct writer writer, uint16_t misc, uint64_t time_ns)
+{
+    PUT(writer, time_ns, HEAD(PERF_RECORD_SAMPLE, misc, 0), 901, 0x1000, PAIR(writer.pid, writer.tid), time_ns, 1000000,
+        1, 0x1000);
+}
+
+void put_exit(struct writer writer, uint64_t time_ns)
+{
+    PUT(writer, time_ns, HEAD(PERF_RECORD_EXIT, 0, 0), PAIR(writer.pid, writer.pid), PAIR(writer.tid, writer.tid),
+        time_ns, TRAILER(writer, time_ns));
+}
+
+/* The kit's read_format has no id. */
+void put_reading(struct writer writer, uint64_t value, uint64_t enabled, uint64_t running, uint64_t lost)
+{
+    PUT(writer, T, HEAD(PERF_RECORD_READ, 0, 0), PAIR(writer.pid, writer.tid), value, enabled, running, lost,
+        TRAILER(writer, T));
+}
+
+void take(void)
+{
+    tasks_take_nets(stage.tasks, true);
+    assert_true(taken_before == UINT64_MAX);
+}
+
+int netted_set_up(void **state)
+{
+    (void)state;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    stage.kit.session.nets = (struct nets *)&stage; /* looked at by nobody */
+    stage_process(&stage, 100, 1, T, 5000);
+    children = stat_text = NULL;
+    scheduled_ns = opened = nets_laid = 0;
+    open_status = net_status = 0;
+    known_by_net = 0;
+    clock_ns = T + 1000000000;
+    clock_step = 0;
+    stage.tasks->now_ns = T + 1000000000;
+    return 0;
+}
+
+int netted_tear_down(void **state)
+{
+    (void)state;
+    stage.kit.session.nets = NULL;
+    stage_free(&stage);
+    return 0;
+}
+
+const struct writer root = {100, 100, NET, 0, true}, child = {200, 200, NET, 0, false},
+                    thread = {200, 201, NET, 0, false};

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tasks that nobody told of, found in /proc; nets that are laid late. Strangers have numbers that nobody has, since
+ * their threads are looked for in /proc.
+ */
+#include "netted_kit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "collector/found.h"
+#include "collector/procfs.h"
+
+static void announced_children_are_adopted(void **state)
+{
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    const uint64_t old = tasks->now_ns - 500000000;
+    unseen_announced(&tasks->unseen, 100, 3999500, 3999500, old, true);
+    unseen_announced(&tasks->unseen, 100, 3999501, 3999501, tasks->now_ns - 400000000, true); /* waits for a CPU */
+    unseen_announced(&tasks->unseen, 100, 3999502, 3999502, tasks->now_ns - 20000000, true);  /* is young */
+    unseen_announced(&tasks->unseen, 100, 3999503, 3999503, old, false);                      /* is not followed */
+    unseen_announced(&tasks->unseen, 100, 100, 3999504, tasks->now_ns - 30000000, true);  /* a thread */
+    scheduled_ns = 4999999;
+    tasks_adopt_strangers(tasks);
+    assert_int_equal(opened, 2);
+    assert_true(tasks_find(tasks, 3999500) && tasks_find(tasks, 3999504));
+    assert_int_equal(tasks_find(tasks, 3999500)->kind, PINJECT_PROCESS);
+    assert_int_equal(tasks_find(tasks, 3999500)->process->ppid, 100);
+    assert_int_equal(tasks_find(tasks, 3999500)->start_ns, old);
+    assert_int_equal(tasks_find(tasks, 3999504)->kind, PINJECT_THREAD);
+    scheduled_ns = 5000000; /* it runs, and has not asked */
+    tasks_adopt_strangers(tasks);
+    assert_non_null(tasks_find(tasks, 3999501));
+    assert_null(tasks_find(tasks, 3999502));
+    assert_null(tasks_find(tasks, 3999503));
+}
+
+static void refused_strangers_are_tried_three_times(void **state)
+{
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    unseen_announced(&tasks->unseen, 100, 3999500, 3999500, tasks->now_ns - 600000000, true);
+    open_status = -EACCES;
+    for (unsigned i = 0; i < 5; i++)
+        tasks_adopt_strangers(tasks);
+    assert_int_equal(opened, 3);
+    assert_int_equal(unseen_find(&tasks->unseen, 3999500)->error, -EACCES);
+    assert_null(tasks_find(tasks, 3999500));
+}
+
+/* The children of each of its threads; those that are known, or told of by a net, are left alone. */
+static void family_of_a_process(void **state)
+{
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    known_by_net = 3999602;
+    children = "3999601 3999602 100 3999603 junk 3999604";
+    tasks_adopt_family(tasks, getpid(), T + 5);
+    assert_int_equal(opened, 2);
+    assert_true(tasks_find(tasks, 3999601) && tasks_find(tasks, 3999603));
+    assert_null(tasks_find(tasks, 3999602));
+    assert_null(tasks_find(tasks, 3999604));
+    assert_int_equal(tasks_find(tasks, 3999601)->start_ns, T + 5);
+    assert_int_equal(tasks_find(tasks, 3999601)->parent_tid, getpid());
+    assert_null(tasks->families);
+    assert_false(tasks->adopting);
+    /* While families are looked at, a further one waits for its turn; at the end none is left. */
+    tasks->adopting = true;
+    tasks_adopt_family(tasks, 3999605, T + 6);
+    tasks_adopt_family(tasks, 3999606, T + 7);
+    assert_int_equal(tasks->families->pid, 3999605);
+    assert_int_equal(tasks->families_last->pid, 3999606);
+    tasks_forget_families(tasks);
+    assert_null(tasks->families);
+}
+
+/* A sweep has 20 ms for it: what is left is done in the next one. */
+static void much_is_done_in_pieces(void **state)
+{
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    for (pid_t i = 0; i < 4; i++)
+        unseen_announced(&tasks->unseen, 100, 3999500 + i, 3999500 + i, tasks->now_ns - 600000000, true);
+    clock_step = 7000000; /* it is looked at before each child, and for the family of each */
+    tasks_adopt_strangers(tasks);
+    assert_int_equal(opened, 1);
+    tasks_adopt_strangers(tasks);
+    assert_int_equal(opened, 2);
+    clock_step = 0;
+    tasks_adopt_strangers(tasks);
+    assert_int_equal(opened, 4);
+    /* A family whose time is over waits at the end of the row, and is looked at from there on. */
+    clock_step = 20000000;
+    children = "3999601 3999602";
+    tasks_adopt_family(tasks, getpid(), T + 5);
+    assert_int_equal(opened, 4);
+    assert_int_equal(tasks->families->pid, getpid());
+    clock_step = 9000000;
+    children = "3999601 3999602";
+    tasks_adopt_strangers(tasks);
+    assert_int_equal(opened, 4); /* ".", which is no thread */
+    unsigned looked = tasks->families->looked;
+    assert_true(looked > 0);
+    clock_step = 0;
+    tasks_adopt_strangers(tasks);
+    assert_int_equal(opened, 6);
+    assert_null(tasks->families);
+}
+
+static void nets_that_are_owed(void **state)
+{
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    struct process *process = tasks_find_process(tasks, 100);
+    process->net_owed = 3;
+    net_status = -EACCES;
+    tasks_retry_net(tasks, process);
+    tasks_retry_net(tasks, process);
+    assert_int_equal(process->net_owed, 1);
+    assert_int_equal(tasks->unseen.count, 0);
+    tasks_retry_net(tasks, process);
+    assert_int_equal(process->net_owed, 0);
+    assert_false(process->net);
+    assert_int_equal(tasks->unseen.count, 1);
+    assert_string_equal(tasks->unseen.lines[0].reason, "program that cannot be injected: its children and threads are "
+                                                       "not profiled (Permission denied)");
+    assert_string_equal(tasks->unseen.lines[0].comm, "prog");
+    process->net_owed = 2;
+    net_status = 0;
+    tasks_retry_net(tasks, process);
+    assert_int_equal(process->net_owed, 0);
+    assert_true(process->net);
+}
+
+/* A program that goes on without a word has a net laid under it, once. */
+static void silent_programs_are_covered(void **state)
+{
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    struct task *task = tasks_find(tasks, 100);
+    stage_comm(task, 100, 100, "quiet", true, T + 10);
+    stage_mmap(task, "/bin/quiet", 0x5000, T + 11);
+    tasks_drain(tasks, task);
+    struct image *image = &task->images[task->image_count - 1];
+    image->looked = true;
+    image->looked_ns = 1;
+    assert_false(image->named);
+    tasks_cover_silent(tasks, task);
+    assert_int_equal(nets_laid, 0); /* its clock says 5 us: it has only begun */
+    unseen_announced(&tasks->unseen, 100, 3999700, 3999700, T + 20, true);
+    net_status = -EMFILE;
+    tasks_cover_silent(tasks, task);
+    assert_int_equal(nets_laid, 1);
+    assert_true(task->process->net_refused);
+    assert_int_equal(tasks->unseen.count, 1);
+    tasks_cover_silent(tasks, task);
+    assert_int_equal(nets_laid, 1);
+    task->process->net_refused = false;
+    net_status = 0;
+    image->named = true; /* it has spoken */
+    tasks_cover_silent(tasks, task);
+    assert_int_equal(nets_laid, 1);
+    image->named = false;
+    task->process->secure = true;
+    tasks_cover_silent(tasks, task);
+    assert_int_equal(nets_laid, 1);
+    task->process->secure = false;
+    tasks_cover_silent(tasks, task);
+    assert_int_equal(nets_laid, 2);
+    assert_true(task->process->net);
+    tasks_cover_silent(tasks, task);
+    assert_int_equal(nets_laid, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(announced_children_are_adopted),
+        TEST(refused_strangers_are_tried_three_times),
+        TEST(family_of_a_process),
+        TEST(much_is_done_in_pieces),
+        TEST(nets_that_are_owed),
+        TEST(silent_programs_are_covered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
