@@ -12,7 +12,10 @@ pinject_unit_test(cli SOURCES test_cli.c ${PROJECT_SOURCE_DIR}/analyze/cli.c LIN
 set(analyze ${PROJECT_SOURCE_DIR}/analyze)
 pinject_unit_test(commands SOURCES test_commands.c test_commands_steps.c test_commands_inputs.c
   test_commands_recordings.c perfdata_writer.c ${analyze}/main.c ${analyze}/cli.c ${analyze}/inputs.c
-  ${analyze}/progress.c ${analyze}/live/live.c ${analyze}/live/screen.c ${analyze}/live/snapshot.c LINK pinject_export PkgConfig::ZLIB)
+  ${analyze}/progress.c ${analyze}/live/live.c ${analyze}/live/screen.c ${analyze}/live/snapshot.c
+  LINK pinject_export PkgConfig::ZLIB)
+pinject_unit_test(snapshot SOURCES test_snapshot.c ${analyze}/live/snapshot.c LINK pinject_export)
+target_link_options(test_snapshot PRIVATE -Wl,--wrap=memfd_create)
 target_compile_definitions(test_commands PRIVATE TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
 set_source_files_properties(${analyze}/main.c PROPERTIES COMPILE_OPTIONS -Wno-missing-prototypes
   COMPILE_DEFINITIONS "main=panalyze_main;PANALYZE_VERSION=\"0\"")

@@ -307,16 +307,19 @@ static void test_strict(void **state)
     scene.outcome.unseen_count = 3;
     scene.outcome.lost = 1;
     scene.outcome.counted_only = 2;
+    scene.outcome.stacks_behind = 5;
     scene.outcome.alive = 1;
     scene.outcome.uncounted = 4;
     text = kit_stderr(print_strict, &scene);
     assert_string_equal(text, "pinject-run: --strict: 1 sample was lost\n"
                               "pinject-run: --strict: 2 tasks were counted but not sampled\n"
+                              "pinject-run: --strict: 5 call stacks were taken by frame pointers, since pinject had "
+                              "fallen behind\n"
                               "pinject-run: --strict: 1 task still runs: what it does from now on is missing\n"
                               "pinject-run: --strict: 4 tasks or records are missing: out of memory\n"
                               "pinject-run: --strict: not seen: 1 x refused\n"
                               "pinject-run: --strict: not seen: 2 x ended before: cc\\033\n");
-    assert_int_equal(scene.reasons, 6);
+    assert_int_equal(scene.reasons, 7);
     free(text);
     kit_free(&scene.kit);
 }
