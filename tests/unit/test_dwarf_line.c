@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "analyze/sym/dwarf_line.h"
+#include "analyze/sym/dwarf_unit.h"
 
 static struct bytes {
     unsigned char at[8192];
@@ -406,6 +407,18 @@ static void test_bad_heads(void **state)
     dwarf_lines_free(lines);
 }
 
+/* The work that a file may make is by its bytes, of all its sections. */
+static void test_work(void **state)
+{
+    struct dwarf_file some = {.sections.part[DWARF_INFO].size = 100, .sections.part[DWARF_LINE].size = 20};
+    struct dwarf_file none = {.work = 1};
+    (void)state;
+    dwarf_file_allow(&none);
+    dwarf_file_allow(&some);
+    assert_true(none.work > 0);
+    assert_int_equal(some.work - none.work, 120 * 64);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -416,6 +429,7 @@ int main(void)
         cmocka_unit_test(test_new_names),
         cmocka_unit_test(test_wide),
         cmocka_unit_test(test_bad_heads),
+        cmocka_unit_test(test_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
