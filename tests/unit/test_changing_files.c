@@ -98,19 +98,12 @@ static void no_changes(void)
     at_pause = at_read = at_choice = (struct change){0};
 }
 
-static int next_fd(void)
-{
-    int fd = dup(0);
-    close(fd);
-    return fd;
-}
-
 /* Opens PATH with so many pauses; what was opened in between is closed. */
 static void expect_open(const char *path, int status, unsigned pauses, const char *hostname)
 {
     struct file file;
     struct problem problem = {""};
-    int fd = next_fd();
+    unsigned fds = check_open_fds();
     assert_int_equal(file_open(&file, path, &problem), status);
     assert_int_equal(at_pause.seen, pauses);
     if (status == 0) {
@@ -120,7 +113,7 @@ static void expect_open(const char *path, int status, unsigned pauses, const cha
     } else {
         assert_true(problem.text[0]);
     }
-    assert_int_equal(next_fd(), fd);
+    assert_int_equal(check_open_fds(), fds);
 }
 
 /* Finished while it is looked at: at the first pause, or at the last. */

@@ -312,6 +312,7 @@ static void test_wrong_heads(void **state)
         {offsetof(struct pinject_segment, collector), (uint32_t)-5},
     };
     const char *path = name_of(1);
+    const unsigned before = check_open_fds();
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         write_segment(path, ended_process());
         int fd = open(path, O_WRONLY);
@@ -319,6 +320,7 @@ static void test_wrong_heads(void **state)
         close(fd);
         wait_sweep();
         assert_true(is_there(path));
+        assert_int_equal(check_open_fds(), before);
     }
     unlink(path);
 }
