@@ -222,7 +222,7 @@ void tasks_take_nets(struct tasks *tasks, bool all)
     struct nets *nets = tasks->session->nets;
     if (!nets_live(nets) && !tasks->netted_live && !tasks->early)
         return;
-    /* Not of after the round began, when the arrivals were taken: see is_early(). */
+    /* Up to the moment at which the arrivals were taken: see is_early(). */
     uint64_t before = all ? UINT64_MAX : tasks->now_ns - BEHIND_NS;
     struct net_record **end = &tasks->early;
     while (*end)

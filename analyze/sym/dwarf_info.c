@@ -269,7 +269,7 @@ size_t dwarf_find(struct dwarf *dwarf, uint64_t address, struct dwarf_frame *ret
 
     if (!unit)
         return 0;
-    /* Of the names of files, too: what list a split file has is for its types alone. */
+    /* The names of files come from here too: the list of a split file is for its types alone. */
     lines = lines_of(dwarf, unit);
     split = split_of(dwarf, unit, &inner);
     if (split)

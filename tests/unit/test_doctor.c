@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "check.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -203,21 +202,10 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
     return status;
 }
 
-static unsigned open_files(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    unsigned count = 0;
-    assert_non_null(dir);
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
-}
-
 static void children_are_guarded(void **state)
 {
     (void)state;
-    const unsigned before = open_files();
+    const unsigned before = check_open_fds();
     struct doctor_guarded guarded;
     int mine = 0;
     char out[32], large[8];
@@ -249,7 +237,7 @@ static void children_are_guarded(void **state)
     doctor_guard_program(endless, NULL, &guarded, out, sizeof(out));
     time_leaps = false;
     assert_true(!guarded.tried && guarded.signal == SIGKILL && guarded.late);
-    assert_int_equal(open_files(), before); /* late ones, too, leave nothing open */
+    assert_int_equal(check_open_fds(), before); /* late ones, too, leave nothing open */
 }
 
 /* What the trial's shell has said stands behind what its silence means. */

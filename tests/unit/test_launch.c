@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "check.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -113,17 +112,6 @@ static int tear_down(void **state)
     return 0;
 }
 
-static unsigned open_files(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    unsigned count = 0;
-    assert_non_null(dir);
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
-}
-
 static void expect_no_child(void)
 {
     assert_int_equal(waitpid(-1, NULL, 0), -1);
@@ -172,7 +160,7 @@ static const char *result(const char *script, int status)
 
 static void the_command_waits_at_its_gate(void **state)
 {
-    const unsigned before = open_files();
+    const unsigned before = check_open_fds();
     int status;
     (void)state;
     start(shell("echo x >&9; exit 3"));
@@ -192,7 +180,7 @@ static void the_command_waits_at_its_gate(void **state)
     assert_int_equal(poll(&there, 1, 0), 1);
     launch.pid = -1;
     launch_release(&launch);
-    assert_int_equal(open_files(), before);
+    assert_int_equal(check_open_fds(), before);
     assert_true(launch.pid == -1 && launch.pidfd == -1 && launch.gate == -1 && launch.news == -1);
     launch_release(&launch); /* of nothing */
 }
@@ -297,7 +285,7 @@ static void refuse_pipe(int number)
 
 static void what_cannot_be_started_leaves_nothing(void **state)
 {
-    const unsigned before = open_files();
+    const unsigned before = check_open_fds();
     (void)state;
     check_capture();
     refuse_pipe(0);
@@ -313,7 +301,7 @@ static void what_cannot_be_started_leaves_nothing(void **state)
                                           "pinject-run: cannot start a process: Function not implemented\n");
     assert_true(launch.pid == -1 && launch.pidfd == -1 && launch.gate == -1 && launch.news == -1);
     expect_no_child();
-    assert_int_equal(open_files(), before);
+    assert_int_equal(check_open_fds(), before);
 }
 
 static void expect_error(const char *name, int error, const char *message)
@@ -331,14 +319,14 @@ static void expect_error(const char *name, int error, const char *message)
 
 static void programs_that_cannot_be_executed(void **state)
 {
-    const unsigned before = open_files();
+    const unsigned before = check_open_fds();
     (void)state;
     expect_error("no-such-program", ENOENT, "pinject-run: cannot run 'no-such-program': command not found\n");
     expect_error("/no/such/program", ENOENT,
                  "pinject-run: cannot run '/no/such/program': No such file or directory\n");
     expect_error("/dev/null", EACCES, "pinject-run: cannot run '/dev/null': Permission denied\n");
     expect_error("a\033b", ENOENT, "pinject-run: cannot run 'a\\033b': command not found\n");
-    assert_int_equal(open_files(), before);
+    assert_int_equal(check_open_fds(), before);
 }
 
 static void no_memory_for_its_environment(void **state)
@@ -383,14 +371,14 @@ static void a_child_that_was_killed(void **state)
 /* The child that nobody lets in executes nothing. */
 static void a_child_that_is_given_up(void **state)
 {
-    const unsigned before = open_files();
+    const unsigned before = check_open_fds();
     (void)state;
     start(shell("echo x >&9"));
     launch_release(&launch);
     expect_no_child();
     struct pollfd there = {.fd = shown[0], .events = POLLIN};
     assert_int_equal(poll(&there, 1, 0), 0);
-    assert_int_equal(open_files(), before);
+    assert_int_equal(check_open_fds(), before);
 }
 
 static int enter_folder(void **state)

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "check.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/eventfd.h>
@@ -28,17 +27,6 @@ ssize_t __wrap_readlink(const char *path, char *ret, size_t size)
     if (strcmp(path, "/proc/self/exe") != 0)
         return __real_readlink(path, ret, size);
     return snprintf(ret, size, "%s/pinject-run", folder);
-}
-
-static unsigned open_files(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    unsigned count = 0;
-    assert_non_null(dir);
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
 }
 
 /* What panalyze does, in sh. Its stdout is where it shows. */
@@ -115,14 +103,14 @@ static void not_asked_for(void **state)
 {
     (void)state;
     settings.live = false;
-    const unsigned before = open_files();
+    const unsigned before = check_open_fds();
     assert_int_equal(live_init(&live, &settings), 0);
     assert_int_equal(live.to, -1);
     live_start(&live, &session, &mask);
     assert_int_equal(live.pid, 0);
     live_end(&live, -1);
     live_release(&live);
-    assert_int_equal(open_files(), before);
+    assert_int_equal(check_open_fds(), before);
 }
 
 static void a_file_is_made_or_emptied(void **state)
@@ -238,7 +226,7 @@ static void what_panalyze_gets(void **state)
     assert_true(__real_readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
     assert_int_equal(unlink("panalyze"), 0);
     assert_int_equal(symlink(self, "panalyze"), 0);
-    const unsigned files = open_files();
+    const unsigned files = check_open_fds();
     for (int number = 1; number < 32; number++) /* as a user may start us */
         if (number != SIGCHLD)
             signal(number, SIG_DFL);
@@ -264,7 +252,7 @@ static void what_panalyze_gets(void **state)
     assert_int_equal(live.pid, 0);
     live_end(&live, -1);
     live_release(&live);
-    assert_int_equal(open_files(), files);
+    assert_int_equal(check_open_fds(), files);
     int nice = getpriority(PRIO_PROCESS, 0) + 5;
     snprintf(wanted, sizeof(wanted),
              "top\n--base=base\n--session=0102030405060708%s\n--until=3\nstdin /dev/null\nblocked %d %d %d\n"
@@ -277,7 +265,7 @@ static void what_panalyze_gets(void **state)
 static void closed_streams(void **state)
 {
     (void)state;
-    const unsigned files = open_files();
+    const unsigned files = check_open_fds();
     write_panalyze("echo shown; cat <&3; cat; echo end");
     for (unsigned closed = 1; closed < 8; closed++) {
         int kept[3];
@@ -298,7 +286,7 @@ static void closed_streams(void **state)
         assert_int_equal(status, 0);
         assert_string_equal(shown(), "shown\nend\n");
     }
-    assert_int_equal(open_files(), files);
+    assert_int_equal(check_open_fds(), files);
 }
 
 /* ---- How it ends ---- */

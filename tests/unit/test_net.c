@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "door_fake.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -273,17 +272,6 @@ static void nobody_there(void **state)
     fake_close(&fake);
 }
 
-static unsigned open_files(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    unsigned count = 0;
-    assert_non_null(dir);
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
-}
-
 /* On a machine of many CPUs each net has hundreds of them: tasks that ask have to have some as well. */
 /* No memory may be shared: nothing of the net stays, and nothing is counted that was never there. */
 static int open_without_memory(void)
@@ -317,7 +305,7 @@ static void half_of_the_descriptors_stay(void **state)
     uint64_t ids[PLAN_EVENTS] = {0};
     fake_open(&fake);
     fake.session.fd_limit = LIMIT;
-    const unsigned before = open_files();
+    const unsigned before = check_open_fds();
     for (int status = 0; count < ROOTS && !refused; count++) {
         roots[count] = fork();
         assert_true(roots[count] >= 0);
@@ -326,7 +314,7 @@ static void half_of_the_descriptors_stay(void **state)
             for (;;)
                 pause();
         }
-        unsigned now = open_files();
+        unsigned now = check_open_fds();
         most = now > most ? now : most;
         status = nets_open(fake.session.nets, roots[count], roots[count], false);
         refused = status == -EMFILE;
@@ -340,7 +328,7 @@ static void half_of_the_descriptors_stay(void **state)
     if (refused) {
         /* A pidfd each is the net's too, but no event. */
         assert_in_range(most - before, LIMIT / 4, LIMIT / 2 + count + 64);
-        assert_true(open_files() <= most);
+        assert_true(check_open_fds() <= most);
     }
     for (unsigned i = 0; i < count; i++) {
         kill(roots[i], SIGKILL);
@@ -348,7 +336,7 @@ static void half_of_the_descriptors_stay(void **state)
     }
     assert_false(nets_know(fake.session.nets, roots[0])); /* reads them to their ends */
     assert_false(nets_live(fake.session.nets));
-    assert_int_equal(open_files(), before);
+    assert_int_equal(check_open_fds(), before);
     fake_close(&fake);
 }
 

@@ -2,24 +2,12 @@
 /* How tasks begin, and what is left of them: nothing. */
 #include "check.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <sys/mman.h>
 
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull
-
-static unsigned open_files(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    unsigned count = 0;
-    assert_non_null(dir);
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
-}
 
 /* A new set of tasks belongs to its session; what its own user's objects dropped explains who never came. */
 static void test_begun(void **state)
@@ -113,7 +101,7 @@ static void test_released_unwritten(void **state)
     const void *rings[5];
     unsigned char pages[1 + STAGE_RING / 4096];
     stage_new(&stage, PINJECT_SESSION_ALL, false);
-    unsigned before = open_files();
+    unsigned before = check_open_fds();
     rings[0] = stage_process(&stage, 100, 1, T, 1000)->events->ring;
     rings[1] = stage_thread(&stage, 100, 101, T + 1, 1000)->events->ring;
     struct arrival *thread = stage_arrival(PINJECT_THREAD, 500, 501, 1, T + 20);
@@ -129,10 +117,10 @@ static void test_released_unwritten(void **state)
     assert_non_null(stage.tasks->done);
     assert_non_null(stage.tasks->waiting);
     assert_int_equal(results_written(stage.kit.results), 0);
-    assert_true(open_files() > before);
+    assert_true(check_open_fds() > before);
     tasks_release(stage.tasks);
     spent_unmap(&stage.kit.session);
-    assert_int_equal(open_files(), before + 1); /* to the helper that reads files, which is the results' */
+    assert_int_equal(check_open_fds(), before + 1); /* to the helper that reads files, which is the results' */
     for (unsigned i = 0; i < 5; i++) {
         assert_int_equal(mincore((void *)(uintptr_t)rings[i], 4096, pages), -1);
         assert_int_equal(errno, ENOMEM);
