@@ -13,7 +13,8 @@ SWAPPED = {
 BINARY = re.compile(r" (==|!=|<=|>=|<<|>>|&&|\|\||\+=|-=|\|=|&=|[-<>+*/%&|]) (?=\S)")
 STEP = re.compile(r"\+\+|--")
 TRUTH = re.compile(r"\b(true|false)\b")
-NUMBER = re.compile(r"(?<![\w.])(0[xX][0-9a-fA-F]+|\d+)(?=[uUlL]*(?![\w.]))")
+# "{0}" is C's way to say that all is zero, and no number of its own.
+NUMBER = re.compile(r"(?<![\w.])(?!(?<=\{)0\})(0[xX][0-9a-fA-F]+|\d+)(?=[uUlL]*(?![\w.]))")
 FLAGS = re.compile(r"\b[A-Z][A-Z0-9_]+ \| "), re.compile(r" \| [A-Z][A-Z0-9_]+\b(?! *\()")
 NOT = re.compile(r"!(?=[A-Za-z_(])")
 CONDITION = re.compile(r"\b(?:if|while) (?=\()")
@@ -46,6 +47,28 @@ class Mutant:
 
     def diff(self):
         return f"{self.file}:{self.number}: {self.kind}\n-{self.old}\n+{self.new}\n"
+
+
+def read_judged(path):
+    """{(file, old, new): reason} of the list of mutants that change nothing: each is the name of its file, the line with
+    "-" before it, the line as it is changed with "+", and the reason after a space, in one or more lines."""
+    judged, file, old, new = {}, None, None, None
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+        mark, rest = line[:1], line[1:]
+        if mark in ("", "#"):
+            continue
+        if mark == "-":
+            old, new = rest.strip(), None
+        elif mark == "+":
+            new = rest.strip()
+        elif mark == " " and file and old is not None and new is not None:
+            key = file, old, new
+            judged[key] = f"{judged[key]} {rest.strip()}" if key in judged else rest.strip()
+        elif re.match(r"[a-z]", mark):
+            file, old, new = line.strip(), None, None
+        else:
+            raise ValueError(f"{path}:{number}: expected a file, then \"-\", \"+\" and \" \" with a reason")
+    return judged
 
 
 def blank(text):

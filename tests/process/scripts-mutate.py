@@ -2,6 +2,12 @@
 # labels: scripts
 # run-as: self
 """scripts/mutate finds lines to break, the same for the same seed; scripts/notes-of-tests reads ctest's log."""
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
+import types
+
 from harness import *
 
 MUTATE = [sys.executable, "-B", SOURCE / "scripts/mutate"]
@@ -72,6 +78,58 @@ static int f(struct s *s, int a)
     }
     check_equal(sorted(found - expected), [], "more than expected")
     check_equal(sorted(expected - found), [], "missing")
+
+
+def test_judged_to_change_nothing():
+    """Each mutant of the list can be made still, and has a reason."""
+    sys.path.insert(0, str(SOURCE / "scripts"))
+    from mutants import all_mutants, read_judged
+    judged = read_judged(SOURCE / "scripts/mutate.equivalent")
+    check(judged, "the list is empty")
+    texts = {file: (SOURCE / file).read_text() for file, _, _ in judged if (SOURCE / file).exists()}
+    possible = {(mutant.file, mutant.old.strip(), mutant.new.strip())
+                for line in all_mutants(texts) for mutant in line}
+    for key, reason in judged.items():
+        check_in(key, possible, "take it out of scripts/mutate.equivalent")
+        check(len(reason) > 10, f"{key}: {reason}")
+    bad = pathlib.Path("bad")
+    for text in ("a.c\n-x\n+y\nz\n* reason", "-x\n*", "a.c\n?"):
+        bad.write_text(text)
+        try:
+            read_judged(bad)
+        except ValueError as error:
+            check_match("bad:[0-9]+: expected a file", str(error))
+        else:
+            check(False, f"taken: {text!r}")
+    bad.write_text("# c\n\na.c\n-  x\n+  y\n one\n two\n-x\n+z\n three\n")
+    check_equal(read_judged(bad), {("a.c", "x", "y"): "one two", ("a.c", "x", "z"): "three"})
+
+
+def test_report_counts_equivalents_apart():
+    loader = importlib.machinery.SourceFileLoader("mutate", str(SOURCE / "scripts/mutate"))
+    mutate = importlib.util.module_from_spec(importlib.util.spec_from_loader("mutate", loader))
+    loader.exec_module(mutate)
+    mutant = mutate.Mutant("a.c", 7, "constant", "    x = 1;", "    x = 0;")
+    results = [(mutant, result, "why") for result, count in (
+        (mutate.BY_UNIT, 5), (mutate.BY_PROCESS, 1), (mutate.EQUIVALENT, 2), (mutate.SURVIVED, 2), (mutate.SAME, 3))
+        for _ in range(count)]
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        mutate.report(results, types.SimpleNamespace(signal=None, seed=3, dir=pathlib.Path("d")), 60)
+    shown = "a.c:7: constant\n-    x = 1;\n+    x = 0;\nwhy\n\n"
+    check_equal(out.getvalue(), f"""
+Equivalent, as scripts/mutate.equivalent says:
+
+{shown * 2}
+Survivors:
+
+{shown * 2}10 mutants in 60 s, seed 3; 0 more did not compile, and 3 gave the same code
+   5   50.0 %  killed by unit tests
+   1   10.0 %  killed by process tests
+   2   20.0 %  equivalent
+   2   20.0 %  survived
+   6   60.0 %  killed in all, 75.0 % of those that are not equivalent
+report: d/report.json
+""")
 
 
 def test_directory_of_another_run():
