@@ -193,7 +193,7 @@ static int look_at(struct pinject_reach *reach, const char *entry)
  */
 static int scan(struct pinject_env_plan *plan, bool *ret_foreign)
 {
-    struct pinject_reach reach = {{0}, 0};
+    struct pinject_reach reach = {0};
     size_t last_preload = 0;
     bool has_preload = false;
     for (;; plan->entries++) {

@@ -21,7 +21,7 @@ enum seal { UNHARMED = 0, SEALED = 1, BLIND = 2, UNTIMED = 4, USER_FIXED = 8 };
 /* `program` is a struct sock_fprog, and may be wild: the kernel shall say so. */
 static unsigned judge(bool strict, const void *program)
 {
-    struct pinject_reach reach = {{0}, 0};
+    struct pinject_reach reach = {0};
     struct sock_fprog copy;
     if (strict)
         return SEALED | BLIND | UNTIMED;

@@ -171,7 +171,7 @@ __attribute__((used, visibility("hidden"))) void pinject_inherit_by_syscall(long
 /* The flags come first in clone3's structure, which may be wild. */
 static uint64_t flags_of_clone3(const uint64_t *arguments)
 {
-    struct pinject_reach reach = {{0}, 0};
+    struct pinject_reach reach = {0};
     return pinject_reach(&reach, arguments, sizeof(*arguments)) ? *arguments : 0;
 }
 

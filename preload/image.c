@@ -169,7 +169,7 @@ static int open_image(struct pinject_judge *judge, int fd, const char *path, enu
 
 enum pinject_image pinject_image_at(struct pinject_judge *judge, int fd, const char *path)
 {
-    struct pinject_reach reach = {{0}, 0};
+    struct pinject_reach reach = {0};
     if (!pinject_reach(&reach, path, 1))
         return PINJECT_IMAGE_MISSING;
     for (int i = 0; i < SCRIPTS; i++) {
@@ -204,7 +204,7 @@ static size_t path_limit(const char *path)
 
 enum pinject_image pinject_image_search(struct pinject_judge *judge, const char *file)
 {
-    struct pinject_reach reach = {{0}, 0};
+    struct pinject_reach reach = {0};
     long length = pinject_reach_length(&reach, file, PATH_MAX);
     if (length <= 0)
         return PINJECT_IMAGE_MISSING;

@@ -106,7 +106,7 @@ static void write_text(struct pinject_slot *slot)
 /* The program that exec was asked for; what cannot be read or does not fit is left out. */
 static void write_program(struct pinject_slot *slot, const char *path, char *const *argv)
 {
-    struct pinject_reach reach = {{0}, 0};
+    struct pinject_reach reach = {0};
     long length = pinject_reach_length(&reach, path, PINJECT_PATH / 2);
     size_t at = 0;
     if (length > 0)
@@ -268,7 +268,7 @@ void pinject_object_inherit(void)
 /* As the kernel will name the task: the last part of PATH, cut. */
 static void write_name(struct pinject_slot *slot, const char *path)
 {
-    struct pinject_reach reach = {{0}, 0};
+    struct pinject_reach reach = {0};
     long length = pinject_reach_length(&reach, path, PINJECT_PATH);
     size_t at = length > 0 ? (size_t)length : 0, size = 0;
     while (at > 0 && path[at - 1] != '/')

@@ -16,8 +16,8 @@ extern uint32_t pinject_reach_blind;
 
 /* Pages that were found readable; {0} to begin with. */
 struct pinject_reach {
-    uintptr_t pages[4];
     uint32_t next;
+    uintptr_t pages[4];
 };
 
 /* Whether every byte of [address, address + size) can be read. */

@@ -8,7 +8,7 @@
 
 static bool starts(const char *path, const char *with)
 {
-    struct pinject_reach reach = {{0}, 0};
+    struct pinject_reach reach = {0};
     for (size_t i = 0; with[i]; i++)
         if (!pinject_reach(&reach, path + i, 1) || path[i] != with[i])
             return false;
@@ -90,7 +90,7 @@ static int follow(struct pinject_spawn_directory *directory, const struct action
 int pinject_spawn_directory_find(const posix_spawn_file_actions_t *actions,
                                  struct pinject_spawn_directory *ret_directory)
 {
-    struct pinject_reach reach = {{0}, 0};
+    struct pinject_reach reach = {0};
     *ret_directory = (struct pinject_spawn_directory){.fd = AT_FDCWD};
     if (!actions)
         return 0;
