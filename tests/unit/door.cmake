@@ -30,6 +30,8 @@ foreach(function attach_knows attach_open attach_complete attach_read nets_know 
   target_link_options(test_found PRIVATE -Wl,--wrap=${function})
 endforeach()
 pinject_unit_test(net SOURCES test_net.c LINK pinject_collector)
+pinject_unit_test(net_records SOURCES test_net_records.c LINK pinject_collector)
+target_link_options(test_net_records PRIVATE -Wl,--wrap=net_ring_begin,--wrap=net_ring_next,--wrap=net_ring_end)
 pinject_unit_test(channel SOURCES test_channel.c ${PROJECT_SOURCE_DIR}/preload/peer.c LINK pinject_collector)
 pinject_unit_test(origin SOURCES test_origin.c LINK pinject_collector)
 pinject_unit_test(channel_counts SOURCES test_channel_counts.c LINK pinject_collector)

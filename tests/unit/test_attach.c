@@ -240,6 +240,18 @@ static void check_few_descriptors(void)
     MUST(attached->fds[0] == 400 && attached->ids[0] != 0);
     MUST(attached->fds[1] == -1 && attached->ids[1] == 0);
     attach_free(attached);
+    /* From three quarters on they are short: here of 540, where that is 405, and of 536. */
+    MUST(dup(2) == 400 && dup(2) == 401);
+    fake.session.fd_limit = 540;
+    MUST(attach_task(&fake.session, getpid(), ATTACH_RUNNING, &attached) == 0);
+    MUST(attached->fds[0] == 402 && attached->error == 0);
+    attach_free(attached);
+    fake.session.fd_limit = 536;
+    MUST(attach_task(&fake.session, getpid(), ATTACH_RUNNING, &attached) == 0);
+    MUST(attached->fds[0] == 402 && attached->error == -EMFILE);
+    attach_free(attached);
+    close(400);
+    close(401);
     fake.session.fd_limit = 450; /* what is left is for files */
     MUST(attach_task(&fake.session, getpid(), ATTACH_RUNNING, &attached) == -EMFILE);
     MUST(!fake_covered(&fake.session, getpid()));

@@ -218,7 +218,9 @@ static void children_are_guarded(void **state)
     assert_string_equal(guarded.said, "one; two\\033");
     assert_int_equal(mine, 0); /* it was another process */
     const char *const command[] = {"/bin/sh", "-c", "echo $LD_PRELOAD; echo said >&2", NULL};
+    setenv("LD_PRELOAD", "/of/the/user.so", 1); /* it gives way */
     doctor_guard_program(command, "", &guarded, out, sizeof(out));
+    unsetenv("LD_PRELOAD");
     assert_true(guarded.tried);
     assert_string_equal(out, "\n");
     assert_string_equal(guarded.said, "said");

@@ -200,6 +200,9 @@ static void test_passed_on(void **state)
 {
     struct sigaction with = action_with(0, OURS);
     (void)state;
+    for (int number = 1; number <= 64; number++) /* none of them is ours */
+        if (number != SIGUSR2)
+            sigaddset(&with.sa_mask, number);
     for (int way = 0; way < 2; way++) {
         begin();
         if (way)
@@ -212,7 +215,10 @@ static void test_passed_on(void **state)
         assert_true(hook_signal(OURS, SIG_IGN) == handler);
         sigset_t set = with.sa_mask, old;
         assert_int_equal(hook_sigprocmask(SIG_BLOCK, &set, NULL), 0);
-        assert_true(sigismember(&kernel_mask, OURS));
+        for (int number = 1; number <= 64; number++) {
+            assert_int_equal(sigismember(&kernel[SIGUSR1].sa_mask, number), sigismember(&with.sa_mask, number));
+            assert_int_equal(sigismember(&kernel_mask, number), sigismember(&with.sa_mask, number));
+        }
         assert_int_equal(hook_pthread_sigmask(SIG_SETMASK, NULL, &old), 0);
         assert_notes("sigaction 10 new\nsigaction 50 new\nsignal 50\nsigprocmask 0\npthread_sigmask 2\n");
     }

@@ -113,6 +113,10 @@ static void identifiers(void **state)
     uint64_t sample[] = {HEAD(PERF_RECORD_SAMPLE, 0, 24), 101, 7};
     uint64_t other[] = {HEAD(PERF_RECORD_LOST, 0, 24), 7, 101};
     uint64_t empty[] = {HEAD(PERF_RECORD_LOST, 0, 8), 101};
+    uint64_t shortest[] = {HEAD(PERF_RECORD_LOST, 0, 16), 101};
+    assert_int_equal(records_event(&layout, ids, record_of(shortest)), 1);
+    records_set_id(&layout, 58, (struct perf_event_header *)(void *)shortest);
+    assert_int_equal(shortest[1], 58);
     assert_int_equal(records_event(&layout, ids, record_of(sample)), 1);
     assert_int_equal(records_event(&layout, ids, record_of(other)), 1);
     assert_int_equal(records_event(&layout, ids, record_of(empty)), 0);

@@ -5,6 +5,7 @@
 #include <pinject/format.h>
 #include <sys/wait.h>
 
+#include "collector/stacks.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull
@@ -34,12 +35,14 @@ static void test_exec(void **state)
     struct stage stage;
     stage_new(&stage, PINJECT_SESSION_ALL, false);
     struct task *task = stage_process(&stage, 100, 1, T, 9000);
+    task->process->trust = calloc(1, sizeof(*task->process->trust));
     stage_sample(task, 0x1000, T + 5);
     stage_comm(task, 100, 100, "ls", true, T + 10);
     stage_mmap(task, "/bin/ls", 0x5000, T + 11);
     stage_sample(task, 0x5000, T + 20);
     stage_image(&stage, 100, T + 15, "/bin/ls", "ls -l");
     assert_int_equal(task->image_count, 2);
+    assert_null(task->process->trust); /* the next program's stacks may be others */
     assert_true(task->images[1].named);
     assert_int_equal(space_count(&task->process->space), 1);
     assert_string_equal(space_at(&task->process->space, 0)->path, "/bin/ls");

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* What a net keeps of records that the test makes up, in the place of those of a ring. */
+#include "door_fake.h"
+
+#include <pthread.h>
+
+#include "collector/net.h"
+#include "collector/net_ring.h"
+#include "collector/records.h"
+
+static struct fake fake;
+
+enum { PLAYED_SIZE = 128 };
+static _Alignas(8) unsigned char played[1000][PLAYED_SIZE];
+static size_t played_count, played_at;
+
+bool __real_net_ring_begin(struct net_ring *ring);
+bool __wrap_net_ring_begin(struct net_ring *ring);
+bool __wrap_net_ring_begin(struct net_ring *ring)
+{
+    return played_at < played_count || __real_net_ring_begin(ring);
+}
+
+const struct perf_event_header *__real_net_ring_next(struct net_ring *ring, void *scratch);
+const struct perf_event_header *__wrap_net_ring_next(struct net_ring *ring, void *scratch);
+const struct perf_event_header *__wrap_net_ring_next(struct net_ring *ring, void *scratch)
+{
+    if (!played_count)
+        return __real_net_ring_next(ring, scratch);
+    return played_at < played_count ? (const void *)played[played_at++] : NULL;
+}
+
+void __real_net_ring_end(struct net_ring *ring);
+void __wrap_net_ring_end(struct net_ring *ring);
+void __wrap_net_ring_end(struct net_ring *ring)
+{
+    if (!played_count)
+        __real_net_ring_end(ring);
+}
+
+/* A record of TYPE of the task TID of PID, about that task (FORK: about TASK). */
+static void play(uint32_t type, pid_t pid, pid_t tid, pid_t task)
+{
+    const struct records_stamp stamp = {.pid = pid, .tid = tid, .time_ns = 1000 + played_count};
+    struct records_layout layout;
+    struct buffer buffer = BUFFER_INIT;
+    records_layout_init(&layout, &fake.plan);
+    records_make_comm(&layout, &stamp, "as long as that", &buffer); /* a FORK or EXIT is as large */
+    assert_in_range(buffer.size, 1, PLAYED_SIZE);
+    unsigned char *record = played[played_count++];
+    memcpy(record, buffer.data, buffer.size);
+    buffer_release(&buffer);
+    memcpy(record, &type, sizeof(type));
+    if (type == PERF_RECORD_COMM)
+        return;
+    const uint32_t tasks[] = {(uint32_t)task, (uint32_t)pid, (uint32_t)task, (uint32_t)tid};
+    const uint64_t lost[] = {0, 7};
+    memcpy(record + 8, type == PERF_RECORD_LOST ? (const void *)lost : tasks, sizeof(tasks));
+}
+
+static void *stay(void *argument)
+{
+    const int *pipes = argument;
+    char byte;
+    const pid_t tid = fake_tid();
+    MUST(write(pipes[3], &tid, sizeof(tid)) == sizeof(tid));
+    MUST(read(pipes[0], &byte, 1) == 1);
+    return NULL;
+}
+
+/* Which records are the root's: those of its thread, and of its process' first one, until another has that number. */
+static void the_root_has_its_numbers(void **state)
+{
+    (void)state;
+    enum { OTHER = 77, THIRD = 78 };
+    static const bool wanted[] = {true, true, false, false, true, true, false, false, true, false, false};
+    const pid_t pid = getpid();
+    pthread_t thread;
+    pid_t tid;
+    int pipes[4];
+    uint64_t lost = 0;
+    size_t count = 0;
+    fake_open(&fake);
+    struct nets *nets = fake.session.nets;
+    assert_true(pipe(pipes) == 0 && pipe(pipes + 2) == 0);
+    assert_int_equal(pthread_create(&thread, NULL, stay, pipes), 0);
+    assert_int_equal(read(pipes[2], &tid, sizeof(tid)), sizeof(tid));
+    int status = nets_open(nets, pid, tid, false);
+    play(PERF_RECORD_COMM, pid, tid, 0);
+    play(PERF_RECORD_COMM, pid, pid, 0);
+    play(PERF_RECORD_COMM, OTHER, pid, 0);
+    play(PERF_RECORD_FORK, OTHER, OTHER, THIRD);
+    play(PERF_RECORD_COMM, pid, pid, 0);
+    play(PERF_RECORD_COMM, pid, tid, 0);
+    play(PERF_RECORD_LOST, pid, pid, 0);
+    play(PERF_RECORD_FORK, OTHER, OTHER, tid);
+    play(PERF_RECORD_COMM, pid, tid, 0);
+    play(PERF_RECORD_COMM, pid, pid, 0);
+    play(PERF_RECORD_FORK, OTHER, OTHER, pid);
+    play(PERF_RECORD_COMM, pid, pid, 0);
+    const bool knows = nets_know(nets, THIRD);
+    struct net_record *kept = nets_take(nets, UINT64_MAX, &lost);
+    played_count = played_at = 0;
+    assert_int_equal(write(pipes[1], "x", 1), 1);
+    pthread_join(thread, NULL);
+    if (status == -EPERM && geteuid() != 0)
+        skip();
+    assert_int_equal(status, 0);
+    assert_true(knows);
+    assert_int_equal(lost, 7);
+    for (struct net_record *next; kept; kept = next, count++) {
+        next = kept->next;
+        assert_in_range(count, 0, sizeof(wanted) - 1);
+        assert_int_equal(kept->time_ns, 1000 + count + (count > 5));
+        if (kept->root != wanted[count])
+            fail_msg("record %zu: %s", count, kept->root ? "the root's" : "not the root's");
+        free(kept);
+    }
+    assert_int_equal(count, sizeof(wanted));
+    for (size_t i = 0; i < 4; i++)
+        close(pipes[i]);
+    fake_close(&fake);
+}
+
+/* As many as came since the last look, each at its place. */
+static void many_records_are_kept(void **state)
+{
+    (void)state;
+    enum { MANY = sizeof(played) / sizeof(played[0]) };
+    uint64_t lost = 0;
+    size_t count = 0;
+    const pid_t root = getpid();
+    fake_open(&fake);
+    int status = nets_open(fake.session.nets, root, root, false);
+    for (unsigned i = 0; i < MANY; i++)
+        play(PERF_RECORD_COMM, root, root, 0);
+    for (struct net_record *kept = nets_take(fake.session.nets, UINT64_MAX, &lost), *next; kept; kept = next, count++) {
+        next = kept->next;
+        assert_int_equal(kept->time_ns, 1000 + count);
+        free(kept);
+    }
+    played_count = played_at = 0;
+    if (status == -EPERM && geteuid() != 0)
+        skip();
+    assert_int_equal(status, 0);
+    assert_int_equal(count, MANY);
+    assert_int_equal(lost, 0);
+    fake_close(&fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_root_has_its_numbers),
+        cmocka_unit_test(many_records_are_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
