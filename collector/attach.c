@@ -216,8 +216,8 @@ void attach_complete(struct attached *attached)
     if (attached->timer)
         return;
     for (unsigned i = 0; i < attached->count; i++)
-        if (attached->fds[i] >= 0 && ioctl(attached->fds[i], PERF_EVENT_IOC_ID, &attached->ids[i]) < 0)
-            attached->ids[i] = 0;
+        if (attached->fds[i] >= 0)
+            (void)ioctl(attached->fds[i], PERF_EVENT_IOC_ID, &attached->ids[i]); /* else it stays 0 */
 }
 
 void attach_enable(const struct attached *attached)

@@ -33,7 +33,6 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
     tasks->share_ns = SHARE_NS;
     tasks->stolen_ns = steal_ns();
     records_layout_init(&tasks->layout, session->plan);
-    kernelmap_init(&tasks->kernel);
     int error = unseen_init(&tasks->unseen);
     if (error == 0)
         error = stacks_new(session->plan, &tasks->stacks);

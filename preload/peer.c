@@ -90,7 +90,6 @@ static int receive(int fd, int ret_fds[2])
     } control;
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
                              .msg_controllen = sizeof(control)};
-    memset(&control, 0, sizeof(control));
     long size = SYS_3(SYS_recvmsg, fd, &message, MSG_CMSG_CLOEXEC);
     const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     if (size <= 0 || !header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)

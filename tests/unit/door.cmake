@@ -11,6 +11,8 @@ pinject_unit_test(attach SOURCES test_attach.c LINK pinject_collector)
 pinject_unit_test(attach_timed SOURCES test_attach_timed.c LINK pinject_collector)
 pinject_unit_test(door SOURCES test_door.c LINK pinject_collector)
 pinject_unit_test(door_threads SOURCES test_door_threads.c LINK pinject_collector)
+target_link_options(test_door_threads PRIVATE
+  -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=pthread_timedjoin_np)
 pinject_unit_test(door_hostile SOURCES test_door_hostile.c LINK pinject_collector)
 pinject_unit_test(errand SOURCES test_errand.c LINK pinject_collector)
 pinject_unit_test(bells SOURCES test_bells.c LINK pinject_collector)

@@ -167,6 +167,8 @@ static void scripts(void **state)
     assert_non_null(strstr(image.chain, "./script > /usr/bin/env > /"));
     SCRIPT("#!/usr/bin/env -S A=1 -i sh -e\n");
     assert_true(image.env && image.kind == DOCTOR_IMAGE_DYNAMIC);
+    SCRIPT("#!/usr/bin/env -S A=1\n"); /* which lists the environment */
+    assert_true(!image.env && image.kind == DOCTOR_IMAGE_DYNAMIC);
     SCRIPT("#!/usr/bin/env no-such-program\n");
     assert_true(image.kind == DOCTOR_IMAGE_MISSING && image.error == ENOENT);
     assert_string_equal(image.path, "no-such-program");

@@ -7,6 +7,37 @@
 
 static struct fake fake;
 
+/* Each thread that is not detached is met at its end: else its stack stays. */
+static unsigned started, joined;
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *argument)
+{
+    int detached = PTHREAD_CREATE_JOINABLE, error = __real_pthread_create(thread, attr, run, argument);
+    if (attr)
+        pthread_attr_getdetachstate(attr, &detached);
+    __atomic_fetch_add(&started, error == 0 && detached == PTHREAD_CREATE_JOINABLE, __ATOMIC_SEQ_CST);
+    return error;
+}
+
+int __real_pthread_join(pthread_t thread, void **ret);
+int __wrap_pthread_join(pthread_t thread, void **ret);
+int __wrap_pthread_join(pthread_t thread, void **ret)
+{
+    __atomic_fetch_add(&joined, 1, __ATOMIC_SEQ_CST);
+    return __real_pthread_join(thread, ret);
+}
+
+int __real_pthread_timedjoin_np(pthread_t thread, void **ret, const struct timespec *end);
+int __wrap_pthread_timedjoin_np(pthread_t thread, void **ret, const struct timespec *end);
+int __wrap_pthread_timedjoin_np(pthread_t thread, void **ret, const struct timespec *end)
+{
+    int error = __real_pthread_timedjoin_np(thread, ret, end);
+    __atomic_fetch_add(&joined, error == 0, __ATOMIC_SEQ_CST);
+    return error;
+}
+
 static void open_all(void)
 {
     fake_open(&fake);
@@ -18,6 +49,7 @@ static void close_all(void)
     session_close_doors(&fake.session);
     assert_null(arrivals_take(&fake.session.arrivals));
     fake_close(&fake);
+    assert_int_equal(joined, started);
 }
 
 /* It runs where its bell is rung, and nowhere else. */
@@ -118,6 +150,7 @@ static void answer_all(unsigned renewals)
     /* A thread that asked again has its events already. */
     assert_int_equal(got, ASKERS);
     fake_close(&fake);
+    assert_int_equal(joined, started);
 }
 
 static void all_are_answered(void **state)

@@ -4,6 +4,8 @@
 #include "check.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -82,6 +84,36 @@ static void child_that_waits(void **state)
     free(procfs_read(child, wanted, 64, NULL));
 }
 
+/* Of more than there is room for: whole lines, the first ones. */
+static void very_many_mappings(void **state)
+{
+    enum { PAGES = 50000, NAME = 200, ROOM = 8 << 20 };
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = PAGES * page;
+    char path[NAME + 32] = "/tmp/pinject-unit-";
+    (void)state;
+    memset(path + strlen(path), 'n', NAME - strlen(path));
+    strcpy(path + NAME, "-XXXXXX");
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    char *at = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
+    bool enough = at != MAP_FAILED;
+    for (size_t i = 0; i < PAGES && enough; i += 2)
+        enough = mprotect(at + i * page, page, PROT_READ) == 0;
+    char *maps = enough ? procfs_maps(getpid()) : NULL;
+    if (at != MAP_FAILED)
+        munmap(at, size);
+    close(fd);
+    unlink(path);
+    if (!enough)
+        skip();
+    assert_non_null(maps);
+    const size_t got = strlen(maps);
+    const bool whole = got > 0 && maps[got - 1] == '\n';
+    free(maps);
+    assert_in_range(got, ROOM - 4096, ROOM + 4096);
+    assert_true(whole);
+}
+
 static void nobody_there(void **state)
 {
     char comm[16] = "x";
@@ -114,6 +146,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(child_that_waits, set_up, tear_down),
+        cmocka_unit_test(very_many_mappings),
         cmocka_unit_test(nobody_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

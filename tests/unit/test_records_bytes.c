@@ -91,13 +91,15 @@ static void writers(void **state)
     const uint64_t plain[] = {HEAD(PERF_RECORD_SAMPLE, 0, 24), PAIR(30, 31), 888};
     const uint64_t other[] = {HEAD(PERF_RECORD_EXIT, 0, 64), 1, 2, 3, PAIR(40, 41), 999, 0, 101};
     const uint64_t cut[] = {HEAD(PERF_RECORD_SAMPLE, 0, 24), 101, 0x4000};
+    const uint64_t bare[] = {HEAD(PERF_RECORD_EXIT, 0, 40), PAIR(50, 51), 555, 0, 101};
     static const struct {
         unsigned event;
         pid_t pid, tid;
         uint64_t time_ns;
-    } wanted[] = {{0, 20, 21, 777}, {1, 30, 31, 888}, {0, 40, 41, 999}, {0, 0, 0, 0}, {0, 0, 0, 0}};
-    const uint64_t *const records[] = {sample, plain, other, cut, (const uint64_t[]){HEAD(PERF_RECORD_EXIT, 0, 8)}};
-    for (size_t i = 0; i < 5; i++) {
+    } wanted[] = {{0, 20, 21, 777}, {1, 30, 31, 888}, {0, 40, 41, 999}, {0, 50, 51, 555}, {0, 0, 0, 0}, {0, 0, 0, 0}};
+    const uint64_t *const records[] = {sample, plain, other, bare, cut,
+                                       (const uint64_t[]){HEAD(PERF_RECORD_EXIT, 0, 8)}};
+    for (size_t i = 0; i < 6; i++) {
         pid_t pid = -5, tid = -5;
         records_writer(&layout, wanted[i].event, record_of(records[i]), &pid, &tid);
         assert_int_equal(pid, wanted[i].pid);

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What stands in result files, by a strict reader and by perf. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "check.h"
 
 #include "test_result_kit.h"
 
-#include <cmocka.h>
 #include <fcntl.h>
 #include <pinject/format.h>
 #include <pinject/pinject.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "collector/buildid.h"
 
@@ -117,6 +111,35 @@ static void test_finished_task(void **state)
     expect_perf("buildid-list -i out.77.78", "test_result");
     expect_perf("report --header-only -i out.77.78", "# clockid: monotonic (1)");
     expect_perf("report --header-only -i out.77.78", "name = context-switches");
+    kit_free(&kit);
+}
+
+/* Fewer than an eighth of the descriptors stay open between two updates; who ends makes room for the next. */
+static void test_files_that_stay_open(void **state)
+{
+    (void)state;
+    static const struct {
+        int flushed, finished; /* -1: none */
+        unsigned open;
+    } steps[] = {{0, -1, 1}, {1, -1, 2}, {2, -1, 2}, {-1, 0, 1},  {3, -1, 2}, {-1, 1, 1},
+                 {-1, 3, 0}, {4, -1, 1}, {5, -1, 2}, {-1, 2, 2}, {-1, 4, 1}, {-1, 5, 0}};
+    struct kit kit;
+    struct result *results[6];
+    kit_new(&kit, KIT_SAMPLING);
+    kit.session.fd_limit = 31;
+    assert_int_equal(kit_start(&kit, "out"), 0);
+    for (pid_t i = 0; i < 6; i++)
+        assert_int_equal(result_new(kit.results, 1, i + 1, NULL, &results[i]), 0);
+    const unsigned before = check_open_fds();
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        const int number = steps[i].flushed < 0 ? steps[i].finished : steps[i].flushed;
+        struct result_task task = kit_task(&kit, 1, number + 1);
+        if (steps[i].flushed < 0)
+            assert_int_equal(result_finish(results[number], &task, NULL), 0);
+        else
+            assert_int_equal(result_flush(results[number], &task, NULL), 0);
+        assert_int_equal(check_open_fds(), before + steps[i].open);
+    }
     kit_free(&kit);
 }
 
@@ -432,6 +455,7 @@ static void test_not_packed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_files_that_stay_open),
         cmocka_unit_test(test_finished_task),  cmocka_unit_test(test_items),
         cmocka_unit_test(test_split),          cmocka_unit_test(test_grows),
         cmocka_unit_test(test_refused_events), cmocka_unit_test(test_counting_only),

@@ -65,6 +65,8 @@ void kit_new(struct kit *kit, enum kit_mode mode)
     add_event(&kit->plan, "task-clock", mode == KIT_SAMPLING);
     add_event(&kit->plan, "page-faults", false);
     add_event(&kit->plan, "context-switches", false);
+    for (unsigned i = kit->plan.count; i < PLAN_EVENTS; i++) /* nobody is to look behind the last one */
+        kit->plan.events[i] = kit->plan.events[mode == KIT_STAT];
     snprintf(kit->plan.reason, sizeof(kit->plan.reason), "this machine has no cycles");
     snprintf(kit->plan.notes[kit->plan.note_count++], sizeof(kit->plan.notes[0]), "branches: not supported");
     kit->session.settings = &kit->settings;

@@ -163,6 +163,17 @@ static void test_follow(void **state)
     bad("--follow=fork, c", "cannot follow ''");
 }
 
+/* No other character stands for an option, also none that nobody could see. */
+static void test_short_options(void **state)
+{
+    (void)state;
+    for (int c = 1; c < 256; c++) {
+        const char word[] = {'-', (char)c, ' ', 'c', '\0'};
+        if (!strchr("-oeFcgqvh ", c))
+            bad(word, "unknown");
+    }
+}
+
 static void test_actions(void **state)
 {
     (void)state;
@@ -273,6 +284,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults), cmocka_unit_test(test_numbers),     cmocka_unit_test(test_events),
         cmocka_unit_test(test_follow),   cmocka_unit_test(test_call_graphs), cmocka_unit_test(test_actions),
+        cmocka_unit_test(test_short_options),
         cmocka_unit_test(test_variables), cmocka_unit_test(test_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

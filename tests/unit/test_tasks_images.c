@@ -39,6 +39,7 @@ static void test_exec(void **state)
     stage_sample(task, 0x1000, T + 5);
     stage_comm(task, 100, 100, "ls", true, T + 10);
     stage_mmap(task, "/bin/ls", 0x5000, T + 11);
+    stage_mmap(task, "/bin/before", 0x8000, T + 9); /* on another CPU: the exec ended it */
     stage_sample(task, 0x5000, T + 20);
     stage_image(&stage, 100, T + 15, "/bin/ls", "ls -l");
     assert_int_equal(task->image_count, 2);
