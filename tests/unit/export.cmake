@@ -14,6 +14,8 @@ pinject_unit_test(commands SOURCES test_commands.c test_commands_steps.c test_co
   test_commands_recordings.c perfdata_writer.c ${analyze}/main.c ${analyze}/cli.c ${analyze}/inputs.c
   ${analyze}/progress.c ${analyze}/live/live.c ${analyze}/live/screen.c ${analyze}/live/snapshot.c
   LINK pinject_export PkgConfig::ZLIB)
+pinject_unit_test(screen SOURCES test_screen.c ${analyze}/live/screen.c LINK pinject_common)
+target_link_options(test_screen PRIVATE -Wl,--wrap=tcgetpgrp)
 pinject_unit_test(snapshot SOURCES test_snapshot.c ${analyze}/live/snapshot.c LINK pinject_export)
 target_link_options(test_snapshot PRIVATE -Wl,--wrap=memfd_create)
 target_compile_definitions(test_commands PRIVATE TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")

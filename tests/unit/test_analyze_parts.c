@@ -133,6 +133,8 @@ static void test_sources_below_symfs(void **state)
     expect("/src/../../e.c", NULL, NULL, in("sym"), out_of_symfs);
     expect("/src/gone.c", NULL, NULL, in("sym"), "");
     expect("/src/s.c", NULL, NULL, in("gone"), "");
+    /* All of the machine. */
+    expect(in("home/versioned/src/a.c"), NULL, NULL, "/", NULL);
     /* What is not there is looked for as without it. */
     expect(in("home/versioned/src/a.c"), in("home/versioned"), in("home/app"), in("sym"), NULL);
 }

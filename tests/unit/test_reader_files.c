@@ -195,6 +195,36 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
+/* One record that is too short for an id, one whose id is longer than any; what follows is read. */
+static void test_damaged_build_ids(void **state)
+{
+    (void)state;
+    static const unsigned char id[20] = {1, 2, 3};
+    struct writer writer;
+    struct buffer bytes = BUFFER_INIT;
+    writer_init(&writer, false, false);
+    writer_attr(&writer, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 1000, "task-clock");
+    struct buffer *to = &writer.features[PERFDATA_BUILD_ID];
+    writer_u32(&writer, to, 0);
+    writer_u16(&writer, to, PERF_RECORD_MISC_USER);
+    writer_u16(&writer, to, 8 + 4 + 16);
+    writer_u32(&writer, to, 1);
+    memset(buffer_extend(to, 16), 'x', 16);
+    writer_build_id(&writer, "/bin/app", id, 20, PERF_RECORD_MISC_USER);
+    to->data[to->size - 16 - 4] = 25;
+    writer_finish(&writer, &bytes);
+    struct file file;
+    struct problem problem = {""};
+    assert_int_equal(file_open_memory(&file, bytes.data, bytes.size, &problem), 0);
+    assert_int_equal(file.features.build_id_count, 1);
+    assert_string_equal(file.features.build_ids[0].path, "/bin/app");
+    assert_int_equal(file.features.build_ids[0].size, 20);
+    assert_memory_equal(file.features.build_ids[0].id, id, 20);
+    file_release(&file);
+    writer_release(&writer);
+    buffer_release(&bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +233,7 @@ int main(void)
         cmocka_unit_test(test_own_descriptor),
         cmocka_unit_test(test_small_and_large),
         cmocka_unit_test(test_large),
+        cmocka_unit_test(test_damaged_build_ids),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -92,11 +92,32 @@ static void test_held(void **state)
     order_release(&order);
 }
 
+/* What was given leaves no bytes behind. */
+static void test_memory_is_used_again(void **state)
+{
+    (void)state;
+    struct order order;
+    struct given given = {0};
+    order_init(&order, SIZE_MAX);
+    for (uint64_t time = 10; time < 60; time++) {
+        assert_int_equal(push(&order, time, &given), 0);
+        assert_int_equal(order_round(&order, give, &given), 0);
+        given.count = 0;
+        assert_true(order.bytes.size <= 2 * 12);
+    }
+    assert_int_equal(order_finish(&order, give, &given), 0);
+    expect_given(&given, (const uint64_t[]){59}, 1);
+    assert_int_equal(order.bytes.size, 0);
+    assert_int_equal(order.held, 0);
+    order_release(&order);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rounds),
         cmocka_unit_test(test_held),
+        cmocka_unit_test(test_memory_is_used_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
