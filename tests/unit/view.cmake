@@ -11,6 +11,9 @@ if(TARGET pinject_view)
   target_link_options(test_pager PRIVATE -Wl,--wrap=isatty,--wrap=ioctl)
   pinject_unit_test(sink SOURCES test_sink.c LINK pinject_view PkgConfig::ZLIB)
   target_link_options(test_sink PRIVATE -Wl,--wrap=access,--wrap=linkat,--wrap=isatty)
+  pinject_unit_test(archive SOURCES test_archive.c test_view_fake.c LINK pinject_view)
+  target_link_options(test_archive PRIVATE -Wl,--build-id=sha1,--wrap=write,--wrap=symbols_debug_file
+    -Wl,--wrap=symbols_lines_file)
   # Their symbols are those of symbols_fake.c.
   set(symbols_fake_wraps object kernel jit jit_dump find bounds address file lacks why rows lines lines_why)
   pinject_unit_test(names SOURCES test_names.c symbols_fake.c LINK pinject_view)
