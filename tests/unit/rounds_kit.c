@@ -6,6 +6,8 @@
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 
+#include "collector/net.h"
+#include "collector/opener.h"
 #include "common/report.h"
 
 struct fake fake;
@@ -14,7 +16,7 @@ struct round seen[ROUNDS];
 unsigned round_number;
 uint64_t file_ns;
 int urgent;
-unsigned renewed, trimmed, given_back;
+unsigned renewed, trimmed, given_back, answers_taken;
 
 static struct signals signals;
 static struct collect_args args;
@@ -24,6 +26,7 @@ static int ends; /* here signals that end us are told */
 static const struct round *rounds;
 static uint64_t now_ns;
 static bool gathers;            /* in the loop's pause between two rounds */
+static int loop_epoll;
 
 /* ---- In the place of the kernel, and of what ended ---- */
 
@@ -97,7 +100,7 @@ int __wrap_epoll_wait(int epoll, struct epoll_event *events, int size, int timeo
 int __wrap_epoll_wait(int epoll, struct epoll_event *events, int size, int timeout)
 {
     const struct round *round = &rounds[round_number];
-    (void)epoll;
+    loop_epoll = epoll;
     (void)size;
     gathers = false;
     seen[round_number].unburied |= tasks->graveyard != NULL;
@@ -115,6 +118,14 @@ int __wrap_epoll_wait(int epoll, struct epoll_event *events, int size, int timeo
     for (int i = 0; i < round->events; i++) /* a notification: nothing else hangs on it */
         events[i] = (struct epoll_event){.events = EPOLLIN, .data.ptr = (void *)&args.session};
     return round->events;
+}
+
+void __real_opener_take(struct opener *opener);
+void __wrap_opener_take(struct opener *opener);
+void __wrap_opener_take(struct opener *opener)
+{
+    answers_taken++;
+    __real_opener_take(opener);
 }
 
 void __wrap_results_trim(struct results *results);
@@ -185,11 +196,34 @@ int rounds_tear_down(void **state)
 void rounds_run(const struct round *given)
 {
     rounds = given;
-    renewed = trimmed = given_back = round_number = 0;
+    renewed = trimmed = given_back = answers_taken = round_number = 0;
     memset(seen, 0, sizeof(seen));
     now_ns = fake.session.start_ns;
     outcome_release(&outcome);
     assert_int_equal(collect_run(&args, &outcome), 0);
+}
+
+void rounds_run_root(pid_t root, const struct round *given)
+{
+    args.root = root;
+    rounds_run(given);
+    args.root = 0;
+}
+
+bool rounds_wait_for_all(void)
+{
+    const int wanted[] = {fake.session.arrivals.eventfd, nets_fd(fake.session.nets), signals.ends, signals.others};
+    char path[64], line[256];
+    unsigned found = 0;
+    int fd;
+    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", loop_epoll);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof(line), file))
+        for (size_t i = 0; i < 4; i++)
+            found += sscanf(line, "tfd: %d", &fd) == 1 && fd == wanted[i];
+    if (file)
+        fclose(file);
+    return found == 4;
 }
 
 void rounds_expect(const struct round *given)
@@ -203,6 +237,7 @@ void rounds_expect(const struct round *given)
                      (unsigned long long)seen[i].rested_ns, seen[i].gathered, seen[i].timeout_ms,
                      seen[i].unburied ? ", with tasks that were written and are still there" : "");
     assert_int_equal(round_number, i + 1);
+    assert_int_equal(answers_taken, round_number);
 }
 
 void no_room(void)

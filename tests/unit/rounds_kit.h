@@ -34,6 +34,7 @@ extern unsigned round_number;   /* that there were */
 extern uint64_t file_ns;        /* that a file takes */
 extern int urgent;              /* what ppoll() finds while events gather */
 extern unsigned renewed, trimmed, given_back; /* doors, results, memory */
+extern unsigned answers_taken;  /* how often it took what the opener had answered */
 
 /* Of the group: its directory. */
 int rounds_enter(void **state);
@@ -43,7 +44,11 @@ int rounds_set_up(void **state);
 int rounds_tear_down(void **state);
 /* Runs a bare session of the rounds GIVEN, the last of which is its ROUND_END. What was seen before is forgotten. */
 void rounds_run(const struct round *given);
-/* The same, and compares what it did. */
+/* The same of a session that ends with ROOT, which has ended; the rounds may be more than come. */
+void rounds_run_root(pid_t root, const struct round *given);
+/* In a round: does it wait for arrivals, nets, and for signals of both kinds? */
+bool rounds_wait_for_all(void);
+/* As rounds_run(), and compares what it did. */
 void rounds_expect(const struct round *given);
 
 /* So many tasks have ended, and their files are not written. */

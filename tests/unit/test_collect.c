@@ -217,6 +217,26 @@ static void command_whose_events_are_refused(void **state)
     close(args.root_pidfd);
 }
 
+/* Started without stdin, the loop gets its number: a descriptor like the others, and closed at the end. */
+static void descriptor_of_stdin(void **state)
+{
+    int gate[2];
+    (void)state;
+    start_command(gate, "exit 5");
+    let_go(gate);
+    const int saved = fcntl(0, F_DUPFD_CLOEXEC, 100);
+    close(0);
+    const unsigned before = check_open_fds();
+    int status = collect_run(&args, &outcome);
+    const unsigned after = check_open_fds();
+    assert_true(saved < 0 || dup2(saved, 0) == 0);
+    close(saved);
+    assert_int_equal(status, 0);
+    assert_int_equal(outcome.root_status, 5 << 8);
+    assert_int_equal(after, before);
+    close(args.root_pidfd);
+}
+
 /* What it is told by its launcher, since no object in it does. */
 static void command_that_cannot_be_injected(void **state)
 {
@@ -363,6 +383,7 @@ int main(void)
         TEST(bare_session_ends_by_a_signal),
         TEST(bare_session_to_which_nobody_comes),
         TEST(command_whose_events_are_refused),
+        TEST(descriptor_of_stdin),
         TEST(command_that_cannot_be_injected),
         TEST(session_that_cannot_collect),
         TEST(session_without_descriptors),

@@ -200,6 +200,58 @@ static void all_go(void **state)
         assert_int_equal(seen[i].timeout_ms, 2);
 }
 
+/* ---- The end of the command ---- */
+
+/* The rounds GIVEN of a session whose command has ended: how many there are. */
+static unsigned rounds_after(const struct round *given)
+{
+    siginfo_t info;
+    fflush(NULL);
+    pid_t root = fork();
+    assert_true(root >= 0);
+    if (root == 0)
+        _exit(0);
+    assert_int_equal(waitid(P_PID, (id_t)root, &info, WEXITED | WNOWAIT), 0);
+    rounds_run_root(root, given);
+    assert_int_equal(waitpid(root, NULL, WNOHANG), -1); /* its end was met */
+    return round_number;
+}
+
+/* Half a second for those who end with it, and not longer than something comes. */
+static void who_ends_with_the_command_is_let_in(void **state)
+{
+    static const struct round nothing[] = {{.waited_ns = 100 * MS}, {.waited_ns = 1}, {.waited_ns = 1 * S}};
+    static const struct round news[] = {{.waited_ns = 100 * MS},     {.events = 1},  {.change = somebody_waits},
+                                        {.change = nobody_waits}, {.waited_ns = 1 * S}};
+    static const struct round long_ago[] = {
+        {.waited_ns = 100 * MS}, {.events = 1, .waited_ns = 494 * MS}, {.events = 1, .waited_ns = MS - 1},
+        {.events = 1}, {.events = 1, .waited_ns = 1 * S}, {.waited_ns = 1 * S}};
+    static const struct round interrupted[] = {{.waited_ns = 100 * MS}, {.events = ROUND_END}, {.events = ROUND_END},
+                                               {.waited_ns = 1 * S},    {.waited_ns = 1 * S}};
+    (void)state;
+    assert_int_equal(rounds_after(nothing), 2);
+    assert_int_equal(rounds_after(news), 4);
+    assert_int_equal(rounds_after(long_ago), 4);
+    assert_int_equal(rounds_after(interrupted), 3);
+}
+
+/* ---- What it waits for ---- */
+
+static bool waits_for_all;
+
+static void look_what_it_waits_for(void)
+{
+    waits_for_all = rounds_wait_for_all();
+}
+
+static void all_sources_wake_it(void **state)
+{
+    static const struct round given[] = {{.change = look_what_it_waits_for}, {.events = ROUND_END}};
+    (void)state;
+    rounds_run(given);
+    assert_true(waits_for_all);
+}
+
 /* ---- Memory ---- */
 
 static void set_seen(uint64_t count, uint64_t live)
@@ -277,6 +329,8 @@ int main(void)
         TEST(sweeps_have_their_time),
         TEST(nobody_comes),
         TEST(all_go),
+        TEST(who_ends_with_the_command_is_let_in),
+        TEST(all_sources_wake_it),
         TEST(memory_is_given_back),
     };
     return cmocka_run_group_tests(tests, rounds_enter, rounds_leave);

@@ -241,9 +241,22 @@ static void test_leave_in_place(void **state)
     assert_null(again[1]);
 }
 
+static void test_value(void **state)
+{
+    char longer[] = "NAMES=1", empty[] = "EMPTY=", value[] = "NAME=2", again[] = "NAME=3";
+    char *environment[] = {longer, empty, value, again, NULL};
+    (void)state;
+    assert_string_equal(pinject_env_value(environment, "NAME="), "2");
+    assert_string_equal(pinject_env_value(environment, "EMPTY="), "");
+    assert_null(pinject_env_value(environment, "NAM="));
+    assert_null(pinject_env_value(environment + 4, "NAME="));
+    assert_null(pinject_env_value(NULL, "NAME="));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_value),
         cmocka_unit_test(test_preload_join),
         cmocka_unit_test(test_preload_leave),
         cmocka_unit_test(test_join_then_leave_is_nothing),

@@ -38,6 +38,51 @@ void __wrap_net_ring_end(struct net_ring *ring)
         __real_net_ring_end(ring);
 }
 
+/* ---- Memory that is refused ---- */
+
+static size_t largest = SIZE_MAX; /* of a shared mapping that is allowed */
+static int refusal;
+static unsigned refused;
+
+void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    if (!(flags & MAP_SHARED) || size <= largest)
+        return __real_mmap(at, size, protection, flags, fd, offset);
+    refused++;
+    errno = refusal;
+    return MAP_FAILED;
+}
+
+/* Where memory may not be locked, or there is none, smaller rings are tried. */
+static void rings_get_smaller(void **state)
+{
+    static const int errors[] = {EPERM, ENOMEM, EINVAL};
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        fake_open(&fake);
+        refused = 0;
+        refusal = errors[i];
+        largest = 3 * page;
+        int status = nets_open(fake.session.nets, getpid(), getpid(), false);
+        largest = SIZE_MAX;
+        if (status == -EPERM && geteuid() != 0 && refusal != EPERM)
+            skip();
+        if (refusal == EINVAL) {
+            assert_int_equal(status, -EINVAL);
+            assert_int_equal(refused, 1);
+        } else {
+            assert_int_equal(status, 0);
+            assert_true(refused > 1);
+            assert_int_equal(fake.session.ring_bytes % (3 * page), 0); /* of two pages, on each CPU */
+            assert_true(fake.session.ring_bytes > 0);
+        }
+        fake_close(&fake);
+    }
+}
+
 /* A record of TYPE of the task TID of PID, about that task (FORK: about TASK). */
 static void play(uint32_t type, pid_t pid, pid_t tid, pid_t task)
 {
@@ -151,6 +196,7 @@ static void many_records_are_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rings_get_smaller),
         cmocka_unit_test(the_root_has_its_numbers),
         cmocka_unit_test(many_records_are_kept),
     };

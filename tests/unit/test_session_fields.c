@@ -9,6 +9,7 @@
 
 #include "collector/probe.h"
 #include "common/report.h"
+#include "deny.h"
 
 static struct fake fake;
 
@@ -250,6 +251,24 @@ static void users_have_a_budget(void **state)
     fake_unprivileged(check_budget);
 }
 
+/* Filters that it was started under, its own tree has too: an object that finds more has been confined since. */
+static int open_below_a_filter(void)
+{
+    deny_call(SYS_acct, NULL, EPERM);
+    fake.settings = (struct settings){.frequency = 999, .follow = PINJECT_SESSION_ALL};
+    MUST(plan_init(&fake.plan, &fake.settings) == 0);
+    MUST(session_init(&fake.session, &fake.settings, &fake.plan, "/x") == 0);
+    MUST(filters() > 0 && fake.session.segment->filters == filters());
+    fake_close(&fake);
+    return 0;
+}
+
+static void filters_are_counted(void **state)
+{
+    (void)state;
+    assert_int_equal(deny_in_child(open_below_a_filter), 0);
+}
+
 int main(void)
 {
     report_program("pinject-run");
@@ -261,6 +280,7 @@ int main(void)
         cmocka_unit_test(segment_is_locked),
         cmocka_unit_test(rings_of_timers_are_made_once),
         cmocka_unit_test(places_without_room),
+        cmocka_unit_test(filters_are_counted),
         cmocka_unit_test(users_have_a_budget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

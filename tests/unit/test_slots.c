@@ -2,6 +2,7 @@
 /* Slots of a channel, one step at a time: what is served, what is answered, and whose slots are taken away. */
 #include "door_fake.h"
 
+#include "collector/request.h"
 #include "collector/slots.h"
 
 enum { GENERATION = 9, SLOT = 3 };
@@ -35,6 +36,20 @@ static int tear_down(void **state)
     slots_destroy(&slots);
     fake_close(&fake);
     return 0;
+}
+
+/* What the slot becomes while it is served; 0: it stays. */
+static uint32_t meanwhile;
+
+int __real_request_begin(struct channel *channel, const struct request *request, struct arrival **ret);
+int __wrap_request_begin(struct channel *channel, const struct request *request, struct arrival **ret);
+int __wrap_request_begin(struct channel *channel, const struct request *request, struct arrival **ret)
+{
+    int status = __real_request_begin(channel, request, ret);
+    if (meanwhile)
+        slot->state = meanwhile;
+    meanwhile = 0;
+    return status;
 }
 
 static void set(uint32_t phase)
@@ -104,6 +119,22 @@ static void nonsense_is_answered_and_costs(void **state)
     expect(PINJECT_FREE);
     assert_int_equal(slot->result, 77);
     assert_int_equal(malformed(), 4);
+}
+
+/* Its sender waits no longer: the slot is free for the next one, unless it is no longer ours. */
+static void senders_give_up_meanwhile(void **state)
+{
+    (void)state;
+    for (uint32_t flags = 0; flags <= PINJECT_REQUEST_NO_REPLY; flags += PINJECT_REQUEST_NO_REPLY) {
+        post(PINJECT_FORK, flags);
+        meanwhile = PINJECT_STATE(GENERATION, PINJECT_ABANDONED);
+        slots_serve(&slots, SLOT);
+        expect(PINJECT_FREE);
+        post(PINJECT_FORK, flags);
+        meanwhile = PINJECT_STATE(GENERATION + 1, PINJECT_CLAIMED);
+        slots_serve(&slots, SLOT);
+        assert_int_equal(slot->state, PINJECT_STATE(GENERATION + 1, PINJECT_CLAIMED));
+    }
 }
 
 static void process_gets_its_events(void **state)
@@ -295,6 +326,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(only_posted_slots_are_served),
         TEST(nonsense_is_answered_and_costs),
+        TEST(senders_give_up_meanwhile),
         TEST(process_gets_its_events),
         TEST(who_has_its_events_wastes_nothing),
         TEST(news_are_counted),
