@@ -142,6 +142,8 @@ static void answer_all(unsigned renewals)
     if (renewals) /* and is stopped while it is at it */
         session_renew_doors(&fake.session);
     session_close_doors(&fake.session);
+    for (unsigned i = 0; i < fake.session.bells; i++) /* nobody sleeps whom a ring would have to wake */
+        assert_int_equal(fake.session.own->requests->bells[i].sleeping, 0);
     expect_doors(0);
     for (struct arrival *at = arrivals_take(&fake.session.arrivals), *next; at; at = next, got++) {
         next = at->next;

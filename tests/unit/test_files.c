@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pinject/wire.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -192,10 +193,35 @@ static void a_folder_with_too_long_a_name(void **state)
     assert_true(strlen(check_captured()) > 0);
 }
 
+static unsigned long pages(void)
+{
+    unsigned long count = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%lu", &count), 1);
+    fclose(file);
+    return count;
+}
+
+/* The table of names that were given, of two bytes for each task that there may be. */
+static void memory_is_given_back(void **state)
+{
+    enum { TIMES = 16, TABLE = 2 * PINJECT_TASKS };
+    struct files files;
+    (void)state;
+    const unsigned long before = pages(), page = (unsigned long)sysconf(_SC_PAGESIZE);
+    for (int i = 0; i < TIMES; i++) {
+        assert_int_equal(files_init(&files, "base", 0600), 0);
+        files_release(&files);
+    }
+    assert_true(pages() < before + TIMES / 2 * TABLE / page);
+}
+
 int main(void)
 {
     report_program("pinject-run");
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_given_back),
         cmocka_unit_test(each_base_is_known),
         cmocka_unit_test(sessions_share_a_base),
         cmocka_unit_test(descriptor_of_stdin),

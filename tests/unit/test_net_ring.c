@@ -120,6 +120,22 @@ static void what_lies_behind_is_found(void **state)
     }
 }
 
+/* What is there since one round ago is older by 3 ns for each byte of the ring, or more. */
+static void a_record_may_be_a_little_older(void **state)
+{
+    enum { OLDER_NS = 3 * SIZE };
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct fake *fake = fake_new();
+        put(fake, 1, 1000 * MS);
+        assert_int_equal(take(fake, 1), 1);
+        write_at(fake, 2, 1000 * MS - OLDER_NS + i);
+        assert_false(has_stopped(fake, 1030 * MS));
+        assert_int_equal(has_stopped(fake, 1131 * MS), i);
+        free(fake);
+    }
+}
+
 /* It was only late: told in the end, what lay there is read once, and nothing has stopped. */
 static void a_late_writer_is_waited_for(void **state)
 {
@@ -196,6 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(old_records_are_no_news),   cmocka_unit_test(what_lies_behind_is_found),
+        cmocka_unit_test(a_record_may_be_a_little_older),
         cmocka_unit_test(a_late_writer_is_waited_for), cmocka_unit_test(an_old_one_before_young_ones),
         cmocka_unit_test(a_full_ring_is_read_once),  cmocka_unit_test(a_damaged_ring_has_stopped),
         cmocka_unit_test(records_of_the_future_are_none),

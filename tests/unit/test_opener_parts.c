@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "collector/opener_parts.h"
@@ -372,6 +373,27 @@ static void questions_that_are_too_long(void **state)
     opener_free(opener);
 }
 
+/* Whoever takes none, or has gone, keeps nobody waiting, and kills nobody. */
+static void questions_to_who_takes_none(void **state)
+{
+    struct job *job = calloc(1, sizeof(*job));
+    int pair[2];
+    (void)state;
+    assert_non_null(job);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    struct helper helper = {.fd = pair[0]};
+    unsigned sent = 0;
+    alarm(20);
+    while (sent < 1000000 && helper_send(&helper, job))
+        sent++;
+    alarm(0);
+    assert_in_range(sent, 1, 999999);
+    close(pair[1]);
+    assert_false(helper_send(&helper, job));
+    close(pair[0]);
+    free(job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -381,6 +403,7 @@ int main(void)
         cmocka_unit_test(end_waits_for_who_is_about_to_go),
         cmocka_unit_test(end_lets_go),
         cmocka_unit_test(gone_helpers_have_cpu_time),
+        cmocka_unit_test(questions_to_who_takes_none),
         cmocka_unit_test(questions_get_through),
         cmocka_unit_test(questions_without_a_helper),
         cmocka_unit_test(questions_of_slow_users),

@@ -164,6 +164,15 @@ static void test_two_files(void **state)
     assert_int_equal(ask(fds), 0);
     close(fds[0]);
     close(fds[1]);
+    /* In a program without stdin the socket gets its number. */
+    const int saved = fcntl(0, F_DUPFD_CLOEXEC, 100);
+    close(0);
+    int error = ask(fds);
+    assert_true(saved < 0 || dup2(saved, 0) == 0);
+    close(saved);
+    assert_int_equal(error, 0);
+    close(fds[0]);
+    close(fds[1]);
     set_up(NULL);
     stop();
 }

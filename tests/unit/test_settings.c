@@ -273,7 +273,19 @@ static void test_help(void **state)
     fclose(to);
     for (char *at = text, *end; (end = strchr(at, '\n')); at = end + 1)
         assert_true(end - at <= 120);
-    assert_non_null(strstr(text, "--follow-vfork"));
+    static const char *const options[] = {
+        "outfile", "mode", "events", "freq", "period", "call-graph", "stat", "follow-fork", "follow-vfork",
+        "follow-pthread", "follow-exec", "follow-all", "follow", "exec-split-results", "live", "wait", "info", "doctor",
+        "strict", "quiet", "verbose", "version", "help"};
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "--%s", options[i]);
+        const char *at = strstr(text, name);
+        while (at && !strchr(" =[", at[strlen(name)]))
+            at = strstr(at + 1, name);
+        if (!at)
+            fail_msg("%s is not told of", name);
+    }
     assert_non_null(strstr(text, "127 when it is not found"));
     assert_null(strstr(text, "--collect"));
     free(text);

@@ -72,6 +72,48 @@ static void expect_last(struct scene *scene, const char *start, const char *end)
     free(text);
 }
 
+static uint64_t bytes; /* that files are said to have; 0: what they have */
+
+uint64_t __real_results_bytes(const struct results *results);
+uint64_t __wrap_results_bytes(const struct results *results);
+uint64_t __wrap_results_bytes(const struct results *results)
+{
+    return bytes ? bytes : __real_results_bytes(results);
+}
+
+static void test_units(void **state)
+{
+    static const struct {
+        uint64_t ns;
+        const char *time;
+        uint64_t bytes;
+        const char *size;
+    } cases[] = {
+        {999499, "999 us", 999999, "1000.0 kB"},
+        {1000000, "1.0 ms", 1000000, "1.0 MB"},
+        {999949999, "999.9 ms", 999999999, "1000.0 MB"},
+        {1000000000, "1.00 s", 1000000000, "1.00 GB"},
+        {3600000000000, "3600.00 s", 1234567890123, "1234.57 GB"},
+    };
+    struct scene scene;
+    (void)state;
+    set_up(&scene, KIT_SAMPLING, "out");
+    write_files(&scene.kit, 2);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char time[64], size[64];
+        snprintf(time, sizeof(time), "CPU time %s in tasks;", cases[i].time);
+        snprintf(size, sizeof(size), "out.* (%s);", cases[i].size);
+        scene.outcome = (struct outcome){.tasks = 2, .processes = 2, .attributed_ns = cases[i].ns};
+        bytes = cases[i].bytes;
+        char *text = kit_stderr(print, &scene);
+        bytes = 0;
+        if (!strstr(text, time) || !strstr(text, size))
+            fail_msg("'%s' and '%s' are not in %s", time, size, text);
+        free(text);
+    }
+    kit_free(&scene.kit);
+}
+
 static void test_run(void **state)
 {
     (void)state;
@@ -327,6 +369,7 @@ static void test_strict(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_units),
         cmocka_unit_test(test_run),     cmocka_unit_test(test_stolen), cmocka_unit_test(test_unseen),
      cmocka_unit_test(test_stand_ins),     cmocka_unit_test(test_counting),
         cmocka_unit_test(test_all_lines),

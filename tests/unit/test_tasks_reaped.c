@@ -49,6 +49,23 @@ static void test_tracer(void **state)
     stage_free(&stage);
 }
 
+/* One of whom nothing more is known may be in its parent's time: that does not pass for the cost of its end. */
+static void test_stranger(void **state)
+{
+    (void)state;
+    for (int strangers = 0; strangers < 2; strangers++) {
+        struct stage stage;
+        stage_new(&stage, PINJECT_SESSION_ALL, false);
+        struct task *task = stage_process(&stage, 100, 1, T, 100 * MS);
+        if (strangers)
+            stage_fork(task, 200, 200, T + 5);
+        ends(&stage, task, 1, 110 * MS, T + 100);
+        stage_close(&stage);
+        assert_int_equal(stage.tasks->exit_ns, strangers ? 0 : 10 * MS);
+        stage_free(&stage);
+    }
+}
+
 /* Where the parent's own wait is not seen (system()), the child is in its rusage, not in the tracer's. */
 static void test_tracer_of_a_silent_parent(void **state)
 {
@@ -112,6 +129,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tracer),
+        cmocka_unit_test(test_stranger),
         cmocka_unit_test(test_tracer_of_a_silent_parent),
         cmocka_unit_test(test_threads_of_a_tracee),
         cmocka_unit_test(test_reaper),
