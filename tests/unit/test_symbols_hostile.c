@@ -48,8 +48,44 @@ static void test_strange_paths(void **state)
     assert_int_equal(symbols_lacks(object), SYMBOLS_BROKEN);
     object = symbols_object(symbols, in_directory("c.c"), NULL, 0);
     assert_int_equal(symbols_lacks(object), SYMBOLS_BROKEN);
+    assert_int_equal(symlink("loop", in_directory("loop")), 0);
+    object = symbols_object(symbols, in_directory("loop"), NULL, 0);
+    assert_int_equal(symbols_lacks(object), SYMBOLS_NO_FILE);
+    assert_string_equal(symbols_why(object), "the file cannot be read");
+    write_file("file", "", 0);
+    object = symbols_object(symbols, in_directory("file/in it"), NULL, 0);
+    assert_int_equal(symbols_lacks(object), SYMBOLS_NO_FILE);
+    assert_string_equal(symbols_why(object), "the file is gone");
+    if (geteuid() != 0) {
+        assert_int_equal(chmod(in_directory("file"), 0), 0);
+        object = symbols_object(symbols, in_directory("file"), NULL, 0);
+        assert_int_equal(symbols_lacks(object), SYMBOLS_NO_FILE);
+        assert_string_equal(symbols_why(object), "the file may not be read");
+    }
     symbols_free(symbols);
     symbols_free(NULL);
+}
+
+/* Of a build-id no more than 64 bytes count; each other one of these makes another object. */
+static void test_long_build_ids(void **state)
+{
+    unsigned char id[100];
+    struct symbols *symbols = new_symbols(NULL);
+    size_t size;
+
+    (void)state;
+    memset(id, 7, sizeof(id));
+    struct symbols_object *object = symbols_object(symbols, "/x", id, 100);
+    assert_memory_equal(symbols_build_id(object, &size), id, 64);
+    assert_int_equal(size, 64);
+    assert_ptr_equal(symbols_object(symbols, "/x", id, 64), object);
+    assert_ptr_not_equal(symbols_object(symbols, "/x", id, 63), object);
+    id[64] = 1;
+    assert_ptr_equal(symbols_object(symbols, "/x", id, 65), object);
+    id[63] = 1;
+    assert_ptr_not_equal(symbols_object(symbols, "/x", id, 64), object);
+    assert_ptr_not_equal(symbols_object(symbols, "/y", id, 64), symbols_object(symbols, "/x", id, 64));
+    symbols_free(symbols);
 }
 
 static uint64_t next_random(uint64_t *seed)
@@ -190,13 +226,15 @@ char *__wrap_strndup(const char *text, size_t size)
 /* All kinds of objects with memory for so many allocations. Whether any failed. */
 static bool starve(long allocations, const char *path)
 {
+    static const char *const roots[] = {"/does/not/exist", "/neither"};
     struct symbols_object *objects[5];
     struct symbols *symbols = NULL;
     struct symbol symbol;
     bool failed;
 
     allocations_left = allocations;
-    if (symbols_new(&(struct symbols_options){.symfs = "/"}, &symbols) == 0) {
+    const struct symbols_options options = {.symfs = "/", .debug_paths = roots, .debug_path_count = 2};
+    if (symbols_new(&options, &symbols) == 0) {
         objects[0] = symbols_object(symbols, path, NULL, 0);
         objects[1] = symbols_object(symbols, "/does/not/exist", (const unsigned char *)"12345678901234567890", 20);
         objects[2] = symbols_object(symbols, "[vdso]", NULL, 0);
@@ -236,6 +274,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_strange_paths),
+        cmocka_unit_test(test_long_build_ids),
         cmocka_unit_test(test_mutations),
         cmocka_unit_test(test_no_memory),
     };
