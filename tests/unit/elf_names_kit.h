@@ -94,7 +94,8 @@ static __attribute__((unused)) void write_symbols(const struct elf_kit_file *fil
         {".dynstr", SHT_STRTAB, SHF_ALLOC, 0xc00, .bytes = strings, .size = strings_size},
     };
     assert_true(more_count <= 61);
-    memcpy(sections + 3, more, more_count * sizeof(*more));
+    if (more_count)
+        memcpy(sections + 3, more, more_count * sizeof(*more));
     elf_kit_write(path, file, sections, 3 + more_count);
 }
 
