@@ -26,4 +26,4 @@ add_library(test-debuginfod SHARED debuginfod_library.c)
 set_target_properties(test-debuginfod PROPERTIES OUTPUT_NAME debuginfod SOVERSION 1
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/unit/debuginfod)
 pinject_unit_test(analyze_parts SOURCES test_analyze_parts.c ${analyze}/progress.c LINK pinject_view test-debuginfod)
-target_link_options(test_analyze_parts PRIVATE -Wl,--wrap=clock_gettime)
+target_link_options(test_analyze_parts PRIVATE -Wl,--wrap=clock_gettime,--wrap=calloc)

@@ -183,6 +183,16 @@ static void test_progress(void **state)
 
 /* ---- debuginfod */
 
+static bool no_memory;
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return no_memory ? NULL : __real_calloc(count, size);
+}
+
 extern int fake_answer, fake_asked, fake_watched;
 extern void *fake_client;
 extern char *fake_path;
@@ -223,6 +233,9 @@ static void test_debuginfod(void **state)
     setenv("DEBUGINFOD_URLS", " \t\n", 1);
     assert_int_equal(debuginfod_new(10, &debuginfod), -EDESTADDRREQ);
     setenv("DEBUGINFOD_URLS", " http://server.example", 1);
+    no_memory = true;
+    assert_int_equal(debuginfod_new(10, &debuginfod), -ENOMEM);
+    no_memory = false;
     void *client = fake_client;
     fake_client = NULL;
     assert_int_equal(debuginfod_new(10, &debuginfod), -ENOMEM);

@@ -88,6 +88,16 @@ static void test_rules(void **state)
         {{0x16, 3, 2, 0x31, 0x32}, 5, 3, CFI_IS_EXPRESSION, 0, 24 + 24 + 2},
         {{0x16, 3, 1, 0x31, 0x86, 1}, 6, 6, CFI_AT_CFA, 0, -8},
         {{0xaa, 3, 0x86, 1}, 4, 6, CFI_AT_CFA, 0, -8}, /* a register that is not followed */
+        /* Only an advance ends a row: what says the CFA, or remembers, does not. */
+        {{0x0c, 7, 8, 0x83, 3}, 5, 3, CFI_AT_CFA, 0, -24},
+        {{0x0d, 7, 0x83, 3}, 4, 3, CFI_AT_CFA, 0, -24},
+        {{0x0e, 16, 0x83, 3}, 4, 3, CFI_AT_CFA, 0, -24},
+        {{0x0f, 1, 0x31, 0x83, 3}, 5, 3, CFI_AT_CFA, 0, -24},
+        {{0x12, 7, 0x7f, 0x83, 3}, 5, 3, CFI_AT_CFA, 0, -24},
+        {{0x13, 0x7e, 0x83, 3}, 4, 3, CFI_AT_CFA, 0, -24},
+        {{0x0a, 0x83, 3}, 3, 3, CFI_AT_CFA, 0, -24},
+        {{0x0a, 0x0b, 0x83, 3}, 4, 3, CFI_AT_CFA, 0, -24},
+        {{0x00, 0x83, 3}, 3, 3, CFI_AT_CFA, 0, -24},
     };
     struct cfi_row row;
     (void)state;
@@ -331,6 +341,25 @@ static void test_functions(void **state)
     }
 }
 
+/* What a linker dropped is left at address 0. */
+static void test_dropped_function(void **state)
+{
+    static const uint64_t ranges[][2] = {{0x500, 0x10}, {0x1000, 0x10}};
+    struct cfi cfi = make_section(ranges, 2, 1);
+    (void)state;
+    memset(cfi.bytes + 24 + 8, 0, 8);
+    free(cfi.fdes);
+    free(cfi.blocks);
+    cfi.fdes = NULL;
+    cfi.blocks = NULL;
+    cfi.count = cfi.block_count = 0;
+    assert_int_equal(cfi_index(&cfi), 0);
+    assert_int_equal(cfi.count, 1);
+    finds(&cfi, 8, NULL);
+    finds(&cfi, 0x1000, ranges[1]);
+    cfi_release(&cfi);
+}
+
 /* A header is believed if it is the section's own, in order, and leads into it; else the section is walked. */
 static void test_headers(void **state)
 {
@@ -367,6 +396,15 @@ static void test_headers(void **state)
     broken = header;
     broken.entries[1][1] = 0x4018 + 3 * 28 + 1;
     assert_false(cfi_index_by_header(&cfi, bytes, sizeof(broken), 0x8000));
+    /* Nor is what could be an entry behind a head that is none. */
+    broken = header;
+    broken.head[0] = 2;
+    broken.count = 0x4018;
+    assert_false(cfi_index_by_header(&cfi, bytes, sizeof(broken), 0x8000));
+    broken = header;
+    broken.frames++;
+    broken.entries[0][0] = 0x4018;
+    assert_false(cfi_index_by_header(&cfi, bytes, sizeof(broken), 0x8000));
     for (size_t cut = 0; cut < sizeof(header); cut++)
         assert_false(cfi_index_by_header(&cfi, (const unsigned char *)&header, cut, 0x8000));
     assert_true(cfi_index_by_header(&cfi, (const unsigned char *)&header, sizeof(header), 0x8000));
@@ -392,7 +430,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),     cmocka_unit_test(test_rules),         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_pointers), cmocka_unit_test(test_augmentations), cmocka_unit_test(test_split),
-        cmocka_unit_test(test_functions), cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_functions), cmocka_unit_test(test_headers),      cmocka_unit_test(test_dropped_function),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

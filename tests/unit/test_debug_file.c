@@ -402,6 +402,43 @@ static void test_mini_debug(void **state)
     assert_int_equal(unpacked(&size), -ENOEXEC);
 }
 
+/* It is for programs that have no names else. */
+static void test_own_names(void **state)
+{
+    static const char strings[] = "\0own\0mini";
+    (void)state;
+    for (int own = 0; own < 2; own++) {
+        const Elf64_Sym symbols[2][2] = {
+            {{0}, {.st_name = 5, .st_info = STT_FUNC, .st_shndx = 1, .st_value = 0x1010, .st_size = 8}},
+            {{0}, {.st_name = 1, .st_info = STT_FUNC, .st_shndx = 1, .st_value = 0x1000, .st_size = 8}}};
+        struct elf_kit_section sections[] = {
+            {".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x1000, .size = 0x100},
+            {".symtab", SHT_SYMTAB, 0, 0, sizeof(Elf64_Sym), 3, symbols[0], sizeof(symbols[0]), ELF_T_SYM},
+            {".strtab", SHT_STRTAB, .bytes = strings, .size = sizeof(strings)},
+            {".gnu_debugdata", SHT_PROGBITS, .bytes = packed}};
+        static unsigned char plain[65536];
+        struct symbols *symbols_all;
+        elf_kit_write(in("mini"), NULL, sections, 3);
+        FILE *file = fopen(in("mini"), "r");
+        assert_non_null(file);
+        size_t plain_size = fread(plain, 1, sizeof(plain), file);
+        fclose(file);
+        packed_size = 0;
+        assert_int_equal(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC32, NULL, plain, plain_size, packed, &packed_size,
+                                                 sizeof(packed)),
+                         LZMA_OK);
+        sections[1].bytes = symbols[own];
+        sections[1].type = own ? SHT_SYMTAB : SHT_PROGBITS;
+        sections[3].size = packed_size;
+        elf_kit_write(in("both"), NULL, sections, 4);
+        assert_int_equal(symbols_new(NULL, &symbols_all), 0);
+        struct symbols_object *object = symbols_object(symbols_all, in("both"), NULL, 0);
+        assert_int_equal(symbols_count(object), 1);
+        assert_int_equal(symbols_lacks(object), 0);
+        symbols_free(symbols_all);
+    }
+}
+
 /* Few bytes that become more than 256 MiB are refused. */
 static void test_large_mini_debug(void **state)
 {
@@ -449,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_files_are_closed),
 #ifdef TEST_LZMA
         cmocka_unit_test(test_mini_debug),
+        cmocka_unit_test(test_own_names),
         cmocka_unit_test(test_large_mini_debug),
 #endif
         cmocka_unit_test(test_no_mini_debug),

@@ -27,7 +27,7 @@ static void put_text(struct bytes *bytes, const char *text)
     put(bytes, 0, 1);
 }
 
-enum { UNIT = 1, BARE, FUNCTION, OTHER, ADDRESSED, REFERS };
+enum { UNIT = 1, BARE, FUNCTION, OTHER, ADDRESSED, REFERS, CHILDLESS };
 
 static const unsigned char abbreviations[] = {
     UNIT, DW_TAG_compile_unit, 1, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4, DW_AT_stmt_list,
@@ -40,6 +40,7 @@ static const unsigned char abbreviations[] = {
     ADDRESSED, DW_TAG_compile_unit, 1, DW_AT_low_pc, DW_FORM_addr, DW_AT_stmt_list, DW_FORM_sec_offset, 0, 0,
     REFERS, DW_TAG_subprogram, 0, DW_AT_specification, DW_FORM_ref_addr, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc,
     DW_FORM_data4, 0, 0,
+    CHILDLESS, DW_TAG_compile_unit, 0, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4, 0, 0,
     0};
 
 static struct bytes info, lines;
@@ -210,6 +211,30 @@ static void test_units(void **state)
     assert_int_equal(dwarf_missing(dwarf), 0);
     dwarf_free(dwarf);
     dwarf_free(NULL);
+    name_pool_release(&pool);
+}
+
+/* A unit may have lines alone, or nothing: that is no damage. */
+static void test_unit_without_children(void **state)
+{
+    static struct dwarf_frame frames[DWARF_FRAMES_MAX];
+    struct name_pool pool = {NULL};
+    (void)state;
+    begin();
+    put_lines("none.c", 0x1000, 0, 1);
+    put(&info, 7 + 1 + 8 + 4, 4);
+    put(&info, 4, 2);
+    put(&info, 0, 4);
+    put(&info, 8, 1);
+    put(&info, CHILDLESS, 1);
+    put(&info, 0x1000, 8);
+    put(&info, 0x10, 4);
+    unsigned fds = check_open_fds();
+    struct dwarf *dwarf = read_all(&pool);
+    assert_int_equal(check_open_fds(), fds);
+    assert_int_equal(dwarf_find(dwarf, 0x1000, frames), 0);
+    assert_int_equal(dwarf_missing(dwarf), 0);
+    dwarf_free(dwarf);
     name_pool_release(&pool);
 }
 
@@ -414,7 +439,7 @@ int main(void)
         cmocka_unit_test(test_units),      cmocka_unit_test(test_names_of_other_units),
         cmocka_unit_test(test_many_units), cmocka_unit_test(test_rows),
         cmocka_unit_test(test_bases),      cmocka_unit_test(test_damaged_lines),
-        cmocka_unit_test(test_units_without_ranges),
+        cmocka_unit_test(test_units_without_ranges), cmocka_unit_test(test_unit_without_children),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

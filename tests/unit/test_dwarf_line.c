@@ -346,6 +346,23 @@ static void test_new_names(void **state)
     }
 }
 
+/* Where no directory is said it is the first one. */
+static void test_names_without_directories(void **state)
+{
+    static const unsigned char names[] = {1, DW_LNCT_path, DW_FORM_string, 2, '/', 'a', 0, '/', 'b', 0,
+                                          1, DW_LNCT_path, DW_FORM_string, 1, 'x', '.', 'c', 0};
+    struct dwarf_lines *lines;
+    (void)state;
+    program.size = 0;
+    row_at(0x1000, 1, 4);
+    set_address(0x1010);
+    end_sequence();
+    put_table(5, false, LINE_RANGE, names, sizeof(names));
+    assert_int_equal(read_table(&lines, true, 1000), 0);
+    path_is(lines, 0, "/a/x.c");
+    dwarf_lines_free(lines);
+}
+
 /* Offsets of 8 bytes, those of the names too. */
 static void test_wide(void **state)
 {
@@ -426,7 +443,7 @@ int main(void)
         cmocka_unit_test(test_sequences),
         cmocka_unit_test(test_overlapping_sequences),
         cmocka_unit_test(test_old_names),
-        cmocka_unit_test(test_new_names),
+        cmocka_unit_test(test_names_without_directories), cmocka_unit_test(test_new_names),
         cmocka_unit_test(test_wide),
         cmocka_unit_test(test_bad_heads),
         cmocka_unit_test(test_work),

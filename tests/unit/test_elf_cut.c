@@ -372,22 +372,24 @@ static void test_notes_of_programs(void **state)
     for (unsigned align = 4; align <= 8; align += 4) {
         struct {
             Elf64_Ehdr header;
-            Elf64_Phdr programs[3];
+            Elf64_Phdr programs[5];
             unsigned char notes[512];
         } file = {.header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
                              .e_type = ET_DYN, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
                              .e_phoff = sizeof(Elf64_Ehdr), .e_ehsize = sizeof(Elf64_Ehdr),
-                             .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 3}};
+                             .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 5}};
         struct notes notes = {.count = 0}, wrong = {.count = 0};
         size_t at = offsetof(__typeof__(file), notes);
         put_note(&notes, "GNU", 5, 4, align);
         put_note(&notes, "GNU", NT_GNU_BUILD_ID, 20, align);
         put_note(&wrong, "GNU", NT_GNU_BUILD_ID, 30, align);
         memcpy(file.notes, wrong.words, wrong.count * 4);
-        memcpy(file.notes + 256, notes.words, notes.count * 4);
+        memcpy(file.notes + 384, notes.words, notes.count * 4);
         file.programs[0] = (Elf64_Phdr){.p_type = PT_LOAD, .p_offset = at, .p_filesz = wrong.count * 4};
         file.programs[1] = (Elf64_Phdr){.p_type = PT_NOTE, .p_offset = at, .p_filesz = (1 << 20) + 1};
-        file.programs[2] = (Elf64_Phdr){.p_type = PT_NOTE, .p_offset = at + 256, .p_filesz = notes.count * 4,
+        file.programs[2] = file.programs[3] =
+            (Elf64_Phdr){.p_type = PT_NOTE, .p_offset = at + 300, .p_filesz = 12, .p_align = align};
+        file.programs[4] = (Elf64_Phdr){.p_type = PT_NOTE, .p_offset = at + 384, .p_filesz = notes.count * 4,
                                         .p_align = align};
         FILE *out = fopen(path, "w");
         assert_non_null(out);

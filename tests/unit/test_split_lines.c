@@ -23,6 +23,7 @@ static char *lines_of(struct symbols *symbols, const char *program, const char *
     struct symbol_line lines[SYMBOLS_LINES_MAX];
     char *text = NULL;
     size_t size = 0;
+    unsigned fds = check_open_fds();
     FILE *stream = open_memstream(&text, &size);
     assert_non_null(stream);
     for (uint64_t offset = 0x1000; offset < TEXT_END; offset++) {
@@ -34,6 +35,7 @@ static char *lines_of(struct symbols *symbols, const char *program, const char *
             fputc('\n', stream);
     }
     fclose(stream);
+    assert_int_equal(check_open_fds(), fds); /* however many files were read */
     snprintf(why, sizeof(why), "%s", symbols_lines_why(object));
     *ret_why = why;
     return text;

@@ -122,6 +122,7 @@ static void has_lines(struct symbols_object *object, uint64_t offset, const char
     assert_string_equal(lines[0].raw_function, "shown");
     assert_string_equal(lines[0].file, file);
     assert_int_equal(lines[0].line, line + 1);
+    assert_in_range(lines[0].column, 1, 60);
     assert_string_equal(symbols_lines_file(object), debug);
     symbols_rows(object, 0, UINT64_MAX, count_row, &rows);
     assert_true(rows >= 3);

@@ -3,6 +3,9 @@
 #include "test_symbols_tools.h"
 
 #include <elf.h>
+#include <errno.h>
+
+#include "analyze/sym/elf_cut.h"
 
 static void test_strange_paths(void **state)
 {
@@ -255,6 +258,46 @@ static bool starve(long allocations, const char *path)
     return failed;
 }
 
+static void ignore_row(void *context, uint64_t address, const char *compiled_in, const char *file, uint32_t line)
+{
+    (void)context;
+    (void)address;
+    (void)compiled_in;
+    (void)file;
+    (void)line;
+}
+
+/* Lines, and what an archive keeps, of PATH with memory for so many allocations. Whether any failed. */
+static bool starve_lines(long allocations, const char *path)
+{
+    struct symbol_line lines[SYMBOLS_LINES_MAX];
+    unsigned char *bytes = NULL;
+    struct symbols *symbols = NULL;
+    unsigned fds = check_open_fds();
+    size_t size, found = 0;
+    bool failed;
+
+    allocations_left = allocations;
+    if (symbols_new(NULL, &symbols) == 0) {
+        struct symbols_object *object = symbols_object(symbols, path, NULL, 0);
+        for (uint64_t offset = 0x1000; object && offset < 0x1400; offset += 4)
+            found += symbols_lines(object, offset, lines);
+        if (object)
+            symbols_rows(object, 0, UINT64_MAX, ignore_row, NULL);
+        assert_true(!object || found || allocations_left == 0);
+        assert_int_equal(check_open_fds(), fds);
+    }
+    int error = elf_cut(path, &bytes, &size);
+    failed = allocations_left == 0;
+    allocations_left = -1;
+    assert_true(error == 0 || (failed && error == -ENOMEM));
+    assert_int_equal(check_open_fds(), fds);
+    if (error == 0)
+        free(bytes);
+    symbols_free(symbols);
+    return failed;
+}
+
 static void test_no_memory(void **state)
 {
     char path[512];
@@ -270,6 +313,25 @@ static void test_no_memory(void **state)
     assert_true(allocations > 20);
 }
 
+static void test_no_memory_for_lines(void **state)
+{
+    static const char *const kinds[] = {"-gdwarf-4", "-gdwarf-5", "-gdwarf-5 -gsplit-dwarf"};
+
+    (void)state;
+    if (!have_tools)
+        skip();
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        char path[512];
+        long allocations = 0;
+
+        must("%s -O1 -g %s -fno-builtin -c -o lines.o c.c && %s -o lines lines.o -lm", TEST_CC, kinds[i], TEST_CC);
+        snprintf(path, sizeof(path), "%s", in_directory("lines"));
+        while (starve_lines(allocations, path))
+            allocations++;
+        assert_true(allocations > 20);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +339,7 @@ int main(void)
         cmocka_unit_test(test_long_build_ids),
         cmocka_unit_test(test_mutations),
         cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_no_memory_for_lines),
     };
 
     return cmocka_run_group_tests_name("hostile symbol files", tests, tools_set_up, tools_tear_down);

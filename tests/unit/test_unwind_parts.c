@@ -121,6 +121,8 @@ static void test_nonsense(void **state)
     fails(BYTES(0xff));
     fails(BYTES(0x0c, 1));
     fails(BYTES(0x92, 40, 0));
+    fails(BYTES(0x92, UNWIND_REGS, 0));
+    fails(BYTES(0x70 + UNWIND_REGS, 0));
     fails(BYTES(0x15, 3));
     assert_false(expression_run(cursor_of("\x05\x31", 2), &regs, &dump, NULL, &result));
     assert_false(expression_run(cursor_of("", 1), &regs, &dump, NULL, &result));
