@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <zlib.h>
 
 #include "analyze/export/export.h"
 #include "analyze/export/proto.h"
@@ -34,6 +35,18 @@ static void rename_thread(struct fake *fake)
     fake->profile.entries = entries;
 }
 
+/* So many samples a second instead of a period that the fake does not tell; 0: as it is. */
+static uint64_t frequency;
+
+static void sample_at_frequency(struct fake *fake)
+{
+    static struct profile_event events[2];
+    memcpy(events, fake->profile.events, sizeof(events));
+    events[0].frequency = true;
+    events[0].sample_value = frequency;
+    fake->profile.events = events;
+}
+
 /* What FORMAT makes of the fake profile; owned by the caller. */
 static char *written(const char *format, bool aggregate, size_t *ret_size)
 {
@@ -42,6 +55,8 @@ static char *written(const char *format, bool aggregate, size_t *ret_size)
     fake_new(&fake);
     if (comm)
         rename_thread(&fake);
+    if (frequency)
+        sample_at_frequency(&fake);
     fake.settings.aggregate = aggregate;
     fake.settings.file = output_path;
     fake.settings.format = export_find(format);
@@ -150,6 +165,32 @@ static void pprof_is_packed_and_the_same_each_time(void **state)
     assert_memory_equal(first, "\x1f\x8b", 2);
     free(first);
     free(second);
+}
+
+/* The period in nanoseconds, where samples are asked for by the second. */
+static void pprof_has_a_period(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t frequency, period;
+    } cases[] = {{1, 1000000000}, {7, 142857142}, {1000, 1000000}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct buffer period = BUFFER_INIT;
+        unsigned char unpacked[8192];
+        size_t size;
+        frequency = cases[i].frequency;
+        char *packed = written("pprof", false, &size);
+        z_stream zip = {.next_in = (unsigned char *)packed, .avail_in = (unsigned)size, .next_out = unpacked,
+                        .avail_out = sizeof(unpacked)};
+        assert_int_equal(inflateInit2(&zip, 15 + 16), Z_OK);
+        assert_int_equal(inflate(&zip, Z_FINISH), Z_STREAM_END);
+        proto_number(&period, 12, cases[i].period);
+        assert_non_null(memmem(unpacked, zip.total_out, period.data, period.size));
+        inflateEnd(&zip);
+        buffer_release(&period);
+        free(packed);
+    }
+    frequency = 0;
 }
 
 static void protocol_buffers(void **state)
@@ -281,6 +322,7 @@ int main(void)
         cmocka_unit_test(speedscope_has_weights_and_frames),
         cmocka_unit_test(chrome_has_slices_and_arrows),
         cmocka_unit_test(pprof_is_packed_and_the_same_each_time),
+        cmocka_unit_test(pprof_has_a_period),
         cmocka_unit_test(protocol_buffers),
         cmocka_unit_test(names_become_utf8),
         cmocka_unit_test(endings_name_formats),
