@@ -3,6 +3,7 @@
 
 #include "analyze/view/counters.h"
 #include "analyze/view/family.h"
+#include "analyze/view/heading.h"
 #include "analyze/view/hits.h"
 #include "test_view_fake.h"
 
@@ -226,6 +227,72 @@ static void test_bad_families_end(void **state)
     family_release(&family);
 }
 
+/* Said once: by the timers, by the recorder's note, or by us. */
+static void test_why_the_kernel_is_missing(void **state)
+{
+    (void)state;
+    static const char *const notes[] = {"x", "kernel samples: only user space is sampled"};
+    static const char timers[] = "Not seen: what the kernel did for the program (timers sample user space only)",
+                      rights[] = "Not seen: what the kernel did for the program (only user space may be sampled here";
+    for (unsigned i = 0; i < 5; i++) {
+        struct fake fake;
+        fake_new(&fake);
+        fake.profile.session.exclude_kernel = i > 0;
+        fake.profile.session.notes = notes;
+        fake.profile.session.note_count = i == 2 ? 1 : i == 3 ? 2 : 0;
+        for (int task = 0; task < 3 && i == 4; task++)
+            fake.profile.tasks[task].source = PROFILE_SOURCE_TIMER;
+        char *text = run(&fake, view_report);
+        (i == 1 || i == 2 ? has : has_not)(text, rights);
+        (i == 4 ? has : has_not)(text, timers);
+        (i == 2 || i == 3 ? has : has_not)(text, "Note: x\n");
+        free(text);
+    }
+}
+
+/* All events that were sampled but the one that is shown. */
+static void test_other_events(void **state)
+{
+    (void)state;
+    struct profile_event events[4] = {{.name = "counted"}, {.name = "first", .sampled = true}, {.name = "shown"},
+                                      {.name = "last", .sampled = true}};
+    struct fake fake;
+    fake_new(&fake);
+    events[2] = fake.profile.events[0];
+    fake.profile.events = events;
+    fake.profile.event_count = 4;
+    fake.profile.event = 2;
+    for (int i = 0; i < 3; i++)
+        fake.profile.tasks[i].count_count = 0;
+    char *text = run(&fake, view_report);
+    has(text, "\nSampled too (--event shows it): first, last\n");
+    free(text);
+    events[0].sampled = true;
+    events[1].sampled = events[3].sampled = false;
+    text = run(&fake, view_report);
+    has(text, "\nSampled too (--event shows it): counted\n");
+    free(text);
+}
+
+/* From the session's start, or the earliest task's where that is unknown, to the last end. */
+static void test_duration(void **state)
+{
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    assert_int_equal(heading_duration(&fake.profile), 900 * UINT64_C(1000000) - 1000);
+    fake.profile.session.start_ns = 0;
+    fake.profile.tasks[0].start_ns = 0;
+    assert_int_equal(heading_duration(&fake.profile), 900 * UINT64_C(1000000) - 2000);
+    fake.profile.tasks[2].start_ns = 1500;
+    assert_int_equal(heading_duration(&fake.profile), 900 * UINT64_C(1000000) - 1500);
+    fake.profile.tasks[0].end_ns = 1500;
+    fake.profile.tasks[1].end_ns = fake.profile.tasks[2].end_ns = 0;
+    assert_int_equal(heading_duration(&fake.profile), 0);
+    fake.profile.task_count = 0;
+    assert_int_equal(heading_duration(&fake.profile), 0);
+}
+
 static void test_no_samples(void **state)
 {
     (void)state;
@@ -264,6 +331,9 @@ int main(void)
         cmocka_unit_test(test_counts_of_images_are_added_up),
         cmocka_unit_test(test_unknown_coverage),
         cmocka_unit_test(test_bad_families_end),
+        cmocka_unit_test(test_why_the_kernel_is_missing),
+        cmocka_unit_test(test_other_events),
+        cmocka_unit_test(test_duration),
         cmocka_unit_test(test_no_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
