@@ -234,12 +234,12 @@ static void test_why_the_kernel_is_missing(void **state)
     static const char *const notes[] = {"x", "kernel samples: only user space is sampled"};
     static const char timers[] = "Not seen: what the kernel did for the program (timers sample user space only)",
                       rights[] = "Not seen: what the kernel did for the program (only user space may be sampled here";
-    for (unsigned i = 0; i < 5; i++) {
+    for (unsigned i = 0; i < 6; i++) {
         struct fake fake;
         fake_new(&fake);
         fake.profile.session.exclude_kernel = i > 0;
-        fake.profile.session.notes = notes;
-        fake.profile.session.note_count = i == 2 ? 1 : i == 3 ? 2 : 0;
+        fake.profile.session.notes = i == 5 ? notes + 1 : notes;
+        fake.profile.session.note_count = i == 2 || i == 5 ? 1 : i == 3 ? 2 : 0;
         for (int task = 0; task < 3 && i == 4; task++)
             fake.profile.tasks[task].source = PROFILE_SOURCE_TIMER;
         char *text = run(&fake, view_report);
