@@ -12,7 +12,6 @@
 #include "analyze/read/folder.h"
 #include "analyze/view/archive.h"
 #include "analyze/view/memory.h"
-#include "analyze/view/text.h"
 #include "common/report.h"
 
 /* Where ".DIGITS.DIGITS" ends that NAME begins with; NULL: it does not. */
@@ -138,11 +137,18 @@ int inputs_find(struct inputs *inputs, const char *const *operands, size_t count
     return -ENOENT;
 }
 
+/* The last part of PATH. */
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 /* All result files of PATH's folder whose names begin with SIZE bytes of its last part. How many, or -errno. */
 static long add_base(struct inputs *inputs, const char *path, size_t size)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    char *folder = slash ? memory_print("%.*s", (int)(slash - path) + 1, path) : memory_text(".");
+    const char *name = name_of(path);
+    char *folder = name > path ? memory_print("%.*s", (int)(name - path), path) : memory_text(".");
     char *base = memory_print("%.*s", (int)size, name);
     long found = add_folder(inputs, folder, base);
     free(base);
@@ -164,9 +170,9 @@ static size_t base_of(const char *name)
 /* Whether another result file of the operands before stands for the same ones. */
 static bool is_known(const char *const *operands, size_t count, const char *path, size_t size)
 {
-    const char *name = text_base(path);
+    const char *name = name_of(path);
     for (size_t i = 0; i < count; i++) {
-        const char *other = text_base(operands[i]);
+        const char *other = name_of(operands[i]);
         if (base_of(other) == size && other - operands[i] == name - path &&
             strncmp(operands[i], path, (size_t)(name - path) + size) == 0)
             return true;
@@ -187,7 +193,7 @@ int inputs_follow(struct inputs *inputs, const char *base, const char *const *op
         return inputs_find(inputs, operands, count);
     for (size_t i = 0; i < count; i++) {
         struct stat status;
-        size_t size = base_of(text_base(operands[i]));
+        size_t size = base_of(name_of(operands[i]));
         if (stat(operands[i], &status) == 0 && S_ISDIR(status.st_mode))
             add_folder(inputs, operands[i], NULL);
         else if (!size)

@@ -14,6 +14,7 @@ pinject_unit_test(commands SOURCES test_commands.c test_commands_steps.c test_co
   test_commands_recordings.c perfdata_writer.c ${analyze}/main.c ${analyze}/cli.c ${analyze}/inputs.c
   ${analyze}/progress.c ${analyze}/live/live.c ${analyze}/live/screen.c ${analyze}/live/snapshot.c
   LINK pinject_export PkgConfig::ZLIB)
+pinject_unit_test(inputs SOURCES test_inputs.c ${analyze}/inputs.c LINK pinject_export)
 pinject_unit_test(screen SOURCES test_screen.c ${analyze}/live/screen.c LINK pinject_common)
 target_link_options(test_screen PRIVATE -Wl,--wrap=tcgetpgrp)
 pinject_unit_test(snapshot SOURCES test_snapshot.c ${analyze}/live/snapshot.c LINK pinject_export)
