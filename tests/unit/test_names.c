@@ -172,6 +172,30 @@ static void test_places(void **state)
     names_free(names);
 }
 
+/* All at once: the same names, and nothing is asked again. */
+static void test_looked_up_ahead(void **state)
+{
+    (void)state;
+    for (unsigned threads = 1; threads < 3; threads++) {
+        struct names *names = of_frames(FRAMES);
+        names_look_ahead(names, NULL, false, threads);
+        unsigned app_asked = objects[APP].asked, kernel_asked = objects[KERNEL].asked;
+        assert_int_equal(app_asked, 7);
+        assert_int_equal(kernel_asked, 4);
+        assert_int_equal(objects[APP].asked_lines, 0);
+        for (uint32_t i = 0; i < FRAMES; i++) {
+            struct names_function function = names_function(names, names_function_of(names, i));
+            assert_string_equal(function.object, expected[i].object);
+            if (expected[i].named)
+                assert_string_equal(function.symbol, expected[i].symbol);
+        }
+        /* Only what was not found is looked for once more. */
+        assert_int_equal(objects[APP].asked, app_asked + 3);
+        assert_int_equal(objects[KERNEL].asked, kernel_asked + 1);
+        names_free(names);
+    }
+}
+
 /* Functions and objects alone get the same numbers, whoever asks first. */
 static void test_numbers_without_places(void **state)
 {
@@ -447,7 +471,7 @@ int main(void)
         cmocka_unit_test(test_equal_functions), cmocka_unit_test(test_new_frames),
         cmocka_unit_test(test_objects),         cmocka_unit_test(test_lacks),
         cmocka_unit_test(test_settings),        cmocka_unit_test(test_archives),
-        cmocka_unit_test(test_no_symbols),
+        cmocka_unit_test(test_no_symbols),      cmocka_unit_test(test_looked_up_ahead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
