@@ -152,6 +152,15 @@ static void the_listener_hands_out_both_files(void **state)
     fake.session.segment->root = getpid();
     assert_int_equal(session_open_doors(&fake.session), 0);
     assert_int_equal(ask_listener(geteuid(), fds), 0);
+    /* The name is taken: a second one has none, and leaves nothing open. */
+    struct listener second;
+    const unsigned before = check_open_fds();
+    listener_init(&second);
+    listener_open(&second, &fake.session);
+    assert_int_equal(second.socket, -1);
+    assert_int_equal(check_open_fds(), before + 2); /* the segment, and what stops it */
+    listener_release(&second);
+    assert_int_equal(check_open_fds(), before);
     assert_int_equal(fstat(fake.session.segment_fd, &segment), 0);
     assert_int_equal(fstat(fake.session.own->fd, &requests), 0);
     assert_int_equal(fstat(fds[0], &got), 0);

@@ -113,6 +113,20 @@ static void a_process_tells_its_text_and_maps(void **state)
     close_all();
 }
 
+/* Who wakes doors for nothing pays for it with the time that is left for him. */
+static void wake_ups_for_nothing_cost(void **state)
+{
+    (void)state;
+    open_all();
+    const struct budget *budget = &fake.session.own->budget;
+    for (int i = 0; i < FAKE_PATIENCE_S * 100 && !__atomic_load_n(&budget->wasted_ns, __ATOMIC_RELAXED); i++) {
+        fake_ring(fake.session.own->requests, 0, 5); /* nothing is posted there */
+        poll(NULL, 0, 10);
+    }
+    assert_true(budget->wasted_ns > 0);
+    close_all();
+}
+
 static void a_cut_command_line_is_read_whole(void **state)
 {
     (void)state;
@@ -429,6 +443,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thread_has_events_when_it_starts),
         cmocka_unit_test(a_process_tells_its_text_and_maps),
+        cmocka_unit_test(wake_ups_for_nothing_cost),
         cmocka_unit_test(a_cut_command_line_is_read_whole),
         cmocka_unit_test(without_reply_the_slot_is_freed),
         cmocka_unit_test(an_image_without_events_gets_them),

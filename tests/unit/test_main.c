@@ -24,7 +24,7 @@
 #include "common/report.h"
 #include "test_result_kit.h"
 
-enum { PATIENCE_S = 100, WORDS = 16 };
+enum { PATIENCE_S = 100, WORDS = 16, LEFT_OPEN = 222 };
 
 int pinject_run_main(int argc, char **argv);
 
@@ -97,7 +97,10 @@ static struct running start(const char *out, const char *const *words)
     if (running.pid == 0) {
         setpgid(0, 0);
         set_streams(out);
-        exit(pinject_run_main(argc, argv));
+        const unsigned before = check_open_fds();
+        int status = pinject_run_main(argc, argv);
+        const bool detached = strncmp(words[0], "--collect", 9) == 0; /* what it has it keeps to its end */
+        exit(detached || check_open_fds() == before ? status : LEFT_OPEN);
     }
     setpgid(running.pid, running.pid);
     return running;

@@ -114,6 +114,24 @@ static void test_units(void **state)
     kit_free(&scene.kit);
 }
 
+/* The line that comes next can be copied, whatever the files are called. */
+static void test_names(void **state)
+{
+    static const char *const cases[][2] = {
+        {"-o", "panalyze ./-o.* "}, {"a-b", "panalyze a-b.* "}, {"-a b", "panalyze ./'-a b'.* "}};
+    struct scene scene;
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        set_up(&scene, KIT_SAMPLING, cases[i][0]);
+        write_files(&scene.kit, 2);
+        char *text = kit_stderr(print, &scene);
+        if (!strstr(text, cases[i][1]))
+            fail_msg("no '%s' in %s", cases[i][1], text);
+        free(text);
+        kit_free(&scene.kit);
+    }
+}
+
 static void test_run(void **state)
 {
     (void)state;
@@ -370,6 +388,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_units),
+        cmocka_unit_test(test_names),
         cmocka_unit_test(test_run),     cmocka_unit_test(test_stolen), cmocka_unit_test(test_unseen),
      cmocka_unit_test(test_stand_ins),     cmocka_unit_test(test_counting),
         cmocka_unit_test(test_all_lines),
