@@ -225,6 +225,36 @@ static void test_damaged_build_ids(void **state)
     buffer_release(&bytes);
 }
 
+/* Of the processors those that are online; of arguments as many as are said, whatever follows; and no fewer where the
+ * count is more than there can be. */
+static void test_features(void **state)
+{
+    (void)state;
+    for (uint32_t said = 2; said < 5; said++) {
+        struct writer writer;
+        struct buffer bytes = BUFFER_INIT;
+        writer_init(&writer, false, false);
+        writer_attr(&writer, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 1000, "task-clock");
+        writer_u32(&writer, &writer.features[PERFDATA_NRCPUS], 8);
+        writer_u32(&writer, &writer.features[PERFDATA_NRCPUS], 4);
+        writer_u32(&writer, &writer.features[PERFDATA_CMDLINE], said);
+        writer_text(&writer, &writer.features[PERFDATA_CMDLINE], "make");
+        writer_text(&writer, &writer.features[PERFDATA_CMDLINE], "-j2");
+        writer_text(&writer, &writer.features[PERFDATA_CMDLINE], "all");
+        writer_finish(&writer, &bytes);
+        struct file file;
+        struct problem problem = {""};
+        assert_int_equal(file_open_memory(&file, bytes.data, bytes.size, &problem), 0);
+        assert_int_equal(file.features.cpus, 4);
+        assert_int_equal(file.features.argument_count, said < 3 ? said : 3);
+        assert_string_equal(file.features.arguments[0], "make");
+        assert_string_equal(file.features.arguments[1], "-j2");
+        file_release(&file);
+        writer_release(&writer);
+        buffer_release(&bytes);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +264,7 @@ int main(void)
         cmocka_unit_test(test_small_and_large),
         cmocka_unit_test(test_large),
         cmocka_unit_test(test_damaged_build_ids),
+        cmocka_unit_test(test_features),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
