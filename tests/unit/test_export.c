@@ -47,6 +47,9 @@ static void sample_at_frequency(struct fake *fake)
     fake->profile.events = events;
 }
 
+/* When the session began, where that is another time than the fake's. */
+static uint64_t session_start;
+
 /* What FORMAT makes of the fake profile; owned by the caller. */
 static char *written(const char *format, bool aggregate, size_t *ret_size)
 {
@@ -57,6 +60,8 @@ static char *written(const char *format, bool aggregate, size_t *ret_size)
         rename_thread(&fake);
     if (frequency)
         sample_at_frequency(&fake);
+    if (session_start)
+        fake.profile.session.start_ns = session_start;
     fake.settings.aggregate = aggregate;
     fake.settings.file = output_path;
     fake.settings.format = export_find(format);
@@ -153,6 +158,24 @@ static void chrome_has_slices_and_arrows(void **state)
     assert_non_null(strstr(text, "\"ended\":true,\"exit\":0,\"cpu_ms\":90.0000,\"samples\":85"));
     assert_non_null(strstr(text, "\"args\":{\"processes\":0,\"threads\":0}"));
     free(text);
+}
+
+/* From the session's start on, or the first task's, if that is earlier. */
+static void chrome_counts_from_the_start(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t start;
+        const char *cc1;
+    } cases[] = {{500, "\"name\":\"exec\",\"pid\":20,\"tid\":20,\"s\":\"t\",\"ts\":3.0000}"},
+                 {1500, "\"name\":\"exec\",\"pid\":20,\"tid\":20,\"s\":\"t\",\"ts\":2.5000}"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        session_start = cases[i].start;
+        char *text = written("chrome", false, NULL);
+        has(text, cases[i].cc1);
+        free(text);
+    }
+    session_start = 0;
 }
 
 static void pprof_is_packed_and_the_same_each_time(void **state)
@@ -321,6 +344,7 @@ int main(void)
         cmocka_unit_test(names_are_quoted),
         cmocka_unit_test(speedscope_has_weights_and_frames),
         cmocka_unit_test(chrome_has_slices_and_arrows),
+        cmocka_unit_test(chrome_counts_from_the_start),
         cmocka_unit_test(pprof_is_packed_and_the_same_each_time),
         cmocka_unit_test(pprof_has_a_period),
         cmocka_unit_test(protocol_buffers),
