@@ -18,6 +18,11 @@ static void test_amounts(void **state)
     assert_string_equal(text_time(text, 123456789012), "123.5 s");
     assert_string_equal(text_time(text, 999600000), "1.00 s");
     assert_string_equal(text_time(text, 999400000), "999 ms");
+    /* From where on three digits would be four. */
+    assert_string_equal(text_time(text, 99995000000), "100.0 s");
+    assert_string_equal(text_time(text, 999500000), "1.00 s");
+    assert_string_equal(text_time(text, 99950000), "100 ms");
+    assert_string_equal(text_time(text, 9995000), "10.0 ms");
     assert_string_equal(text_time(text, 12345678), "12.3 ms");
     assert_string_equal(text_time(text, 1234567), "1.23 ms");
     assert_string_equal(text_time(text, UINT64_MAX), "18446744073.7 s");
