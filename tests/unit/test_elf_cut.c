@@ -404,12 +404,31 @@ static void test_notes_of_programs(void **state)
     }
 }
 
+/* ---- addresses */
+
+/* At the border of two segments the file is mapped twice: code counts, in whatever order they are. */
+static void test_addresses(void **state)
+{
+    GElf_Phdr loads[] = {{.p_flags = PF_R, .p_offset = 0x1000, .p_vaddr = 0x5000, .p_filesz = 0x100},
+                         {.p_flags = PF_R | PF_X, .p_offset = 0x1080, .p_vaddr = 0x9080, .p_filesz = 0x100},
+                         {.p_flags = PF_R, .p_offset = 0x1100, .p_vaddr = 0xd100, .p_filesz = 0x100}};
+    static const uint64_t expected[][2] = {{0xfff, 0},       {0x1000, 0x5000}, {0x107f, 0x507f}, {0x1080, 0x9080},
+                                           {0x117f, 0x917f}, {0x1180, 0xd180}, {0x11ff, 0xd1ff}, {0x1200, 0}};
+    const struct elf_image image = {.fd = -1, .loads = loads, .load_count = 3};
+    (void)state;
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        uint64_t address = 0;
+        assert_int_equal(elf_image_address(&image, expected[i][0], &address), expected[i][1] != 0);
+        assert_int_equal(address, expected[i][1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sections), cmocka_unit_test(test_stripped),   cmocka_unit_test(test_packed),
         cmocka_unit_test(test_failures), cmocka_unit_test(test_notes),      cmocka_unit_test(test_many_notes),
-        cmocka_unit_test(test_notes_of_programs),
+        cmocka_unit_test(test_notes_of_programs), cmocka_unit_test(test_addresses),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
