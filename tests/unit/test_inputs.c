@@ -43,7 +43,8 @@ static void test_files_of_a_session(void **state)
 {
     (void)state;
     const char *const one[] = {"out.1.1"}, *const two[] = {"out.1.2", "out.1.1", "out.9.9"},
-                      *const both[] = {"out.1.1", "there/out.1.1"}, *const bases[] = {"other.2.2", "out.1.2", "other.3.3"},
+                      *const both[] = {"out.1.1", "there/out.1.1"},
+                      *const bases[] = {"other.2.2", "out.1.2", "other.3.3"},
                       *const dotted[] = {"./out.1.1", "out.1.1"}, *const plain[] = {"plain", "out.1.1", "plain"},
                       *const longer[] = {"out.1.1", "outer.1.1"}, *const folders[] = {"there", "there/"};
 #define OUT "out.1.1 out.1.2 out.1.10.as "
@@ -85,8 +86,8 @@ static void test_folders(void **state)
     (void)state;
     static const char *const results[] = {"names/a.1.2", "names/a.1.2.exec", "names/a.1.2~1", "names/a.1.2~12",
                                           "names/a.b.1.2", "names/1.2.3"},
-                             *const others[] = {"names/a.1", "names/a.1.", "names/a.1.2.", "names/a.1.2~", "names/a.1.2~x",
-                                                "names/a.x.2", "names/.1.2", "names/a.1.2x"};
+                             *const others[] = {"names/a.1", "names/a.1.", "names/a.1.2.", "names/a.1.2~",
+                                                "names/a.1.2~x", "names/a.x.2", "names/.1.2", "names/a.1.2x"};
     const char *const operands[] = {"names"}, *const empty[] = {"empty"};
     struct inputs inputs;
     assert_int_equal(mkdir("names", 0700), 0);

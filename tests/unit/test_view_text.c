@@ -226,6 +226,21 @@ static void test_grid(void **state)
     free(text);
 }
 
+/* The first and the last character of each length, and what is next to them and is none. */
+static void test_json_characters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t size;
+    } cases[] = {{"\x7f", 1},         {"\x80", 0},         {"\xc1\xbf", 0},         {"\xc2\x80", 2},
+                 {"\xdf\xbf", 2},     {"\xdf\xc0", 0},     {"\xe0\x9f\xbf", 0},     {"\xe0\xa0\x80", 3},
+                 {"\xed\x9f\xbf", 3}, {"\xed\xa0\x80", 0}, {"\xef\xbf\xbf", 3},     {"\xf0\x8f\xbf\xbf", 0},
+                 {"\xf0\x90\x80\x80", 4}, {"\xf4\x8f\xbf\xbf", 4}, {"\xf4\x90\x80\x80", 0}, {"\xf5\x80\x80\x80", 0}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_int_equal(json_character((const unsigned char *)cases[i].text), cases[i].size);
+}
+
 static void test_json(void **state)
 {
     (void)state;
@@ -286,6 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_amounts), cmocka_unit_test(test_base),  cmocka_unit_test(test_command),
         cmocka_unit_test(test_cut),     cmocka_unit_test(test_clean), cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_json_characters),
         cmocka_unit_test(test_json),    cmocka_unit_test(test_map),   cmocka_unit_test(test_columns),
         cmocka_unit_test(test_tasks),   cmocka_unit_test(test_bounds_of_amounts),
     };
