@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <poll.h>
 #include <unistd.h>
 
 /* How many descriptors are open: the same before and after says that none was left. */
@@ -51,6 +52,32 @@ __attribute__((unused)) static const char *check_captured(void)
     text[size] = '\0';
     fclose(check_file);
     return text;
+}
+
+/*
+ * What was written to the terminal SLAVE since, at its other end MASTER; valid until the next call. The kernel brings it
+ * there a moment later: a mark is written behind it, and waited for.
+ */
+__attribute__((unused)) static const char *check_terminal(int master, int slave)
+{
+    static const char mark[] = "\033[terminal";
+    static char text[4096];
+    size_t size = 0;
+    assert_int_equal(write(slave, mark, sizeof(mark) - 1), sizeof(mark) - 1);
+    for (char *end; size < sizeof(text) - 1;) {
+        struct pollfd ready = {.fd = master, .events = POLLIN};
+        assert_int_equal(poll(&ready, 1, 60000), 1);
+        ssize_t got = read(master, text + size, sizeof(text) - 1 - size);
+        assert_true(got > 0);
+        size += (size_t)got;
+        text[size] = '\0';
+        if ((end = strstr(text, mark)) != NULL) {
+            *end = '\0';
+            return text;
+        }
+    }
+    fail_msg("more than %zu bytes", sizeof(text));
+    return NULL;
 }
 
 #endif
