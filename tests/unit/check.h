@@ -55,8 +55,8 @@ __attribute__((unused)) static const char *check_captured(void)
 }
 
 /*
- * What was written to the terminal SLAVE since, at its other end MASTER; valid until the next call. The kernel brings it
- * there a moment later: a mark is written behind it, and waited for.
+ * What was written to the terminal SLAVE since, at its other end MASTER; valid until the next call. The kernel brings
+ * it there a moment later: a mark is written behind it, and waited for.
  */
 __attribute__((unused)) static const char *check_terminal(int master, int slave)
 {
