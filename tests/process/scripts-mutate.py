@@ -81,7 +81,7 @@ static int f(struct s *s, int a)
 
 
 def test_judged_to_change_nothing():
-    """Each mutant of the list can be made still, and has a reason."""
+    """Each mutant of the list can be made still, in one line of its file, and has a reason."""
     sys.path.insert(0, str(SOURCE / "scripts"))
     from mutants import all_mutants, read_judged
     judged = read_judged(SOURCE / "scripts/mutate.equivalent")
@@ -91,6 +91,7 @@ def test_judged_to_change_nothing():
                 for line in all_mutants(texts) for mutant in line}
     for key, reason in judged.items():
         check_in(key, possible, "take it out of scripts/mutate.equivalent")
+        check_equal([line.strip() for line in texts[key[0]].split("\n")].count(key[1]), 1, f"{key}: which line")
         check(len(reason) > 10, f"{key}: {reason}")
     bad = pathlib.Path("bad")
     for text in ("a.c\n-x\n+y\nz\n* reason", "-x\n*", "a.c\n?"):
