@@ -204,6 +204,38 @@ static void rings_of_timers_are_made_once(void **state)
     fake_close(&fake);
 }
 
+static bool reads_as_zeros_when_cut(int fd, const volatile void *map)
+{
+    return ftruncate(fd, 0) == 0 && *(const volatile uint64_t *)map == 0;
+}
+
+static int cut_all_files(void)
+{
+    for (int i = 0; i < 2; i++) {
+        memset(&fake, 0, sizeof(fake));
+        fake.settings = (struct settings){.frequency = 999, .follow = PINJECT_SESSION_ALL};
+        MUST(plan_init(&fake.plan, &fake.settings) == 0);
+        fake.plan.source = i ? PINJECT_SOURCE_TIMER : PINJECT_SOURCE_PERF;
+        struct session *session = &fake.session;
+        MUST(session_init(session, &fake.settings, &fake.plan, "/nowhere/libpinject.so") == 0);
+        MUST(session_need_rings(session) == 0);
+        *(uint64_t *)(void *)session->rings.map = 7;
+        session->own->requests->dropped = 7;
+        MUST(reads_as_zeros_when_cut(session->rings.fd, session->rings.map));
+        MUST(reads_as_zeros_when_cut(session->own->fd, &session->own->requests->dropped));
+        MUST(reads_as_zeros_when_cut(session->segment_fd, session->segment));
+        fake_close(&fake);
+    }
+    return 0;
+}
+
+/* A follower can cut what the collector shares with it: rings made at once or late, requests, the segment. */
+static void files_are_cut_by_somebody(void **state)
+{
+    (void)state;
+    assert_int_equal(deny_in_child(cut_all_files), 0);
+}
+
 /* No file may be as large as the segment: each place is named, with its reason, and nothing stays. */
 static void places_without_room(void **state)
 {
@@ -279,6 +311,7 @@ int main(void)
         cmocka_unit_test(flags_follow_the_settings),
         cmocka_unit_test(segment_is_locked),
         cmocka_unit_test(rings_of_timers_are_made_once),
+        cmocka_unit_test(files_are_cut_by_somebody),
         cmocka_unit_test(places_without_room),
         cmocka_unit_test(filters_are_counted),
         cmocka_unit_test(users_have_a_budget),
