@@ -3,6 +3,7 @@
 #include "door_fake.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "collector/budget.h"
@@ -41,6 +42,25 @@ static void another_user_has_a_file_of_his_own(void **state)
     memcpy(path, channel->path, sizeof(path));
     fake_close(&fake);
     assert_int_equal(access(path, F_OK), -1);
+}
+
+/* There is no descriptor for another user's file: he has no channel, which is told, and nothing else changes. */
+static void check_no_descriptors(void)
+{
+    int error = 0;
+    fake_open(&fake);
+    const struct rlimit none = {0, 0};
+    MUST(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    MUST(!channels_get(&fake.session, OTHER, &error) && error == -EMFILE);
+    MUST(__atomic_load_n(&fake.session.channels.refused, __ATOMIC_RELAXED) == 1);
+    MUST(fake.session.channels.count == 1);
+    fake_close(&fake);
+}
+
+static void no_descriptors_no_channel(void **state)
+{
+    (void)state;
+    fake_unprivileged(check_no_descriptors);
 }
 
 /* Anybody can make a file of that name once he has seen the segment's. */
@@ -220,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_user_has_one_channel),
         cmocka_unit_test(another_user_has_a_file_of_his_own),
+        cmocka_unit_test(no_descriptors_no_channel),
         cmocka_unit_test(a_file_that_is_there_is_not_used),
         cmocka_unit_test(users_are_limited_and_counted),
         cmocka_unit_test(without_the_right_there_is_no_channel),
