@@ -35,7 +35,11 @@ static int tear_down(void **state)
 {
     (void)state;
     close(gate[1]);
-    return waitpid(child, NULL, 0) != child;
+    int wrong = waitpid(child, NULL, 0) != child;
+    close(gate[0]);
+    close(ready[0]);
+    close(ready[1]);
+    return wrong;
 }
 
 /* The same as the shell's tools say. */
