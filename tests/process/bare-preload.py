@@ -18,7 +18,7 @@ def collectors():
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             ours = b"--collect" in open(f"/proc/{pid}/cmdline", "rb").read()
-            if ours and os.getcwd() in [os.readlink(path) for path in pathlib.Path(f"/proc/{pid}/fd").iterdir()]:
+            if ours and os.getcwd() in open_files(pid):
                 found.append(pid)
         except OSError:
             pass
@@ -103,7 +103,7 @@ def test_the_collector_holds_nothing_of_the_program():
                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(write_end, high))
         check_equal(program.stdout.readline(), b"ready\n")
         pid = wait_until(collectors, what="the collector")[0]
-        held = {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
+        held = open_files(pid)
         check(os.readlink(f"/proc/self/fd/{write_end}") not in held, f"{before}: {held}")
         program.communicate(b"\n", timeout=60)
         for fd in read_end, write_end, high:

@@ -17,8 +17,7 @@ def unshare(*more):
 
 def segments(process):
     """The segment files that PROCESS, a pinject-run, has open; others run on this machine too."""
-    links = [os.readlink(entry) for entry in pathlib.Path(f"/proc/{process.pid}/fd").iterdir() if entry.is_symlink()]
-    return {link for link in links if re.search(r"/pinject-[0-9a-f]{32}$", link)}
+    return {link for link in open_files(process.pid) if re.search(r"/pinject-[0-9a-f]{32}$", link)}
 
 
 @contextlib.contextmanager
@@ -54,10 +53,15 @@ def test_no_number_keeps_a_dead_one():
     words = unshare("--propagation", "private")
     script = f"""
 import glob, os, signal, subprocess, sys, time
+def link_of(path):
+    try:
+        return os.readlink(path)
+    except FileNotFoundError:  # closed meanwhile
+        return ""
 run = subprocess.Popen([{PINJECT_RUN!r}, "-q", "--", "sleep", "1000"])
 while not glob.glob("out.*.*"):
     time.sleep(0.01)
-links = [os.readlink(link) for link in glob.glob(f"/proc/{{run.pid}}/fd/*") if os.path.islink(link)]
+links = map(link_of, glob.glob(f"/proc/{{run.pid}}/fd/*"))
 mine = {{link for link in links if "/pinject-" in link and len(os.path.basename(link)) == 40}}
 os.kill(run.pid, signal.SIGKILL)
 run.wait()
