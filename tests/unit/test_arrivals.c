@@ -172,6 +172,20 @@ static void texts_are_bounded(void **state)
     arrivals_release(&arrivals);
 }
 
+static void a_process_is_let_go(void **state)
+{
+    (void)state;
+    int fds[2];
+    char byte;
+    assert_int_equal(pipe(fds), 0);
+    struct arrival *arrival = make(1, 1);
+    arrival->pidfd = fds[1];
+    arrival_free(arrival);
+    assert_int_equal(read(fds[0], &byte, 1), 0); /* nobody else had the other end */
+    close(fds[0]);
+    arrival_free(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +194,7 @@ int main(void)
         cmocka_unit_test(texts_are_bounded),
         cmocka_unit_test(oldest_first),
         cmocka_unit_test(release_frees_the_rest),
+        cmocka_unit_test(a_process_is_let_go),
         cmocka_unit_test(none_is_lost_between_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

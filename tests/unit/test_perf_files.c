@@ -331,6 +331,19 @@ static void test_dumps_left(void **state)
     buffer_release(&bytes);
 }
 
+/* What was not taken is in front of what comes next. */
+static void test_rest_of_unzstd(void **state)
+{
+    (void)state;
+    unsigned char bytes[] = "0123456789";
+    struct unzstd unzstd = {.bytes = bytes, .filled = 10, .capacity = sizeof(bytes)};
+    unzstd_taken(&unzstd, 7);
+    assert_int_equal(unzstd.filled, 3);
+    assert_memory_equal(bytes, "789", 3);
+    unzstd_taken(&unzstd, 3);
+    assert_int_equal(unzstd.filled, 0);
+}
+
 /* 16,000 blocks of 128 KiB in 64 KiB, and of records: nobody waits for that. */
 static void test_bomb(void **state)
 {
@@ -394,7 +407,7 @@ int main(void)
         cmocka_unit_test(test_lying_dumps),
         cmocka_unit_test(test_dumps_beyond_record),
         cmocka_unit_test(test_dumps_left),
-        cmocka_unit_test(test_bomb),
+        cmocka_unit_test(test_rest_of_unzstd), cmocka_unit_test(test_bomb),
         cmocka_unit_test(test_jit_dumps_of_mappings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,6 +95,15 @@ static void test_call_trees(void **state)
     free(text);
 }
 
+/* Of a report in JSON; ends TEXT behind it. */
+static const char *call_tree_of(char *text)
+{
+    char *tree = strstr(text, "\"call_tree\":["), *end = tree ? strstr(tree, "\"tasks\":[") : NULL;
+    assert_non_null(end);
+    *end = '\0';
+    return tree;
+}
+
 static void test_call_tree_says_what_was_cut(void **state)
 {
     (void)state;
@@ -107,6 +116,17 @@ static void test_call_tree_says_what_was_cut(void **state)
     fake.settings.aggregate = fake.settings.callees = true;
     char *text = run(&fake, view_report);
     has(text, "`- 0.11 %  in 1 branch below 0.5 %\n");
+    free(text);
+    /* JSON has all, unless it is asked for less. */
+    fake.settings.callees = false;
+    fake.settings.call_tree = fake.settings.json = true;
+    text = run(&fake, view_report);
+    assert_non_null(strstr(call_tree_of(text), "\"self_weight\":100000,"));
+    free(text);
+    fake.settings.min_given = true;
+    fake.settings.min = 1;
+    text = run(&fake, view_report);
+    assert_null(strstr(call_tree_of(text), "\"self_weight\":100000,"));
     free(text);
 }
 
