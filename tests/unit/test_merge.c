@@ -217,6 +217,37 @@ static void test_pipe(void **state)
 }
 
 /* perf takes a file without any record for damaged. */
+static void put_hostname(struct writer *writer, const char *name)
+{
+    struct buffer *to = &writer->features[PERFDATA_HOSTNAME];
+    buffer_u32(to, 8);
+    buffer_append(to, name, strlen(name));
+    buffer_align(to, 4);
+    buffer_u32(to, 0);
+}
+
+/* Where files say different things of their machine, the first one's hold. */
+static void test_machine_of_the_first(void **state)
+{
+    (void)state;
+    const char *paths[3], *names[] = {"one", "two", "six"};
+    for (unsigned i = 0; i < 3; i++) {
+        struct writer writer;
+        begin_event(&writer, PERF_COUNT_SW_CPU_CLOCK, "clock");
+        writer_sample(&writer, 0, USER, 0x1000, 1, NULL, 0);
+        put_hostname(&writer, names[i]);
+        char file[] = "0.data";
+        file[0] = (char)('0' + i);
+        paths[i] = save(&writer, file);
+    }
+    export_files(paths, 3, NULL, 0, "");
+    uint64_t size;
+    const unsigned char *hostname = section(PERFDATA_HOSTNAME, &size);
+    assert_non_null(hostname);
+    assert_true(size >= 8);
+    assert_string_equal((const char *)hostname + 4, "one");
+}
+
 static void test_no_records(void **state)
 {
     (void)state;
@@ -377,6 +408,7 @@ int main(void)
         cmocka_unit_test(test_ids_of_small_records),
         cmocka_unit_test(test_other_forms),
         cmocka_unit_test(test_pipe),
+        cmocka_unit_test(test_machine_of_the_first),
         cmocka_unit_test(test_no_records),
         cmocka_unit_test(test_chosen_without_a_name),
         cmocka_unit_test(test_clock),
