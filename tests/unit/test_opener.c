@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "collector/buildid.h"
 #include "collector/opener.h"
+#include "deny.h"
 #include "unwind/unwind.h"
 
 static char folder[64];
@@ -206,6 +208,33 @@ static void answers(void **state)
     opener_free(NULL);
 }
 
+/* A helper of a kernel before close_range(): it answers, and has nothing of what was open. */
+static int ask_without_close_range(void)
+{
+    int fds[2];
+    char byte;
+    struct seen seen = {0};
+    deny_call(SYS_close_range, NULL, ENOSYS);
+    if (pipe(fds) < 0)
+        return 1;
+    struct opener *opener = opener_new();
+    struct mapped_file none = mapped("none");
+    opener_ask(opener, OPENER_ID, &none, note, &seen);
+    take_until(opener, &seen, 1);
+    close(fds[1]);
+    struct pollfd end = {.fd = fds[0], .events = POLLIN};
+    bool alone = poll(&end, 1, 60000) == 1 && read(fds[0], &byte, 1) == 0;
+    struct opener_counts counts = opener_counts(opener);
+    opener_free(opener);
+    return !alone || seen.status != -ENOENT || counts.failed || counts.refused;
+}
+
+static void descriptors_are_closed_one_by_one(void **state)
+{
+    (void)state;
+    assert_int_equal(deny_in_child(ask_without_close_range), 0);
+}
+
 static void no_helper_for_local_files(void **state)
 {
     (void)state;
@@ -373,6 +402,7 @@ int main(void)
         cmocka_unit_test(local_files),
         cmocka_unit_test(no_helper_for_local_files),
         cmocka_unit_test(answers),
+        cmocka_unit_test(descriptors_are_closed_one_by_one),
         cmocka_unit_test(tables),
         cmocka_unit_test(one_hangs),
         cmocka_unit_test(many_hang),
