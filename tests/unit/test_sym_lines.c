@@ -213,6 +213,7 @@ static void test_server(void **state)
         {"bare", "bare", "the file has no debug information", 1},
         {"bare", "not there", "the file has no debug information", 1},
         {"bare", NULL, "no server has it", 1},
+        {"names", "one.debug", NULL, 1}, /* its separate file has names alone */
         {"one", "two.debug", NULL, 0},
         {"plain-without", "one.debug", "the file has no debug information", 0}, /* no build-id to ask for */
     };
@@ -221,6 +222,7 @@ static void test_server(void **state)
     if (!have_tools)
         skip();
     must("strip -g -o plain-without without");
+    must("objcopy --only-keep-debug bare bare.debug && objcopy --add-gnu-debuglink=bare.debug stripped names");
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char served[512];
         struct symbols *symbols = new_symbols(&options);
