@@ -53,7 +53,7 @@ def check_tasks(out, tree, count, what, first_ns=0):
 def check_coverage(tree, what):
     with measured():
         check(adds_up(tree), f"{what}: {tree['coverage']}")
-        check_equal(tree["coverage"].get("unseen") or [], [], what)
+        check_equal(unseen(tree), [], what)
 
 
 def check_family(way, flavour):

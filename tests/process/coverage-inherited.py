@@ -26,7 +26,7 @@ def check_covered(tree, what, tasks, sampled=True):
     """At least TASKS tasks; their CPU time is the tree's, nothing was missed, and what they did was SAMPLED."""
     coverage = tree["coverage"]
     with measured():  # with much more work than CPUs a wait for the collector runs out, and is counted
-        check_equal(coverage.get("unseen") or [], [], what)
+        check_equal(unseen(tree), [], what)
     check(len(tree["tasks"]) >= tasks, f"{what}: {len(tree['tasks'])} tasks, not {tasks}")
     more = coverage["attributed_ns"] - coverage["cpu_ns"]
     slack = max(0.01 * coverage["cpu_ns"], 4e6)

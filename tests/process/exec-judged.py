@@ -113,7 +113,7 @@ def check_go(*command):
     result = run([*FOLLOWED, target("family-cgo"), *command]).ok()
     check_equal(result.err, "")
     tree = check_coverage("cgo")
-    check_equal(tree["coverage"].get("unseen") or [], [])
+    check_equal(unseen(tree), [])
     used = int(result.out.split()[-1])
     own = [task for task in tree["tasks"] if task["exec"].endswith("/family-cgo")]
     with measured():
