@@ -75,6 +75,12 @@ def need_dumps():
         skip("unwinds x86-64 only")
 
 
+def enough(samples, least, what=""):
+    """A host that takes the CPU away takes samples with it: the kernel's clock does not tick meanwhile."""
+    with measured():
+        check(samples >= least, f"{samples} samples{what}")
+
+
 def records(path):
     """(type, misc, bytes) of each record."""
     data = pathlib.Path(path).read_bytes()
@@ -147,7 +153,7 @@ def check_kind(kind, how="dwarf"):
         if not same and wrong < 3:
             print("wrong:", [hex(ip) for ip in chain], "instead of", [hex(ip) for ip in truth[kind]])
     print(f"{kind}: {right} right, {wrong} wrong")
-    check(right >= 20, f"{right} samples with the chain of {kind}")
+    enough(right, 20, f" with the chain of {kind}")
     # The instant before burn() has printed its chain is in it too, and so is what it calls for that.
     check_equal(wrong, 0, "wrong chains")
     return result
@@ -196,7 +202,7 @@ def test_exceptions_of_cxx():
         check(names, f"nobody recorded {[hex(ip) for ip in chain]}; known are {truth}")
         seen[names[0]] += 1
     print(seen)
-    check(min(seen.values()) >= 20, f"samples of each: {seen}")
+    enough(min(seen.values()), 20, f": {seen}")
 
 
 def test_deeper_than_the_dump():
@@ -210,7 +216,7 @@ def test_deeper_than_the_dump():
         check_equal(chain[:len(known)], known, "the chain as far as it goes")
         check(len(chain) < 1000, f"{len(chain)} frames")
         short += len(chain) <= 10
-    check(seen >= 20, f"{seen} samples")
+    enough(seen, 20)
     # The kernel copies only what is in memory at that moment, and waits for no page.
     check(short * 20 <= seen, f"{short} of {seen} have 10 frames or fewer")
     check_match(r"(\d+) deeper than the dump of the stack", result.err)
@@ -230,7 +236,7 @@ def test_dump_by_name():
     for text in result.out.split("burn ")[1:]:
         truth, burn = parse_truth("burn " + text)
         chains = list(chains_above(burn, results()))
-        check(len(chains) >= 10, f"{len(chains)} samples")
+        enough(len(chains), 10)
         whole.append(sum(chain == truth["tall"] for chain in chains) / len(chains))
         check(all(chain == truth["tall"][:len(chain)] for chain in chains), "chains as far as they go")
     print(whole)
@@ -316,7 +322,7 @@ def test_build_reaches_the_bottom():
     counts = [reaches_bottom(path) for path in results()]
     seen, reached = sum(count[0] for count in counts), sum(count[1] for count in counts)
     print(f"{reached} of {seen} chains reach an entry point")
-    check(seen > 100, f"{seen} samples")
+    enough(seen, 101)
     check(reached >= 0.95 * seen, f"{reached} of {seen} chains reach an entry point")
     share = re.search(r"unwound, ([\d.]+) % to the bottom", result.err)
     check(share and float(share.group(1)) >= 95, "the summary says the same")
@@ -406,7 +412,7 @@ def test_program_that_was_deleted():
     shutil.copy(target("stacks"), "gone")
     result, truth, burn = profile("unlink", "recursion", program=os.path.abspath("gone"))
     chains = list(chains_above(burn, results()))
-    check(len(chains) >= 20, f"{len(chains)} samples")
+    enough(len(chains), 20)
     check_equal(set(chains), {truth["recursion"]}, "chains")
 
 
