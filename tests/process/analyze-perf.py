@@ -133,7 +133,8 @@ def test_script_is_that_of_perf():
     theirs = records(run(["perf", "script", "-i", "perf.data", "-F",
                           "comm,pid,tid,time,period,event,ip,sym,symoff,dso"]).ok().out)
     ours = records(panalyze("script", "perf.data").ok().out)
-    check(len(theirs) > 100, theirs)
+    with measured():
+        check(len(theirs) > 100, theirs)
     check_equal(len(ours), len(theirs))
     different = [(a, b) for a, b in zip(ours, theirs) if not same(a, b)]
     check(len(different) == 0, f"{len(different)} of {len(ours)} differ, the first: {different[:1]}")
@@ -215,7 +216,9 @@ def test_pipe():
         with open(name, "wb") as out:
             run(["perf", "record", "-q", "-N", "-F", "2000", *options, "-e", EVENT, "-o", "-", "--", "sh", "-c",
                  f"exec {target('spin')} 25 2 >&2"], stdout=out).ok()
-        check(len(compare_script(name, what)) >= 20, what)
+        compared = len(compare_script(name, what))
+        with measured():
+            check(compared >= 20, f"{what}: {compared} samples")
         total = panalyze_json("--aggregate", name)["total"]
         shown = run(["perf", "report", "-i", name, "--stdio", "--no-children", "-g", "none"]).ok().out
         check_equal(total["weight"], int(check_match(r"^# Event count \(approx\.\): (\d+)", shown)[1]), what)
@@ -228,7 +231,9 @@ def test_other_byte_order():
         record("native", KINDS[what], [target("spin"), "20"])
         run([sys.executable, "-B", DATA / "swap.py", "native", "swapped"]).ok()
         check_equal(open("swapped", "rb").read(8), b"PERFILE2"[::-1])
-        check(len(compare_script("swapped", what)) >= 10)
+        compared = len(compare_script("swapped", what))
+        with measured():
+            check(compared >= 10, f"{what}: {compared} samples")
         check_equal(panalyze("script", "swapped").ok().out, panalyze("script", "native").ok().out)
         swapped, native = (panalyze_json("--aggregate", name) for name in ("swapped", "native"))
         check_equal([swapped[part] for part in ("total", "functions", "counts", "coverage")],
@@ -246,7 +251,8 @@ def test_whole_machine():
         mine = lambda found: [one for one in found if one[0].startswith("spin ") and "/-1" not in one[0]]
         ours = {one[0]: one for one in mine(records(panalyze("script", name).ok().out))}
         theirs = mine(records(run(["perf", "script", "-i", name, *SCRIPT]).ok().out))
-        check(len(theirs) >= 10, theirs)
+        with measured():
+            check(len(theirs) >= 10, theirs)
         for one in theirs:
             check(one[0] in ours and same(ours[one[0]], one), f"{one} instead of {ours.get(one[0])}")
 
@@ -267,7 +273,8 @@ def test_bad_folders():
     need_perf()
     record("good", ["-g", "--threads", "-e", EVENT], [target("spin"), "20"])
     samples = panalyze_json("--aggregate", "good")["total"]["samples"]
-    check(samples >= 10, samples)
+    with measured():
+        check(samples >= 10, samples)
     os.mkdir("none")
     open("none/data", "w").write("not perf's")
     result = panalyze("none")

@@ -30,7 +30,8 @@ def test_files_and_samples():
     pid = int(re.search(r"pid (\d+)", done.out)[1])
     check_equal(results(), [f"out.{pid}.{pid}"])
     task = panalyze_json(results()[0])["tasks"][0]
-    check(task["samples"] > 200, task)
+    with measured():
+        check(task["samples"] > 200, task)
     check_equal(task["cmdline"], [target("spin"), "300"])
     wait_until(lambda: not collectors(), what="the end of the collector")
     check_equal([name for name in os.listdir(".") if not name.startswith("out.")], [])

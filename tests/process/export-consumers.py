@@ -28,7 +28,8 @@ def record():
     """The recording in the working directory, and what panalyze says of it: (document, totals by function)."""
     shutil.copytree(recording().name, ".", dirs_exist_ok=True)
     document = panalyze_json("--aggregate", "--top", "all", *results())
-    check(document["total"]["samples"] > 20, document["total"])
+    with measured():
+        check(document["total"]["samples"] > 20, document["total"])
     return document, by_name(document)
 
 

@@ -58,7 +58,8 @@ def samples(files, *options):
             stack.append(function(f"{frame[1]} (inlined)" if inlined else re.sub(r"\+0x[0-9a-f]+$", "", frame[1]), dso))
         stack = tuple(stack)
         found.append((match[1], int(match[2]), stack))
-    check(len(found) > 50, f"{len(found)} samples")
+    with measured():
+        check(len(found) > 50, f"{len(found)} samples")
     return found
 
 
