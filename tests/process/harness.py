@@ -139,8 +139,9 @@ def run(command, env=None, input=None, timeout=300, **kw):
         out, err = process.communicate(input, timeout=timeout)
     except subprocess.TimeoutExpired as late:
         _kill(process)
-        raise Failure(f"not done after {timeout} s: {' '.join(map(str, command))}\n--- stdout so far:\n"
-                      f"{(late.stdout or b'').decode('utf-8', 'backslashreplace')}") from None
+        out, err = ((text or b"").decode("utf-8", "backslashreplace") for text in (late.stdout, late.stderr))
+        raise Failure(f"not done after {timeout} s: {' '.join(map(str, command))}\n--- stdout so far:\n{out}\n"
+                      f"--- stderr so far:\n{err}") from None
     return Result(command, process.returncode, out, err, time.monotonic() - begin)
 
 
