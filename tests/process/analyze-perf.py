@@ -120,7 +120,7 @@ def same(ours, theirs):
 
     def same_frame(a, b):
         stub = re.search(r"@plt\+| \.plt\+", a) and re.search(r" (_init|@plt)\+", b)
-        return a == b or (place(a) == place(b) and ("+0x0 " in b or bool(stub)))
+        return a == b or (place(a) == place(b) and ("+0x0 " in b and a[0] != "-" or bool(stub)))
     return ours[0] == theirs[0] and len(ours[1]) == len(theirs[1]) and all(map(same_frame, ours[1], theirs[1]))
 
 
@@ -180,7 +180,7 @@ def compare_script(name, what):
     if not any(len(frames) > 1 for _, frames in theirs):
         # Of a lone place perf writes the address in memory.
         for found in (ours, theirs):
-            found[:] = [(heading, [frame.split(" ", 1)[1] for frame in frames]) for heading, frames in found]
+            found[:] = [(heading, ["- " + frame.split(" ", 1)[1] for frame in frames]) for heading, frames in found]
     different = [(a, b) for a, b in zip(ours, theirs) if not same(a, b)]
     check(not different, f"{what}: {len(different)} of {len(ours)} differ, the first: {different[:1]}")
     return theirs
