@@ -162,9 +162,14 @@ static void texts_are_bounded(void **state)
     struct arrival *task = make(2, 2);
     task->events = &events;
     task->maps = strdup("maps");
+    task->cmdline = calloc(1, 100);
+    task->cmdline_size = 100;
     arrivals_put(&arrivals, task);
     assert_int_equal(arrivals.cut, 1);
     assert_null(task->maps);
+    assert_null(task->cmdline);
+    assert_int_equal(task->cmdline_size, 0);
+    assert_int_equal(arrivals.bytes, ARRIVALS_BYTES / TEXT * TEXT); /* its own do not count any more */
     task->events = NULL;
     assert_int_equal(free_all(arrivals_take(&arrivals)), ARRIVALS_BYTES / TEXT + 1);
     assert_int_equal(arrivals.bytes, 0);

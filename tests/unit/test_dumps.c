@@ -131,6 +131,34 @@ static void test_attributes(void **state)
     assert_int_equal(attr.sample_stack_user, 0);
 }
 
+/* A ring holds as many samples as planned, whatever a stack needs; where the collector is behind, more. */
+static void test_pages(void **state)
+{
+    (void)state;
+    enum { MANY = 4096, MIN = NEEDS_STACK_MIN };
+    struct plan plan = {.dump = MIN, .dump_auto = true};
+    struct session session = {.plan = &plan, .dump = MIN};
+    struct need need = {.stacks_all = MANY, .stacks = {MANY}};
+    assert_int_equal(stacks_pages(&session, NULL, 16), 16);
+    assert_int_equal(need_stack(&need), MIN);
+    assert_int_equal(stacks_pages(&session, &need, 16), 16);
+    need = (struct need){.stacks_all = MANY, .stacks = {[2] = MANY}};
+    assert_int_equal(need_stack(&need), 4 * MIN);
+    assert_int_equal(stacks_pages(&session, &need, 16), 64);
+    plan.dump_fixed = true;
+    assert_int_equal(stacks_pages(&session, &need, 16), 16);
+    plan.dump_fixed = false;
+    /* Less is needed than was planned. */
+    plan.dump = session.dump = 4 * MIN;
+    need = (struct need){.stacks_all = MANY, .stacks = {MANY}};
+    assert_int_equal(stacks_pages(&session, &need, 16), 4);
+    assert_int_equal(stacks_pages(&session, &need, 2), 1);
+    /* Behind. */
+    session.dump = 2 * MIN;
+    assert_int_equal(stacks_pages(&session, NULL, 16), 16);
+    assert_int_equal(stacks_pages(&session, &need, 16), 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +166,7 @@ int main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_timers_bring_none),
         cmocka_unit_test(test_attributes),
+        cmocka_unit_test(test_pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

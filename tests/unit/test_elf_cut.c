@@ -112,9 +112,11 @@ static void test_sections(void **state)
     enum { KEPT = sizeof(kept_sections) / sizeof(kept_sections[0]),
            DROPPED = sizeof(dropped_sections) / sizeof(dropped_sections[0]) };
     struct elf_kit_section all[KEPT + DROPPED + 1] = {{NULL}};
-    const GElf_Phdr programs[] = {{.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = 0x1000, .p_filesz = 0x1234},
+    /* What is not loaded is no piece of memory. */
+    const GElf_Phdr programs[] = {{.p_type = PT_NOTE, .p_flags = PF_R, .p_vaddr = 0x1000, .p_filesz = 0x20},
+                                  {.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = 0x1000, .p_filesz = 0x1234},
                                   {.p_type = PT_LOAD, .p_flags = PF_R, .p_vaddr = 0x5000, .p_memsz = 9}};
-    const struct elf_kit_file file = {.programs = programs, .program_count = 2};
+    const struct elf_kit_file file = {.programs = programs, .program_count = 3};
     struct elf_image image, cut_image;
     size_t size;
     (void)state;
@@ -125,6 +127,8 @@ static void test_sections(void **state)
     all[KEPT + DROPPED] = (struct elf_kit_section){".debug_none", SHT_PROGBITS};
     elf_kit_write(path, &file, all, KEPT + DROPPED + 1);
     assert_int_equal(elf_image_init(&image, path), 0);
+    assert_int_equal(image.load_count, 2);
+    assert_int_equal(image.loads[0].p_type, PT_LOAD);
     cut(&cut_image);
     assert_int_equal(cut_image.section_count, image.section_count);
     for (size_t i = 0; i < image.section_count; i++) {

@@ -243,6 +243,8 @@ static void growing_files_are_flushed(void **state)
     assert_int_equal(item->flags & PINJECT_TASK_ENDED, 0);
     assert_true(item->end_ns > T);
     assert_int_equal(item->samples, 0);
+    const struct pinject_item_count *count = kit_item(&file, PINJECT_ITEM_COUNT, 0);
+    assert_int_equal(count->value, 1000); /* what the counter says now */
     kit_file_free(&file);
     tasks->now_ns = T + 2500 * MS; /* nothing is new */
     tasks_sweep(tasks);

@@ -180,6 +180,33 @@ static void test_large(void **state)
     writer_release(&writer);
 }
 
+/* The description of an event has from 80 (the first kernel's, and where its ids are) to 4096 bytes. */
+static void test_size_of_description(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned char size[2];
+        bool possible;
+    } cases[] = {{{79, 0}, false}, {{80, 0}, true}, {{0, 16}, true}, {{1, 16}, false}};
+    struct writer writer;
+    struct buffer bytes = BUFFER_INIT;
+    writer_init(&writer, false, false);
+    writer_attr(&writer, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 1000, "task-clock");
+    writer_finish(&writer, &bytes);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct file file;
+        struct problem problem = {""};
+        memcpy(bytes.data + offsetof(struct perfdata_header, attr_size), cases[i].size, 2);
+        if (file_open_memory(&file, bytes.data, bytes.size, &problem) == 0)
+            file_release(&file);
+        else
+            assert_true(problem.text[0]);
+        assert_int_equal(!strstr(problem.text, "gives the description of an event"), cases[i].possible);
+    }
+    writer_release(&writer);
+    buffer_release(&bytes);
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -265,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_large),
         cmocka_unit_test(test_damaged_build_ids),
         cmocka_unit_test(test_features),
+        cmocka_unit_test(test_size_of_description),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -118,6 +118,29 @@ static void test_no_more_than_there_are(void **state)
     close(looks.look.future);
 }
 
+/* Where no terminal says how many lines there are. */
+static void test_ten_tasks(void **state)
+{
+    (void)state;
+    enum { MANY = 15 };
+    struct looks looks;
+    struct profile_task tasks[MANY];
+    looks_new(&looks);
+    for (uint32_t i = 0; i < MANY; i++) {
+        tasks[i] = looks.tasks[i % TASKS];
+        tasks[i].tid = tasks[i].pid = 700 + (int32_t)i;
+        tasks[i].index = i;
+    }
+    looks.fake.profile.tasks = tasks;
+    looks.fake.profile.task_count = MANY;
+    char *text = take(&looks);
+    has(text, "15 tasks");
+    has(text, "709.709");
+    has_not(text, "710.710");
+    free(text);
+    close(looks.look.future);
+}
+
 /* All samples of a function get another name between two looks. */
 static void test_another_name_is_no_more_than_all(void **state)
 {
@@ -150,6 +173,7 @@ int main(void)
         cmocka_unit_test(test_start_up_is_before_the_start),
         cmocka_unit_test(test_rates_of_different_times_are_not_added),
         cmocka_unit_test(test_no_more_than_there_are),
+        cmocka_unit_test(test_ten_tasks),
         cmocka_unit_test(test_another_name_is_no_more_than_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
