@@ -147,6 +147,8 @@ static void a_number_that_is_used_again(void **state)
     assert_false(attach_knows(&fake.session, pid, pid, NULL));
     child = start(pid);
     if (child.pid < 0) { /* needs the right to choose a pid */
+        close(child.to);
+        close(child.from);
         attach_free(old);
         fake_close(&fake);
         skip();
