@@ -49,6 +49,29 @@ static void test_opens(void **state)
     close(fd);
 }
 
+/* In a program without a stdin every descriptor may be the first of all. */
+static void test_no_stdin(void **state)
+{
+    (void)state;
+    reset();
+    int saved[2] = {fcntl(0, F_DUPFD_CLOEXEC, 20), fcntl(1, F_DUPFD_CLOEXEC, 20)};
+    for (int closed = 1; closed <= 2; closed++) {
+        reset();
+        for (int fd = 0; fd < closed; fd++)
+            close(fd);
+        int error = pinject_object_open(session_path), asked = (int)peer.asked;
+        bool left = fcntl(0, F_GETFD) >= 0 || (closed == 2 && fcntl(1, F_GETFD) >= 0);
+        for (int fd = 0; fd < closed; fd++)
+            dup2(saved[fd], fd);
+        assert_int_equal(error, 0);
+        assert_int_equal(asked, 0);
+        assert_false(left);
+        pinject_object_close();
+    }
+    close(saved[0]);
+    close(saved[1]);
+}
+
 static void test_limits(void **state)
 {
     (void)state;
@@ -369,6 +392,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_opens),
+        cmocka_unit_test(test_no_stdin),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_headers_that_are_none),
         cmocka_unit_test(test_files_that_are_none),

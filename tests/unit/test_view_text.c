@@ -67,6 +67,14 @@ static void test_bounds_of_amounts(void **state)
     assert_string_equal(text_plural(text, 1, "task", "tasks"), "1 task");
     assert_string_equal(text_plural(text, 2, "task", "tasks"), "2 tasks");
     assert_string_equal(text_plural(text, 1234, "task", "tasks"), "1,234 tasks");
+    /* No more than there is room for. */
+    char longer[2 * TEXT_AMOUNT + 1], room[2 * TEXT_AMOUNT];
+    memset(longer, 'x', sizeof(longer) - 1);
+    longer[sizeof(longer) - 1] = 0;
+    memset(room, '!', sizeof(room));
+    assert_int_equal(strlen(text_plural(room, 1234, "task", longer)), TEXT_AMOUNT - 1);
+    for (size_t i = TEXT_AMOUNT; i < sizeof(room); i++)
+        assert_int_equal(room[i], '!');
     assert_string_equal(text_percent(text, 0, 3), "0.00 %");
     assert_string_equal(text_percent(text, 3, 3), "100.00 %");
     assert_true(text_share(1, 4) == 25 && text_share(1, 0) == 0);
