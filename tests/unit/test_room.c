@@ -52,6 +52,10 @@ static void test_vectors(void **state)
     pinject_room_release(room);
     assert_ptr_equal(pinject_room_claim(), room);
     assert_ptr_equal(pinject_room_vector(room, 150000), more); /* it stayed */
+    more = pinject_room_vector(room, 262144); /* the largest that stays */
+    pinject_room_release(room);
+    assert_ptr_equal(pinject_room_claim(), room);
+    assert_ptr_equal(room->more, more);
     memset(pinject_room_vector(room, 3 << 20), 5, 3 << 20);
     pinject_room_release(room);
     assert_ptr_equal(pinject_room_claim(), room);
