@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "check.h"
 
+#include <linux/perf_event.h>
+
 #include "analyze/view/counters.h"
 #include "analyze/view/family.h"
 #include "analyze/view/heading.h"
@@ -334,6 +336,44 @@ static void test_no_samples(void **state)
     free(run(&fake, view_summary));
 }
 
+/* By its counter; where that says nothing by what the kernel's accounting adds, or by its samples. */
+static void test_cpu_time_of_a_task(void **state)
+{
+    (void)state;
+    struct profile_event clock = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK, .nanoseconds = true};
+    struct profile profile = {.events = &clock, .event_count = 1};
+    struct profile_count counts[3] = {{.image = 0, .value = 3}, {.image = 1, .value = 4}, {.image = UINT32_MAX}};
+    struct profile_task task = {.counts = counts};
+    bool estimate;
+    assert_int_equal(counters_cpu(&profile, &task, 0, &estimate), COUNTERS_UNKNOWN);
+    assert_false(estimate);
+    task.exit_cost = true;
+    assert_int_equal(counters_cpu(&profile, &task, 0, &estimate), 0);
+    task.exit_ns = 10;
+    task.startup_ns = 20;
+    assert_int_equal(counters_cpu(&profile, &task, 0, &estimate), 30);
+    task.exit_cost = false;
+    assert_int_equal(counters_cpu(&profile, &task, 0, &estimate), 30);
+    assert_false(estimate);
+    assert_int_equal(counters_cpu(&profile, &task, 500, &estimate), 530);
+    assert_true(estimate);
+    clock.nanoseconds = false; /* a weight that is no time */
+    assert_int_equal(counters_cpu(&profile, &task, 500, &estimate), 30);
+    assert_false(estimate);
+    clock.nanoseconds = true;
+    task.count_count = 2;
+    assert_int_equal(counters_cpu(&profile, &task, 500, &estimate), 37);
+    assert_false(estimate);
+    task.startup_ns = task.exit_ns = 0;
+    task.count_count = 3; /* that of the whole task, not those of its images */
+    assert_int_equal(counters_cpu(&profile, &task, 0, &estimate), 0);
+    counts[2].value = 9;
+    assert_int_equal(counters_cpu(&profile, &task, 0, &estimate), 9);
+    clock.config = PERF_COUNT_SW_PAGE_FAULTS;
+    clock.nanoseconds = false;
+    assert_int_equal(counters_cpu(&profile, &task, 7, &estimate), COUNTERS_UNKNOWN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +395,7 @@ int main(void)
         cmocka_unit_test(test_other_events),
         cmocka_unit_test(test_duration),
         cmocka_unit_test(test_no_samples),
+        cmocka_unit_test(test_cpu_time_of_a_task),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
