@@ -67,7 +67,9 @@ def test_live_threads():
     seen = profiled_tasks(done)
     named = max(unseen_tasks(done, "ended before|refused"), unseen_tasks(done, "no free slot"))
     check(seen + named >= 3001, f"of 3001 tasks {seen} are profiled, {named} named: {done}")
-    check(seen >= 2500, done)  # their creator waits while many have not begun, so that a busy machine meets them too
+    # Their creator waits while many have not begun, so that a busy machine meets them too, unless it is very busy.
+    with measured():
+        check(seen >= 2500, done)
     matrix_row("3000 threads at once", "all started by one, none ends before all are there",
                f"{seen} of 3001 profiled; " + ("; ".join(summary_lines(done)) or "nothing lost"))
 

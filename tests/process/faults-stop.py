@@ -11,6 +11,11 @@ def wall_ms(out):
     return int(check_match(r"wall_ms (\d+)", out)[1])
 
 
+def waits(out):
+    """How often the children went to sleep: each once, at its very end."""
+    return int(check_match(r"waits (\d+)", out)[1])
+
+
 def stopped_during(command):
     """Stops the collector when COMMAND prints its first line, until COMMAND has ended or 10 s have passed. A Result."""
     begin = time.monotonic()
@@ -34,7 +39,7 @@ def test_stopped_in_a_storm():
     alone = run(command).ok()
     done = stopped_during(command).ok()
     check_equal(re.sub(r"wall_ms \d+", "", done.out), re.sub(r"wall_ms \d+", "", alone.out), "output")
-    limit = wall_ms(alone.out) * 1.1 + 500
+    limit = wall_ms(alone.out) * 1.5 + 500  # the two do not run at the same time
     with measured():
         check(wall_ms(done.out) <= limit, f"{wall_ms(done.out)} ms, {wall_ms(alone.out)} ms alone")
     # 18001 tasks: each profiled, named as not having been answered, or as without a slot.
@@ -50,12 +55,14 @@ def test_stopped_in_a_storm():
 def test_a_start_waits_once():
     """All 256 slots are taken by then, and nobody waits any more."""
     need_perf_events()
-    command = [target("storm"), "forks", "3000", "1", "0"]
+    command = [target("storm"), "forks", "3000", "1", "0", "waits"]
     alone = run(command).ok()
     done = stopped_during(command).ok()
+    check(waits(done.out) <= waits(alone.out) + 50, f"{waits(done.out)} waits, {waits(alone.out)} alone")
     more = wall_ms(done.out) - wall_ms(alone.out)
+    # The figure above is exact; two times one after the other, of 3000 forks each, are not, on a machine that is busy.
     with measured():
-        check(more <= wall_ms(alone.out) * 0.1 + 500, f"{more} ms more than {wall_ms(alone.out)}")
+        check(more <= wall_ms(alone.out) * 2 + 1000, f"{more} ms more than {wall_ms(alone.out)}")
     check(unseen_tasks(done, "no free slot") >= 3000 - 256, done)
     matrix_row("segment full",
                "collector stopped (SIGSTOP), 3000 children one after another: after 256 requests no slot is free",

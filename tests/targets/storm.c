@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * storm forks N WIDTH THREADS: N children, WIDTH at a time, each starts THREADS threads one after another; "kill" as
- * last word kills every eighth child as soon as it is there. Prints "begun", 16 lines "at K" on the way, and at the end
- * what happened.
+ * last word kills every eighth child as soon as it is there, "waits" prints how often its children went to sleep. Prints
+ * "begun", 16 lines "at K" on the way, and at the end what happened.
  * storm live N: N threads at the same time.
  */
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "burn.h"
@@ -18,7 +19,7 @@ enum { PARTS = 16, KILLED = 8, STACK = 65536 };
 
 struct forks {
     uint64_t total, width, threads;
-    bool kills;
+    bool kills, waits;
     uint64_t live, failed, killed;
 };
 
@@ -81,6 +82,11 @@ static int run_forks(struct forks *forks)
     printf("children %llu failed %llu killed %s\n", (unsigned long long)forks->total, (unsigned long long)forks->failed,
            forks->killed ? "some" : "none");
     printf("wall_ms %llu\n", (unsigned long long)((burn_clock(CLOCK_MONOTONIC) - begun) / MS));
+    if (forks->waits) {
+        struct rusage usage;
+        getrusage(RUSAGE_CHILDREN, &usage);
+        printf("waits %ld\n", usage.ru_nvcsw);
+    }
     return forks->failed != 0;
 }
 
@@ -119,6 +125,7 @@ int main(int argc, char **argv)
     struct forks forks = {.total = burn_number(argv[2], "N"),
                           .width = burn_number(argv[3], "WIDTH"),
                           .threads = burn_number(argv[4], "THREADS"),
-                          .kills = argc > 5 && !strcmp(argv[5], "kill")};
+                          .kills = argc > 5 && !strcmp(argv[5], "kill"),
+                          .waits = argc > 5 && !strcmp(argv[5], "waits")};
     return run_forks(&forks);
 }
