@@ -28,6 +28,7 @@ skipped, 99 the file is broken.
 import atexit
 import contextlib
 import ctypes
+import fcntl
 import functools
 import inspect
 import json
