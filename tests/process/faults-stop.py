@@ -12,7 +12,7 @@ def wall_ms(out):
 
 
 def waits(out):
-    """How often the children went to sleep: each once, at its very end."""
+    """How often the children went to sleep: each at most once, at its very end."""
     return int(check_match(r"waits (\d+)", out)[1])
 
 
@@ -58,7 +58,7 @@ def test_a_start_waits_once():
     command = [target("storm"), "forks", "3000", "1", "0", "waits"]
     alone = run(command).ok()
     done = stopped_during(command).ok()
-    check(waits(done.out) <= waits(alone.out) + 50, f"{waits(done.out)} waits, {waits(alone.out)} alone")
+    check(waits(done.out) <= 3000 + 50, f"{waits(done.out)} waits, {waits(alone.out)} alone")
     more = wall_ms(done.out) - wall_ms(alone.out)
     # The figure above is exact; two times one after the other, of 3000 forks each, are not, on a machine that is busy.
     with measured():
