@@ -32,7 +32,7 @@ class Phases:
     """The command runs its phases one by one under pinject-run."""
 
     def __init__(self, *commands):
-        words = [PINJECT_RUN, "--follow-all", "--", "sh", "-c", PHASES, "sh", *commands]
+        words = [PINJECT_RUN, "-v", "--follow-all", "--", "sh", "-c", PHASES, "sh", *commands]
         self.process = start(words, stdin=subprocess.PIPE, bufsize=0)
 
     def run(self):
@@ -103,7 +103,7 @@ def test_storms():
 
 def test_wide_forks():
     need_perf_events()
-    done = pinject_run("--follow-all", "--", target("storm"), "forks", "1500", "64", "1").ok()
+    done = pinject_run("-v", "--follow-all", "--", target("storm"), "forks", "1500", "64", "1").ok()
     seen, named = profiled_tasks(done), unseen_tasks(done)
     check(seen + named >= 3001, done.err)
     with measured():

@@ -351,8 +351,24 @@ def profiled_tasks(result):
     return int(check_match(r"^pinject-run: (\d+) tasks?\b", result.err)[1])
 
 
-def unseen_tasks(result, pattern=""):
-    """How many tasks the closing summary names as not seen, with a reason that PATTERN matches."""
+def check_files(count, base="out"):
+    """COUNT tasks have a file. On a busy machine one may have ended before its events were open: it is tried again."""
+    found = results(base)
+    with measured():
+        check(len(found) == count, f"{len(found)} files instead of {count}")
+
+
+def check_named(count, base="out"):
+    """COUNT tasks of one session have a file, or are named as not seen."""
+    found = results(base)
+    unseen = panalyze_json("tree", *found)["coverage"]["unseen"]
+    check(len(found) + sum(reason["count"] for reason in unseen) >= count, f"{count} tasks: {found}, {unseen}")
+
+
+def unseen_tasks(result, pattern="", whole=True):
+    """How many tasks the closing summary names as not seen, with a reason that PATTERN matches: where they are to be
+    WHOLE, of a run with -v, as the summary has three reasons without."""
+    check(not whole or " more reason" not in result.err, f"not all reasons were told: {result.err}")
     found = re.findall(r"^pinject-run: not seen: (\d+) x (.*)$", result.err, re.MULTILINE)
     return sum(int(count) for count, reason in found if re.search(pattern, reason))
 
