@@ -231,7 +231,8 @@ def test_dump_by_name():
     runs = " && ".join(f"{target('stacks')} 25 tall" for _ in range(4))
     result = pinject_run("--follow-all", "-g", "dwarf", "--", "sh", "-c", runs).ok()
     found = int(re.search(r"(\d+) call stacks unwound", result.err).group(1))
-    check(found < 128, f"{found} samples: so many that all programs would have more")
+    with measured():  # on a busy machine the four take more CPU time, and samples
+        check(found < 128, f"{found} samples: so many that all programs would have more")
     whole = []
     for text in result.out.split("burn ")[1:]:
         truth, burn = parse_truth("burn " + text)
@@ -345,7 +346,8 @@ def script(path):
 
 
 def test_shapes_are_perfs():
-    """Leaf and depth are distributed as in perf's own unwinding of the same program."""
+    """Leaf and depth are distributed as in perf's own unwinding of the same program. How its kinds share the time is
+    not compared: a host that takes the CPU away for a while makes one of them longer."""
     need_dumps()
     need("perf")
     kinds = ("recursion", "callback", "loaded")
@@ -357,12 +359,16 @@ def test_shapes_are_perfs():
     run([*record, "--", target("stacks"), "300", *kinds], env=env).ok()
     theirs = script("perf.data")
     our_sum, their_sum = sum(ours.values()), sum(theirs.values())
-    same = sum(min(ours.get(shape, 0) / our_sum, theirs.get(shape, 0) / their_sum) for shape in ours | theirs)
-    print(f"{our_sum} and {their_sum} samples, {same:.4f} alike")
-    with measured():  # a host that takes the CPU away for a while makes one of the shapes longer
-        check(same >= 0.98, f"only {same:.4f} are alike: {ours} and {theirs}")
     main = {shape for shape in theirs if theirs[shape] > 0.1 * their_sum}
     check_equal({shape for shape in ours if ours[shape] > 0.1 * our_sum}, main, "shapes that have over a tenth")
+    our_main = sum(ours[shape] for shape in main) / our_sum
+    their_main = sum(theirs[shape] for shape in main) / their_sum
+    rest = (ours | theirs).keys() - main
+    same = min(our_main, their_main) + sum(min(ours.get(shape, 0) / our_sum, theirs.get(shape, 0) / their_sum)
+                                           for shape in rest)
+    print(f"{our_sum} and {their_sum} samples, {same:.4f} alike; {our_main:.4f}, {their_main:.4f} in main shapes")
+    with measured():
+        check(same >= 0.98, f"only {same:.4f} are alike: {ours} and {theirs}")
 
 
 def test_static_program():
