@@ -76,7 +76,7 @@ def test_directory_with_results_elsewhere():
     base = f"{os.getcwd()}/out"
     taken = [milliseconds("mount", "apart", PINJECT_OUTFILE=base) for _ in range(5)]
     pinject_run("--wait").ok()
-    check_equal(len(results()), 5)
+    check_files(5)
     # A start of umount, most of it.
     with measured():
         check(min(taken) < 50, taken)
@@ -97,7 +97,7 @@ def test_cgroup():
     with measured():
         check(min(taken) < 20, taken)
     pinject_run("--wait").ok()
-    check_equal(len(results()), 3)
+    check_files(3)
 
 
 def test_ends_with_the_last_task():
@@ -117,7 +117,7 @@ def test_ends_with_the_last_task():
         os.unlink(name)
     run(["sh", "-c", "(sleep 0.5; /bin/true) & :"], env=dict(PINJECT_FOLLOW="all", LD_PRELOAD=PRELOAD)).ok()
     pinject_run("--wait").ok()
-    check_equal(len(results()), 3)  # the subshell becomes its last command
+    check_files(3)  # the subshell becomes its last command
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def test_files_and_samples():
 
 def test_threads_of_the_first_process():
     bare([target("spin"), "50", "4"]).ok()
-    check_equal(len(results()), 4)
+    check_files(4)
 
 
 def test_children_are_not_followed_unless_asked():
@@ -49,14 +49,15 @@ def test_children_are_not_followed_unless_asked():
 
 def test_follow_all():
     bare(["sh", "-c", "/bin/true; /bin/true; :"], PINJECT_FOLLOW="all").ok()
-    check_equal(len(results()), 3)
+    check_named(3)
+    check_files(3)
     names = sorted(task["comm"] for task in panalyze_json("tree", *results())["tasks"])
     check_equal(names, ["sh", "true", "true"])
 
 
 def test_other_base_and_stat():
     bare([target("spin"), "50"], PINJECT_OUTFILE="other", PINJECT_STAT="1").ok()
-    check_equal(len(results("other")), 1)
+    check_files(1, "other")
     check_equal(panalyze_json("counts", *results("other"))["total"]["samples"], 0)
 
 

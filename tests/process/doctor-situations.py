@@ -65,8 +65,9 @@ def test_as_we_are():
     kernel = found["kernel samples"]
     check_equal(kernel.level, "ok" if kernel_opens() else "limited", kernel)
     check_in(found["a sample"].level, ("ok", "note"))
-    cost = check_match(r"^it stops the program for ([\d.]+) us: ([\d.e+]+) % of a CPU at 999 Hz",
-                       found["a sample"].text)
+    with measured():  # it looks for 60 ms, of which a busy machine may leave it few
+        cost = check_match(r"^it stops the program for ([\d.]+) us: ([\d.e+]+) % of a CPU at 999 Hz",
+                           found["a sample"].text)
     microseconds, percent = float(cost[1]), float(cost[2])
     rounded = (0.05 if "." in cost[1] else 0.5) * 999 / 1e4 + 0.5 * 10 ** (math.floor(math.log10(percent)) - 1)
     check(abs(microseconds * 999 / 1e4 - percent) <= rounded * 1.001, cost[0])

@@ -56,7 +56,7 @@ def test_bare_relative():
     check_equal(out.err, "")
     check_match("^LD_PRELOAD=/.*/libpinject.so$", out.out)
     pinject_run("--wait=bare").ok()
-    check_equal(len(results("bare")), 3)
+    check_files(3, "bare")
 
 
 def test_no_child_and_no_signal():

@@ -53,7 +53,7 @@ def test_profiled_program_traced_from_within():
     script = "/bin/true; echo done"
     done = run(["strace", "-f", "-o", "calls", PINJECT_RUN, "-q", "--follow-all", "--", "sh", "-c", script])
     check_equal((done.status, done.out, done.err), (0, "done\n", ""))
-    check_equal(len(results()), 2)
+    check_named(2)  # strace makes the collector so slow that the second may have ended before its events were open
 
 
 SPAWNS = """#include <spawn.h>
