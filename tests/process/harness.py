@@ -307,7 +307,7 @@ def unseen(tree):
             if line["reason"] != stopped or line["count"] > 2 * os.cpu_count()]
 
 
-def wait_until(predicate, limit=30, what=""):
+def wait_until(predicate, limit=60, what=""):
     """Calls PREDICATE until it is true, returns what it returned; fails after LIMIT seconds. Tests' hand-shake."""
     end = time.monotonic() + limit
     while True:
