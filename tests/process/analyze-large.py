@@ -71,7 +71,7 @@ def threads_of(*args):
     need("strace")
     run(["strace", "-f", "-qq", "-o", "trace", "-e", "trace=clone,clone3", PANALYZE, *args]).ok()
     with open("trace", encoding="utf-8") as trace:
-        return sum("CLONE_THREAD" in line and "<unfinished" not in line for line in trace)
+        return sum("CLONE_THREAD" in line for line in trace)  # once each: not where one is resumed
 
 
 def test_threads_are_used():
@@ -191,7 +191,9 @@ def test_few_descriptors():
     need_perf_events()
     pinject_run("-q", "--follow-all", "--", "sh", "-c", "i=0; while [ $i -lt 60 ]; do /bin/true; i=$((i+1)); done").ok()
     files = results()
-    check(len(files) > 60, f"{len(files)} files")
+    check_named(61)
+    with measured():  # on a busy machine some may have ended before their events were open
+        check(len(files) > 60, f"{len(files)} files")
     free = panalyze("report", "-a", *files).ok()
     tight = run(["sh", "-c", 'ulimit -n 12; exec "$0" "$@"', PANALYZE, "report", "-a", *files]).ok()
     check_equal(tight.out, free.out)
