@@ -59,8 +59,8 @@ def test_perf_data_of_perf():
     compare("perf.data")
     total = panalyze_json("--aggregate", "perf.data")["total"]
     shown = run(["perf", "report", "-i", "perf.data", "--stdio", "--no-children", "-g", "none"]).ok().out
-    samples = check_match(r"^# Samples: (\d+)(K?) ", shown)
-    check_near(total["samples"], int(samples[1]) * (1000 if samples[2] else 1), points=500 if samples[2] else 0)
+    samples = check_match(r"^# Samples: (\d+)(K?) ", shown)  # of more than a thousand it cuts the hundreds off
+    check_equal(total["samples"] // (1000 if samples[2] else 1), int(samples[1]))
     check_equal(total["weight"], int(check_match(r"^# Event count \(approx\.\): (\d+)", shown)[1]))
 
 
@@ -73,7 +73,8 @@ def test_result_files():
         if panalyze_json(name)["total"]["samples"] >= 50:
             compare(name)
             compared += 1
-    check(compared >= 3, f"only {compared} files had samples")
+    with measured():
+        check(compared >= 3, f"only {compared} files had samples")
 
 
 def test_call_chains_add_up():
@@ -170,7 +171,7 @@ def stay():
 
 def record(name, options, program, frequency="2000", **kw):
     rate = [] if "-c" in options else ["-F", frequency]
-    run(["perf", "record", "-q", "-N", *rate, *options, "-o", name, "--", *program], **kw).ok()
+    return run(["perf", "record", "-q", "-N", *rate, *options, "-o", name, "--", *program], **kw).ok()
 
 
 def compare_script(name, what):
@@ -255,15 +256,18 @@ def test_whole_machine():
     if not IS_ROOT:
         skip("needs root")
     for name, options in (("all", ["-z"]), ("all-folder", ["--threads=cpu"])):
-        record(name, ["-a", "-g", "-e", "cpu-clock", *options], [target("spin"), "50", "2"], frequency="500")
+        done = record(name, ["-a", "-g", "-e", "cpu-clock", *options], [target("spin"), "50", "2"], frequency="500")
+        own = "spin " + check_match(r"^process pid (\d+)", done.out)[1] + "/"  # others' may be called spin, too
         # A thread that was begun while records were lost has another name in perf's eyes.
-        mine = lambda found: [one for one in found if one[0].startswith("spin ") and "/-1" not in one[0]]
+        mine = lambda found: [one for one in found if one[0].startswith(own) and "/-1" not in one[0]]
         ours = {one[0]: one for one in mine(records(panalyze("script", name).ok().out))}
         theirs = mine(records(run(["perf", "script", "-i", name, *SCRIPT]).ok().out))
         with measured():
             check(len(theirs) >= 10, theirs)
-        for one in theirs:
-            check(one[0] in ours and same(ours[one[0]], one), f"{one} instead of {ours.get(one[0])}")
+        # Beside much other load perf loses records: where that is a mapping each of us guesses in his own way.
+        with measured(if_=panalyze_json("--aggregate", name)["total"]["lost"]):
+            for one in theirs:
+                check(one[0] in ours and same(ours[one[0]], one), f"{one} instead of {ours.get(one[0])}")
 
 
 def test_lost():
