@@ -95,6 +95,8 @@ def test_as_perf_script():
                 record(name, program, dump=16384, options=options, stdout=out)
             with measured(if_=lost(name)):
                 same, others = agree(name)
+            # Of less than a hundred samples a single one is more than may differ.
+            with measured(if_=lost(name) or same + len(others) < 100):
                 check(same >= 10, f"{name}: only {same} samples agree, and not {others[:2]}")
                 check(len(others) <= (1 - SHARE) * (same + len(others)),
                       f"{name} {options}: {same} agree, {len(others)} do not: {others[:2]}")
@@ -126,9 +128,11 @@ def test_every_process():
         reached, count = bottoms(ours(name))
         with measured():
             check(count >= 50, f"{name}: only {count} samples")
-        check(reached >= SHARE * count, f"{name}: {reached} of {count} stacks reach the bottom")
+        with measured(if_=lost(name)):
+            check(reached >= SHARE * count, f"{name}: {reached} of {count} stacks reach the bottom")
         total = {f["symbol"]: f["total_percent"] for f in panalyze_json("--aggregate", name)["functions"]}
-        check(total["main"] > 50 and total["spin_both"] > 80, total)
+        with measured():
+            check(total["main"] > 50 and total["spin_both"] > 80, total)
 
 
 def test_symfs():
@@ -140,7 +144,8 @@ def test_symfs():
     reached, count = bottoms(here, "moved")
     with measured():
         check(count >= 20, f"{count} samples")
-    check(reached >= SHARE * count, (reached, count))
+    with measured(if_=lost("dumps")):
+        check(reached >= SHARE * count, (reached, count))
     used = [re.search(r"\((/.*)\)$", frame) for frames in here.values() for _, frame in frames]
     for path in {one[1] for one in used if one}:
         os.makedirs(os.path.dirname("root" + path), exist_ok=True)
@@ -148,8 +153,7 @@ def test_symfs():
     os.unlink("moved")
     check_equal(ours("dumps", "--symfs", os.path.abspath("root")), here)
     # Without it the way ends where the program's own tables are missing, and that is said.
-    lost = panalyze("--aggregate", "dumps").ok().out
-    check_match(r"Note: \d+ of \d+ stacks could not be unwound to their end", lost)
+    check_match(r"Note: \d+ of \d+ stacks could not be unwound to their end", panalyze("--aggregate", "dumps").ok().out)
     # A program with another build-id has other tables: they are not used.
     without = ours("dumps")
     content = bytearray(open(target("spin-nofp"), "rb").read())
