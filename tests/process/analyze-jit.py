@@ -36,7 +36,8 @@ def test_perf_map():
     pid = perf_node("--perf-basic-prof")
     path = f"/tmp/perf-{pid}.map"
     try:
-        check(share("perf.data") > 20, panalyze("--aggregate", "perf.data"))
+        with measured():  # node compiles in a thread beside it, which a busy machine may keep waiting
+            check(share("perf.data") > 20, panalyze("--aggregate", "perf.data"))
         # perf takes the same names out of the map.
         shown = run(["perf", "report", "-i", "perf.data", "--stdio", "--no-children", "-g", "none",
                      "--sort", "sym"]).ok().out
@@ -60,7 +61,8 @@ def test_jitdump():
     dump = f"jit-{pid}.dump"
     check(os.path.exists(dump), os.listdir("."))
     whole = share("perf.data")
-    check(whole > 20, panalyze("--aggregate", "perf.data"))
+    with measured():
+        check(whole > 20, panalyze("--aggregate", "perf.data"))
     if IS_ROOT:
         os.chown(dump, NOBODY, NOBODY)
         check_in("the jitdump file belongs to somebody else", panalyze("--aggregate", "perf.data").ok().out)
@@ -81,7 +83,8 @@ def test_own_files():
     need_node()
     pid = int(pinject_run("-q", "--follow-all", "-F", "500", "--", "node", "--perf-prof", "work.js").ok().out)
     check(os.path.exists(f"jit-{pid}.dump"), os.listdir("."))
-    check(share(*results()) > 20, panalyze("--aggregate", *results()))
+    with measured():
+        check(share(*results()) > 20, panalyze("--aggregate", *results()))
 
 
 if __name__ == "__main__":
