@@ -224,7 +224,7 @@ def test_source_that_is_no_text():
                  'int main(void) { hot(); return 0; }\n')
     run(["gcc", "-g", "-O1", "-o", "loop", "loop.c"]).ok()
     files = record(["./loop"])
-    text = panalyze("annotate", "-Shot", *files, timeout=30).ok().out
+    text = panalyze("annotate", "-Shot", *files, timeout=120).ok().out
     check_match(r"pipe\.h:2$", text)
 
 
