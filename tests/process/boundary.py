@@ -33,11 +33,14 @@ def test_who_gives_up_root_holds_nothing_of_it():
     need_perf_events()
     need_root()
     for way in (["--follow-all"], []):
-        done = pinject_run(*way, "--", HOSTILE, f"user={NOBODY}", "look")
-        check_equal(lines_of(done), [
+        said = lines_of(pinject_run(*way, "--", HOSTILE, f"user={NOBODY}", "look"))
+        expected = [
             # Who becomes another user is not dumpable: its own /proc/self/mem is root's.
             f"{NOBODY}: can write, can make it writable, cannot write by /proc, can open it to write",
-            "segment: cannot write, cannot make it writable, cannot write by /proc, cannot open it to write"])
+            "segment: cannot write, cannot make it writable, cannot write by /proc, cannot open it to write"]
+        check(set(said) <= set(expected), said)
+        with measured():  # without a channel where the collector answered too late
+            check_equal(said, expected)
 
 
 def evil_object():
@@ -58,27 +61,30 @@ def test_what_a_follower_writes_no_image_of_root_believes():
         # The child becomes nobody behind libc's back, so that it keeps root's channel, and writes the path of its
         # object where images once looked for it, while its parent goes on starting programs.
         script = f"""
-import ctypes, os, re, time
+import ctypes, mmap, os, re, time
+shared = mmap.mmap(-1, 2)  # the child writes; it shall end
 pid = os.fork()
 if pid == 0:
     ctypes.CDLL(None).syscall(117, {NOBODY}, {NOBODY}, {NOBODY})
     text = b"{evil}" + bytes(64)
-    end = time.monotonic() + 1.5
     ranges = [(int(m[1], 16), int(m[2], 16)) for m in
               (re.match("([0-9a-f]+)-([0-9a-f]+) .w.s .*/pinject-", line) for line in open("/proc/self/maps")) if m]
     print(len(ranges) > 0, flush=True)
-    while time.monotonic() < end:
+    shared[0] = 1
+    while not shared[1]:
         for low, high in ranges:
             for at in range(low + 4160, min(low + 8192, high) - len(text), 64):  # where the path once stood
                 ctypes.memmove(at, text, len(text))
     os._exit(0)
+while not shared[0]:
+    time.sleep(0.001)
 end = time.monotonic() + 1.5
 starts = 0
-while time.monotonic() < end:
+while time.monotonic() < end or starts < 4:
     assert os.system("/bin/true; /bin/true") == 0
     starts += 1
-os.waitpid(pid, 0)
-print(starts > 3)
+shared[1] = 1
+print(os.waitpid(pid, 0)[1] == 0)
 """
         done = pinject_run("--follow-all", "--", sys.executable, "-c", script)
         check_equal((done.status, done.lines), (0, ["True", "True"]))
@@ -87,13 +93,21 @@ print(starts > 3)
         evil.unlink(missing_ok=True)
 
 
+def check_refused(done, what=""):
+    """hostile named a task in each way."""
+    said = set(line.partition(": ")[2] for line in done.lines)
+    check(said <= {"Operation not permitted"}, f"{what}: {said}")
+    with measured():  # it had no channel to ask in where the collector answered too late
+        check(said, f"{what}: it did not ask")
+
+
 def test_no_task_outside_the_tree_is_sampled():
     need_perf_events()
-    outside = start(["sleep", "100"])
+    outside = start(["sleep", "1000"])
     files = lambda: {int(file.rsplit(".", 1)[1]) for file in os.listdir() if file.startswith("out.")}
     for user in ([], [f"user={NOBODY}"], [f"raw={NOBODY}"]) if IS_ROOT else ([],):
         done = pinject_run("--follow-all", "-v", "--", HOSTILE, *user, "name", outside.pid).ok()
-        check_equal(set(line.partition(": ")[2] for line in done.lines), {"Operation not permitted"}, str(user))
+        check_refused(done, str(user))
         check(outside.pid not in files(), f"{outside.pid} was sampled: {sorted(files())}")
         check(unseen_tasks(done, "request about a task that is not the session's") >= 8, done.err)
 
@@ -103,7 +117,7 @@ def test_one_user_cannot_name_another_users_process():
     need_root()
     # The shell is root's and of the tree; the hostile child is nobody's.
     done = pinject_run("--follow-all", "--", "sh", "-c", f"{HOSTILE} user={NOBODY} name $$; :").ok()
-    check_equal(set(line.partition(": ")[2] for line in done.lines), {"Operation not permitted"})
+    check_refused(done)
 
 
 def test_a_task_outside_of_the_tree():
@@ -121,7 +135,8 @@ def test_a_task_outside_of_the_tree():
     out, err = session.communicate(b"\n")
     check_equal((session.returncode, out), (0, b""))
     sampled = {int(name.split(".")[1]) for name in results()}
-    check(outside["own"] in sampled, f"{outside}: {sampled}")
+    with measured():  # on a busy machine it may have ended before its events were open
+        check(outside["own"] in sampled, f"{outside}: {sampled}")
     tasks = int(check_match(r"(\d+) tasks", err.decode())[1])
     check_equal(tasks, len(results()))
     if IS_ROOT:
@@ -266,7 +281,8 @@ def test_the_collector_stays_small_and_ends():
     for user in ("", f"user={NOBODY}") if IS_ROOT else ("",):
         process = start([PINJECT_RUN, "--follow-all", "-o", "hostile", "--", HOSTILE, *([user] if user else []),
                          "strike", "4000"])
-        wait_until(lambda: len(list(pathlib.Path(f"/proc/{process.pid}/task").iterdir())) > 2, what="threads")
+        wait_until(lambda: process.poll() is not None or
+                   len(list(pathlib.Path(f"/proc/{process.pid}/task").iterdir())) > 2, what="threads")
         peak, used = 0, 0
         while process.poll() is None:
             try:
@@ -282,7 +298,8 @@ def test_the_collector_stays_small_and_ends():
         print(f"{user or 'own user'}: {peak} kB, {used:.2f} s of CPU in 4 s")
         if not SANITIZED:
             check(peak < 64 << 10, f"{peak} kB")
-            check(used < 0.4 + 0.2, f"{used} s of CPU in 4 s")
+            with measured():
+                check(used < 0.4 + 0.2, f"{used} s of CPU in 4 s")
 
 
 if __name__ == "__main__":
