@@ -138,7 +138,9 @@ def test_every_file_is_read_by_perf():
             # perf calls a task that ended before the clock's first tick an error, with status 0. Not so any other.
             text = text if samples else re.sub(r"Error:\nThe \S+ data has no samples!\n", "", text)
             found = re.search(r"(?im)^.*(warning|error|incompatible|fail|corrupt|unknown|no samples).*$", text)
-            check(not found, f"{name}: {found and found[0]}")
+            # On a busy machine samples may be lost, and perf warns of them.
+            with measured(if_=panalyze_json(name)["total"]["lost"]):
+                check(not found, f"{name}: {found and found[0]}")
         check_equal(len(re.findall(r"^\S.*:\s+\d+\s+task-clock", script.out, re.MULTILINE)) if samples else 0, samples,
                     f"samples of {name}")
         if samples >= 50:
