@@ -98,7 +98,8 @@ def test_a_daemon_does_not_hold_us():
     out, err = process.communicate(timeout=60)
     os.kill(daemon, signal.SIGKILL)
     check_equal(process.returncode, 0, err)
-    check([name for name in results() if name.split(".")[1] == str(daemon)], "no file of the process that ran on")
+    with measured():  # the session may end before a late answer
+        check([name for name in results() if name.split(".")[1] == str(daemon)], "no file of the process that ran on")
 
 
 def test_nobody_reads_our_messages():
