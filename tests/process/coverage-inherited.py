@@ -27,13 +27,16 @@ def check_covered(tree, what, tasks, sampled=True):
     coverage = tree["coverage"]
     with measured():  # with much more work than CPUs a wait for the collector runs out, and is counted
         check_equal(unseen(tree), [], what)
-    check(len(tree["tasks"]) >= tasks, f"{what}: {len(tree['tasks'])} tasks, not {tasks}")
+    with measured(if_=coverage["unseen"]):  # a stopped ring may have had one
+        check(len(tree["tasks"]) >= tasks, f"{what}: {len(tree['tasks'])} tasks, not {tasks}")
     more = coverage["attributed_ns"] - coverage["cpu_ns"]
     slack = max(0.01 * coverage["cpu_ns"], 4e6)
     with measured():
         check(-slack <= more <= slack + stolen_ns(), f"{what}: {more} more than {coverage}, {stolen_ns()} stolen")
-    numbers = [(task["pid"], task["tid"]) for task in tree["tasks"]]
-    check_equal(len(set(numbers)), len(numbers), f"{what}: tasks counted twice")
+    # With many tasks beside them, numbers may come again, of a task that began later.
+    found = sorted((task["pid"], task["tid"], task["start_ns"], task["end_ns"]) for task in tree["tasks"])
+    twice = [(one, other) for one, other in zip(found, found[1:]) if one[:2] == other[:2] and other[2] < one[3]]
+    check_equal(twice, [], f"{what}: tasks counted twice")
     if IS_ROOT and sampled:
         weight = sum(task["weight"] for task in tree["tasks"])
         ran = coverage["cpu_ns"] - said_stolen_ns(coverage)  # while a host has the CPU no clock ticks
@@ -95,7 +98,9 @@ def test_workers_of_io_uring():
 
 def test_strict_is_content():
     need_perf_events()
-    pinject_run("-q", "--strict", "--follow-all", "--", target("behind"), "timer", 5, 5).ok()
+    done = pinject_run("-q", "--strict", "--follow-all", "--", target("behind"), "timer", 5, 5)
+    with measured(if_=done.status == 125):  # beside other load the kernel may leave a ring stopped
+        done.ok()
 
 
 def test_shells_within_libc():
@@ -109,7 +114,9 @@ def test_another_pid_namespace():
     need_user_namespaces()
     tree = check_command("newpid", 2 + 10, target("behind"), "newpid", 10, 5, "/bin/sh", "-c", LOOP)
     pids = {task["pid"] for task in tree["tasks"]}
-    check(min(pids) > 2 and all(task["ppid"] in pids or task["root"] for task in tree["tasks"]), sorted(pids))
+    check(min(pids) > 2, sorted(pids))
+    with measured(if_=tree["coverage"]["unseen"]):
+        check(all(task["ppid"] in pids or task["root"] for task in tree["tasks"]), sorted(pids))
 
 
 def test_unshared_pid_namespace():
