@@ -25,8 +25,8 @@ def ended(mode, status, tasks=1):
     said = said.values()
     document = panalyze_json("--aggregate", *results())
     check_equal(len(document["tasks"]), tasks)
-    check_equal(document["total"]["lost"], 0, "lost samples")
     with measured():
+        check_equal(document["total"]["lost"], 0, "lost samples")
         check_samples(document["total"]["samples"], sum(said), PERCENT, 10)
     text = panalyze("script", *results()).ok().out
     last = max(float(time) for time in re.findall(r"^\S.* ([\d.]+): +\d+ ", text, re.MULTILINE))
@@ -72,10 +72,13 @@ def test_eight_threads_end_one_after_another():
     check(len(threads) >= 8, done)
     for tid, ns in threads.items():
         files = [name for name in results() if name.split(".")[2] == str(tid)]
-        check_equal(len(files), 1, f"files of thread {tid}")
+        check(len(files) <= 1, f"files of thread {tid}: {files}")
+        with measured():  # on a busy machine one may have ended before its events were open
+            check(files, f"no file of thread {tid}")
         task = panalyze_json(files[0])["tasks"][0]
-        check_equal((task["tid"], task["lost"]), (tid, 0))
+        check_equal(task["tid"], tid)
         with measured():
+            check_equal(task["lost"], 0, "lost samples")
             check_samples(task["samples"], ns, max(10, PERCENT), 12)
 
 
