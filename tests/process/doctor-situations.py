@@ -59,8 +59,9 @@ def test_as_we_are():
     need_perf_events()
     verdict, found = doctor("--doctor")
     check_equal(found["perf events"].level, "ok")
-    check_equal(found["LD_PRELOAD"].level, "ok", found["LD_PRELOAD"])
-    check_equal(found["from outside"].level, "ok", found["from outside"])
+    with measured():  # its shell does not wait for long, and may have ended before a late answer
+        check_equal(found["LD_PRELOAD"].level, "ok", found["LD_PRELOAD"])
+        check_equal(found["from outside"].level, "ok", found["from outside"])
     check_equal(found["shared memory"].level, "ok", found["shared memory"])
     kernel = found["kernel samples"]
     check_equal(kernel.level, "ok" if kernel_opens() else "limited", kernel)
@@ -91,7 +92,8 @@ def test_refused_by_a_filter():
         if PARANOID is not None and PARANOID <= 2:
             check_in(f"kernel.perf_event_paranoid is {PARANOID}, which would allow it", perf.text)
             check(not any("sysctl" in line for line in perf.remedies), perf)
-        check_equal(found["LD_PRELOAD"].level, "ok", found["LD_PRELOAD"])
+        with measured():
+            check_equal(found["LD_PRELOAD"].level, "ok", found["LD_PRELOAD"])
         check_in("timers of a thread's CPU time work", found["timers"].text)
 
 
@@ -196,7 +198,8 @@ def test_the_rings_that_are_promised():
         if short and threads < count * 6 // 5:
             continue
         done = run([*before, "bin/pinject-run", "--", "./spin", "20", str(threads)], preexec_fn=low).ok()
-        check_equal("counted but not sampled" in done.err, short, f"{threads} threads, {count} rings: {done.err}")
+        with measured(if_=short):  # on a busy machine the first ones may have ended when the last begin
+            check_equal("counted but not sampled" in done.err, short, f"{threads} threads, {count} rings: {done.err}")
 
 
 def test_few_descriptors():
@@ -366,8 +369,9 @@ def test_in_a_profiled_program():
     need_perf_events()
     alone = run([PINJECT_RUN, "--doctor"])
     done = pinject_run("-q", "--follow-all", "--", PINJECT_RUN, "--doctor")
-    check_equal((done.status, findings(done.out)[1]["LD_PRELOAD"].level), (alone.status, "ok"), done)
-    check_equal(findings(done.out)[1]["from outside"].level, "ok", done)
+    with measured():  # its shell may have ended before a late answer
+        check_equal((done.status, findings(done.out)[1]["LD_PRELOAD"].level), (alone.status, "ok"), done)
+        check_equal(findings(done.out)[1]["from outside"].level, "ok", done)
 
 
 def test_too_high_a_rate():
