@@ -142,20 +142,29 @@ def is_right(chain, truth):
     return chain == truth or (near and chain[:1] + chain[2:] == truth[:1] + truth[2:])
 
 
+def few_cut(cut, chains):
+    """The kernel copies only what is in memory at that moment, and waits for no page: a chain ends early then."""
+    with measured():
+        check(not cut, f"{cut} of {chains} end early")
+
+
 def check_kind(kind, how="dwarf"):
     need_dumps()
     result, truth, burn = profile(kind, how=how)
-    right = wrong = 0
+    right = wrong = cut = 0
     for chain in chains_above(burn, results()):
         same = is_right(chain, truth[kind])
+        early = not same and chain == truth[kind][:len(chain)]
         right += same
-        wrong += not same
-        if not same and wrong < 3:
+        cut += early
+        wrong += not same and not early
+        if not same and wrong + cut < 3:
             print("wrong:", [hex(ip) for ip in chain], "instead of", [hex(ip) for ip in truth[kind]])
-    print(f"{kind}: {right} right, {wrong} wrong")
-    enough(right, 20, f" with the chain of {kind}")
+    print(f"{kind}: {right} right, {wrong} wrong, {cut} cut")
     # The instant before burn() has printed its chain is in it too, and so is what it calls for that.
     check_equal(wrong, 0, "wrong chains")
+    few_cut(cut, right + cut)
+    enough(right, 20, f" with the chain of {kind}")
     return result
 
 
@@ -196,12 +205,16 @@ def test_exceptions_of_cxx():
     result = pinject_run("-g", "dwarf", "--", "./throw").ok()
     truth, burn = parse_truth(result.out)
     check_equal(sorted(truth), ["catch", "destructor", "plain"], "kinds that were run")
-    seen = {name: 0 for name in truth}
+    seen, cut = {name: 0 for name in truth}, 0
     for chain in chains_above(burn, results()):
         names = [name for name in truth if truth[name] == chain]
-        check(names, f"nobody recorded {[hex(ip) for ip in chain]}; known are {truth}")
-        seen[names[0]] += 1
-    print(seen)
+        early = not names and any(known[:len(chain)] == chain for known in truth.values())
+        check(names or early, f"nobody recorded {[hex(ip) for ip in chain]}; known are {truth}")
+        cut += early
+        if names:
+            seen[names[0]] += 1
+    print(seen, cut)
+    few_cut(cut, sum(seen.values()) + cut)
     enough(min(seen.values()), 20, f": {seen}")
 
 
@@ -218,7 +231,8 @@ def test_deeper_than_the_dump():
         short += len(chain) <= 10
     enough(seen, 20)
     # The kernel copies only what is in memory at that moment, and waits for no page.
-    check(short * 20 <= seen, f"{short} of {seen} have 10 frames or fewer")
+    with measured():
+        check(short * 20 <= seen, f"{short} of {seen} have 10 frames or fewer")
     check_match(r"(\d+) deeper than the dump of the stack", result.err)
     told = int(re.search(r"(\d+) deeper than the dump of the stack", result.err).group(1))
     check(told >= seen, f"{told} are told, {seen} were seen")
@@ -241,7 +255,9 @@ def test_dump_by_name():
         whole.append(sum(chain == truth["tall"] for chain in chains) / len(chains))
         check(all(chain == truth["tall"][:len(chain)] for chain in chains), "chains as far as they go")
     print(whole)
-    check_equal((whole[0], whole[-1]), (0, 1), f"shares of chains that are whole: {whole}")
+    check_equal(whole[0], 0, f"shares of chains that are whole: {whole}")
+    with measured():  # a busy collector learns late of the first ones' samples
+        check_equal(whole[-1], 1, f"shares of chains that are whole: {whole}")
 
 
 def test_files_are_small():
@@ -262,10 +278,10 @@ def test_auto_takes_frame_pointers_that_prove_right():
     need_dumps()
     result = pinject_run("-g", "auto", "-F", "2000", "--", target("frames"), "6000").ok()
     taken = re.search(r"(\d+) by frame pointers, which their processes have", result.err)
-    check(taken, result.err)
-    enough(int(taken.group(1)), 101, " by frame pointers")
+    enough(int(taken.group(1)) if taken else 0, 101, f" by frame pointers: {result.err}")
     outermost = [chain[-1] & 0xfff for chain in user_chains(results())]
-    check(outermost.count(max(set(outermost), key=outermost.count)) > 0.95 * len(outermost), "all chains end alike")
+    with measured():  # but for what the loader did
+        check(outermost.count(max(set(outermost), key=outermost.count)) > 0.95 * len(outermost), "all chains end alike")
 
 
 def entry_of(path, cache={}):
@@ -307,6 +323,15 @@ def reaches_bottom(path):
     return seen, reached
 
 
+def reach_the_bottom(result):
+    """95 % of the call stacks, by the summary. How many there are."""
+    with measured():
+        found = check_match(r"(\d+) call stacks unwound, ([\d.]+) % to the bottom", result.err)
+        print(found[0])
+        check(float(found[2]) >= 95, result.err)
+    return int(found[1])
+
+
 def test_build_reaches_the_bottom():
     """A compiler without frame pointers, and without symbols."""
     need_dumps()
@@ -325,9 +350,9 @@ def test_build_reaches_the_bottom():
     seen, reached = sum(count[0] for count in counts), sum(count[1] for count in counts)
     print(f"{reached} of {seen} chains reach an entry point")
     enough(seen, 101)
-    check(reached >= 0.95 * seen, f"{reached} of {seen} chains reach an entry point")
-    share = re.search(r"unwound, ([\d.]+) % to the bottom", result.err)
-    check(share and float(share.group(1)) >= 95, "the summary says the same")
+    with measured():
+        check(reached >= 0.95 * seen, f"{reached} of {seen} chains reach an entry point")
+    reach_the_bottom(result)
 
 
 def perf_shapes(text):
@@ -360,7 +385,8 @@ def test_shapes_are_perfs():
     theirs = script("perf.data")
     our_sum, their_sum = sum(ours.values()), sum(theirs.values())
     main = {shape for shape in theirs if theirs[shape] > 0.1 * their_sum}
-    check_equal({shape for shape in ours if ours[shape] > 0.1 * our_sum}, main, "shapes that have over a tenth")
+    with measured():
+        check_equal({shape for shape in ours if ours[shape] > 0.1 * our_sum}, main, "shapes that have over a tenth")
     our_main = sum(ours[shape] for shape in main) / our_sum
     their_main = sum(theirs[shape] for shape in main) / their_sum
     rest = (ours | theirs).keys() - main
@@ -374,9 +400,7 @@ def test_shapes_are_perfs():
 def test_static_program():
     """Its samples come from outside, by the net: they are unwound all the same."""
     need_dumps()
-    result = pinject_run("--follow-all", "-g", "dwarf", "--", target("spin-static"), "300").ok()
-    share = re.search(r"unwound, ([\d.]+) % to the bottom", result.err)
-    check(share and float(share.group(1)) >= 95, result.err)
+    reach_the_bottom(pinject_run("--follow-all", "-g", "dwarf", "--", target("spin-static"), "300").ok())
 
 
 def test_threads_from_their_first_moment():
@@ -384,10 +408,7 @@ def test_threads_from_their_first_moment():
     need_dumps()
     storm = [target("threads-storm"), "500", "8", "30"]
     result = pinject_run("--follow-all", "-g", "dwarf", "-c", "20000", "--", *storm).ok()
-    found = re.search(r"(\d+) call stacks unwound, ([\d.]+) % to the bottom", result.err)
-    print(found and found.group(0))
-    check(found and float(found.group(2)) >= 95, result.err)
-    enough(int(found.group(1)), 200)
+    enough(reach_the_bottom(result), 200)
 
 
 def test_bare_preload():
@@ -395,7 +416,9 @@ def test_bare_preload():
     env = {"LD_PRELOAD": PRELOAD, "PINJECT_CALL_GRAPH": "dwarf", "PLUGIN": ""}
     run([target("stacks"), BURN_MS, "recursion"], env=env).ok()
     run([PINJECT_RUN, "--wait"]).ok()
+    check_files(1)
     depths = [len(chain) for chain in user_chains(results())]
+    enough(len(depths), 10)
     check(max(depths) > 10, f"{max(depths)} frames at most")
 
 
@@ -420,8 +443,10 @@ def test_program_that_was_deleted():
     shutil.copy(target("stacks"), "gone")
     result, truth, burn = profile("unlink", "recursion", program=os.path.abspath("gone"))
     chains = list(chains_above(burn, results()))
+    cut = [chain for chain in chains if chain != truth["recursion"] and chain == truth["recursion"][:len(chain)]]
+    check_equal(set(chains) - set(cut) - {truth["recursion"]}, set(), "other chains")
+    few_cut(len(cut), len(chains))
     enough(len(chains), 20)
-    check_equal(set(chains), {truth["recursion"]}, "chains")
 
 
 if __name__ == "__main__":
