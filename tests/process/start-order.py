@@ -20,7 +20,8 @@ def test_nobody_looks_asleep_who_has_not_begun():
     for way, start_in in WAYS.items():
         done = start_in([target("asleep"), "100"]).ok()
         forks, threads = map(int, check_match(r"^early: (\d+) (\d+)$", done.out.strip()).groups())
-        check(forks + threads <= 4, f"{way}: {done.out}")
+        with measured():  # a host may take the CPU of the collector, too
+            check(forks + threads <= 4, f"{way}: {done.out}")
 
 
 ORDER = r"""
