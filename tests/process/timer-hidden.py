@@ -78,6 +78,7 @@ def test_threads_and_children():
     for function in panalyze_json("--aggregate", "--top", "all", *results())["functions"]:
         functions[function["symbol"]] = function
     with measured():
+        check({"spin_a", "hidden_thread"} <= functions.keys(), functions.keys())
         check_near(functions["spin_a"]["self_percent"], 66.7, points=25, what="share of spin_a")
         check(functions["hidden_thread"]["total_percent"] > 45, functions["hidden_thread"])
     report = panalyze(*results()).ok().out
@@ -120,10 +121,10 @@ def test_static_programs_that_follow():
             said = {tuple(map(int, line.split()[:2])): int(line.split()[2]) for line in out.splitlines()
                     if len(line.split()) == 3}
             check_equal(len(said), 4, out)
-            for key in said:
-                check(key in tasks, f"{way}: {key} is missing: {tree['tasks']}")
-            short = [f"{way}: {ns}: {tasks[key]}" for key, ns in said.items()
-                     if tasks[key]["cpu_ns"] < ns * 0.98 - 2e6 or tasks[key]["weight"] <= 25e6]
+            missing = [key for key in said if key not in tasks]
+            check(not missing or tree["coverage"]["unseen"], f"{way}: {missing} are missing: {tree['tasks']}")
+            short = [f"{way}: {ns}: {tasks.get(key)}" for key, ns in said.items()
+                     if key in missing or tasks[key]["cpu_ns"] < ns * 0.98 - 2e6 or tasks[key]["weight"] <= 25e6]
             with measured():
                 check(not (last and short), "\n".join(short))
             if not short:
@@ -143,8 +144,8 @@ def test_stacks_that_are_unwound():
     totals = {(os.path.basename(function["dso"] or ""), function["symbol"]): function["total_percent"]
               for function in panalyze_json("--aggregate", "--top", "all", *files())["functions"]}
     with measured():
-        check(totals["spin-static", "main"] > 15 and totals["hidden", "main"] > 3, totals)
-        check(totals["hidden", "hidden_thread"] > 5, totals)
+        for key, least in ((("spin-static", "main"), 15), (("hidden", "main"), 3), (("hidden", "hidden_thread"), 5)):
+            check(totals.get(key, 0) > least, f"{key}: {totals}")
     static = next(task for task in tree["tasks"] if [STATIC, "150"] in [image["cmdline"] for image in task["images"]])
     with measured():
         check(static["weight"] > 40e6, static)
@@ -156,7 +157,9 @@ def test_programs_that_are_not_followed():
         result = pinject_run("--follow-fork", "--", target("hidden"), 20, "exec", program, 60).ok()
         tree = document()
         unseen = [(line["reason"], line["comm"]) for line in tree["coverage"]["unseen"]]
-        check_equal(unseen, [("program not followed after exec (--follow-exec follows it)", os.path.basename(program))])
+        expected = ("program not followed after exec (--follow-exec follows it)", os.path.basename(program))
+        with measured(if_=set(unseen) - {expected}):  # an answer came too late
+            check_equal(unseen, [expected])
         check_sources(tree, ["perf", "timer"])
         with measured():
             check(all(task["cpu_ns"] < 50e6 for task in tree["tasks"]), tree["tasks"])
@@ -173,7 +176,8 @@ def test_a_file_that_cannot_be_read():
         tree = document()
         check_coverage(tree)
         timed = [task for task in tree["tasks"] if task["source"] == "timer"]
-        check_equal(sorted((task["pid"], task["tid"]) for task in timed), sorted(truth(result.out)))
+        with measured(if_=tree["coverage"]["unseen"]):
+            check_equal(sorted((task["pid"], task["tid"]) for task in timed), sorted(truth(result.out)))
         with measured():
             check(all(task["samples"] for task in timed), timed)
 
@@ -182,15 +186,17 @@ def test_what_timers_cannot():
     """--stat counts; events that no timer stands in for are counted as far as they can be, and nothing is made up."""
     need_hiding()
     result = profile(target("hidden"), 20, "threads", options=["--stat"])
-    check_in("4 tasks were counted by the object", result.err)
     tree = document()
+    with measured(if_=tree["coverage"]["unseen"]):
+        check_in("4 tasks were counted by the object", result.err)
     check_equal(sum(task["samples"] for task in tree["tasks"]), 0)
     check_coverage(tree)
     result = profile(target("hidden"), 20, "threads", options=["-e", "page-faults:u", "-c", "1"])
-    check_in("4 tasks were not sampled", result.err)
     tree = document()
     timed = [task for task in tree["tasks"] if task["source"] == "timer"]
-    check_equal([task["samples"] for task in timed], [0, 0, 0, 0])
+    with measured(if_=tree["coverage"]["unseen"]):
+        check_in("4 tasks were not sampled", result.err)
+        check_equal([task["samples"] for task in timed], [0, 0, 0, 0])
     for task in timed:
         check_equal([count["event"] for count in task["counts"]], ["task-clock"])
     check_coverage(tree)
@@ -200,10 +206,14 @@ def test_what_timers_cannot():
 
 def test_strict_and_split():
     need_hiding()
-    profile(target("hidden"), 20, "threads", "fork", options=["--strict"])
+    result = pinject_run("--follow-all", "--strict", "--", target("hidden"), 20, "threads", "fork")
+    with measured(if_=re.search(r"--strict: (not seen: |\d+ samples? w.* lost$)", result.err, re.MULTILINE)):
+        result.ok()
     profile(target("hidden"), 20, "exec", SPIN, 40, options=["--exec-split-results"])
-    check_equal(sorted(name.split(".")[3] for name in files()), ["hidden", "hidden", "spin"])
-    check_coverage(document())
+    tree = document()
+    with measured(if_=tree["coverage"]["unseen"]):
+        check_equal(sorted(name.split(".")[3] for name in files()), ["hidden", "hidden", "spin"])
+    check_coverage(tree)
 
 
 def test_nothing_is_seen():
@@ -214,7 +224,9 @@ def test_nothing_is_seen():
         ours = pinject_run("-q", "--follow-all", "--", *command)
         check_equal(ours.out_bytes.splitlines(), bare.out_bytes.splitlines(), "output")
         check_equal((ours.err_bytes, ours.status), (bare.err_bytes, bare.status), "stderr, status")
-        check_in("timer", [task["source"] for task in document()["tasks"]])
+        tree = document()
+        with measured(if_=tree["coverage"]["unseen"]):
+            check_in("timer", [task["source"] for task in tree["tasks"]])
 
 
 def test_little_room_for_rings():
@@ -232,8 +244,10 @@ def test_little_room_for_rings():
 def test_nothing_stays():
     need_hiding()
     script = f"{target('hidden')} 5 quiet threads fork killed; ls -d $PINJECT_SESSION.rings"
-    path = profile("sh", "-c", script).out.strip()
-    check(path.endswith(".rings"), path)
+    result = pinject_run("--follow-all", "--", "sh", "-c", script)
+    path = result.out.strip()
+    with measured():  # where all answers come too late, nobody needs it
+        check(result.ok() and path.endswith(".rings"), path)
     check(not os.path.exists(path), path)
 
 
