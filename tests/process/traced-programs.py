@@ -17,13 +17,14 @@ def test_tree_below_a_tracer():
     check_equal(done.status, 4, done)
     tree = panalyze_json("tree", *results())
     ends = [task for task in tree["tasks"] if task["exec"].endswith(("/ls", "/sort", "/wc"))]
-    check_equal(len(ends), 36, done.err)
+    with measured(if_=tree["coverage"]["unseen"]):  # one may have ended before its events were open
+        check_equal(len(ends), 36, done.err)
     strace = next(task for task in tree["tasks"] if task["ppid"] == tree["tasks"][0]["pid"])
     check_equal(strace["comm"], "strace")
     # Each switch between tracer and tracee costs what the scheduler alone charges; the task-clock has more where the
     # host takes CPUs away.
-    check(strace["exit_ns"] > 0 or stolen_ns() > 0, strace)
     with measured():
+        check(strace["exit_ns"] > 0 or stolen_ns() > 0, strace)
         check(adds_up(tree), tree["coverage"])
 
 
