@@ -84,9 +84,13 @@ def test_ends_of_threads():
     result = profiled(target("threads-end"), "60").ok()
     said = {int(tid): int(ns) for tid, ns in re.findall(r"thread tid (\d+) cpu_ns (\d+)", result.out)}
     check_equal(len(said), 8, "threads")
-    tasks = {task["tid"]: task for task in panalyze_json("tree", *results())["tasks"]}
+    tree = panalyze_json("tree", *results())
+    tasks = {task["tid"]: task for task in tree["tasks"]}
+    with measured(if_=tree["coverage"]["unseen"]):  # an answer came too late
+        check(said.keys() <= tasks.keys(), tree)
     for tid, ns in said.items():
-        check_near(tasks[tid]["cpu_ns"], ns, percent=2, points=1000000, what=f"thread {tid}")
+        with measured():  # the end comes after the word
+            check_near(tasks[tid]["cpu_ns"], ns, percent=2, points=1000000, what=f"thread {tid}")
 
 
 def test_small_stacks():
