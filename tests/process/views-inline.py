@@ -118,8 +118,9 @@ def test_tree_and_totals():
     files = build_and_record()
     samples, program = chains(files), os.path.realpath("inl")
     whole = sum(weight for weight, _, _ in samples)
-    check(sum(weight for weight, chain, _ in samples if chain[-1:] == (("turn", True),)) > 0.5 * whole, samples[:5])
-    check(any(chain.count(("pass", True)) == 2 for _, chain, _ in samples), "pass() twice in a chain")
+    with measured():
+        check(sum(weight for weight, chain, _ in samples if chain[-1:] == (("turn", True),)) > 0.5 * whole, samples[:5])
+        check(any(chain.count(("pass", True)) == 2 for _, chain, _ in samples), "pass() twice in a chain")
     for option in "--call-tree", "--reverse":
         tree, sums = panalyze_json("-a", option, *files)["call_tree"], collections.Counter()
         check_equal(paths(tree, (), sums, program), whole)
@@ -170,8 +171,9 @@ def test_flame_and_diff():
     boxes = collections.Counter()
     for title in xml.etree.ElementTree.fromstring(text).iter("{http://www.w3.org/2000/svg}title"):
         boxes[title.text.split("\n")[0]] += 1
-    for name in "turn (inlined)", "pass (inlined)", "between (inlined)", "work", "deepest":
-        check(boxes[name], boxes)
+    with measured():
+        for name in "turn (inlined)", "pass (inlined)", "between (inlined)", "work", "deepest":
+            check(boxes[name], boxes)
     check(b"(inlined)" not in panalyze("flame", "-a", "--no-inline", *files).ok().out_bytes, "flame --no-inline")
     # In a difference a function is the same whether it was inlined or not, and what hit is in the innermost.
     own = collections.Counter()
