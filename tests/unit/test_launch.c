@@ -174,7 +174,7 @@ static void the_command_waits_at_its_gate(void **state)
     assert_true(launch.gate == -1 && launch.news == -1);
     assert_in_range(launch.startup_ns, 1, 10000000000);
     struct pollfd ended = {.fd = launch.pidfd, .events = POLLIN};
-    assert_int_equal(poll(&ended, 1, 40000), 1); /* it is the command's */
+    assert_int_equal(poll(&ended, 1, 60000), 1); /* it is the command's */
     assert_int_equal(waitpid(launch.pid, &status, 0), launch.pid);
     assert_int_equal(status, 3 << 8);
     assert_int_equal(poll(&there, 1, 0), 1);

@@ -540,7 +540,7 @@ static bool is_link_to(pid_t pid, const char *name, const char *target)
 static bool becomes_link_to(pid_t pid, const char *name, const char *target)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
-    for (int i = 0; i < 5000 && kill(pid, 0) == 0; i++) {
+    for (int i = 0; i < PATIENCE_S * 1000 && kill(pid, 0) == 0; i++) {
         if (is_link_to(pid, name, target))
             return true;
         nanosleep(&pause, NULL);

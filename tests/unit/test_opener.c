@@ -170,7 +170,7 @@ static void note(void *context, uint64_t ticket, const struct opener_answer *ans
 /* Goes on until a question is answered, as the loop does. */
 static void take_until(struct opener *opener, const struct seen *seen, unsigned count)
 {
-    uint64_t end = now_ns() + UINT64_C(30000000000);
+    uint64_t end = now_ns() + UINT64_C(60000000000);
     while (seen->count < count && now_ns() < end) {
         opener_take(opener);
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -353,7 +353,7 @@ static void many_hang(void **state)
     bool open_before = fcntl(0, F_GETFD) >= 0;
     opener_free(opener);
     assert_int_equal(fcntl(0, F_GETFD) >= 0, open_before); /* those that were not answered have nothing to close */
-    assert_true(now_ns() - start < UINT64_C(2000000000));
+    assert_true(now_ns() - start < UINT64_C(10000000000));
     while (waitpid(-1, NULL, 0) > 0) /* none is left that would not end */
         ;
 }

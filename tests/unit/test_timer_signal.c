@@ -71,7 +71,7 @@ static int in_child(void (*test)(void))
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        alarm(30);
+        alarm(120);
         test();
         _exit(0);
     }
