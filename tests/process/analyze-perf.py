@@ -124,7 +124,8 @@ def same(ours, theirs):
         stub = re.search(r"@plt\+| \.plt\+", a) and re.search(r" (_init|@plt)\+", b)
         return a == b or (place(a) == place(b) and ("+0x0 " in b and a[0] != "-" or bool(stub)))
     ours_at = {line.split()[0] for line in ours[1]}
-    frames = [line for i, line in enumerate(theirs[1]) if not (i and "+0x0 " in line and line.split()[0] not in ours_at)]
+    frames = [line for i, line in enumerate(theirs[1])
+              if not (i and "+0x0 " in line and line.split()[0] not in ours_at)]
     return ours[0] == theirs[0] and len(ours[1]) == len(frames) and all(map(same_frame, ours[1], frames))
 
 
