@@ -86,7 +86,7 @@ def test_foreign_files():
             check_match(rf"^panalyze: .*{name}", result.err)
             check_equal(result.out, "", result)
     os.mkfifo("fifo")
-    result = panalyze("fifo", timeout=20)
+    result = panalyze("fifo")
     check_equal(result.status, 1, result)
     result = panalyze("/dev/null")
     check_equal(result.status, 1, result)
@@ -156,8 +156,10 @@ def test_file_that_changes_between_two_looks():
     pinject_run("-q", "-o", "other", "--", target("spin"), "100").ok()
     pinject_run("-q", "--follow-all", "--", "sh", "-c", f"{frames} 3000; {frames} 3000").ok()
     two = sorted(results(), key=os.path.getsize)[-2:]
-    first, second = sorted(two, key=lambda name: int(name.split(".")[1]))
-    check(len(panalyze("script", first).ok().out) > 100000, "it fits into the pipe: the second one is read too soon")
+    first, second = sorted(two, key=lambda name: panalyze_json("tree", name)["tasks"][0]["start_ns"])
+    written = len(panalyze("script", first).ok().out)
+    with measured():  # as many samples as the machine took
+        check(written > 100000, f"{written} bytes fit into the pipe: the second one is read too soon")
     process = start([PANALYZE, "script", first, second], pipesize=4096)
     check_equal(len(process.stdout.read(1)), 1)
     with open(second, "r+b") as to:  # while the pipe is full
