@@ -53,16 +53,21 @@ def test_places():
         for way in SPAWNS + EXECS:
             command = [target("spawn-places"), way, os.path.abspath("place/inner"), "program", MS]
             # What posix_spawn starts is found when it runs already: on a busy machine some of it has ended by then.
-            for _ in range(4 if way in SPAWNS else 1):
+            # There an answer may come too late for the others, too, and that is counted. One try of all ways would
+            # fail for any of them.
+            for _ in range(4):
                 same(f"{way} {flavour}", command, *FOLLOWED)
-                tree = check_coverage(f"{way} {flavour}")
-                family = [task for task in tree["tasks"] if task["exec"].endswith("place/inner/program")]
-                if len(family) >= 4:
+                tree = panalyze_json("tree", *results())
+                family = [task for task in tree["tasks"] if (task["exec"] or "").endswith("place/inner/program")]
+                late = tree["coverage"].get("unseen")
+                if adds_up(tree) and (len(family) >= 4 or not (way in SPAWNS or late)):
                     break
-            with measured(way in SPAWNS):
+            check_coverage(f"{way} {flavour}")
+            with measured(way in SPAWNS or late):
                 check(len(family) >= 4, f"{way} {flavour}: {tree['tasks']}")
             if flavour == "family" and way in KNOWN:
-                check_equal({task["source"] for task in family}, {"perf"}, f"{way}")
+                with measured(late):
+                    check_equal({task["source"] for task in family}, {"perf"}, f"{way}")
 
 
 def test_below_static_programs():
@@ -80,7 +85,7 @@ def test_below_static_programs():
             os.remove(name)
         run([*FOLLOWED, target("spawn-static"), "execve", target(program), MS]).ok()
         tree = check_coverage(program)
-        check(any(task["exec"].endswith("/" + program) for task in tree["tasks"]), tree["tasks"])
+        check(any((task["exec"] or "").endswith("/" + program) for task in tree["tasks"]), tree["tasks"])
 
 
 def test_below_busybox():
@@ -113,9 +118,10 @@ def check_go(*command):
     result = run([*FOLLOWED, target("family-cgo"), *command]).ok()
     check_equal(result.err, "")
     tree = check_coverage("cgo")
-    check_equal(unseen(tree), [])
+    with measured():  # on a busy machine one may have ended before its events were open
+        check_equal(unseen(tree), [])
     used = int(result.out.split()[-1])
-    own = [task for task in tree["tasks"] if task["exec"].endswith("/family-cgo")]
+    own = [task for task in tree["tasks"] if (task["exec"] or "").endswith("/family-cgo")]
     with measured():
         check(sum(task["cpu_ns"] for task in own) >= used * 0.98 - 1e6,
               f"{used}: {[(task['tid'], task['source'], task['cpu_ns']) for task in own]}")
@@ -129,7 +135,7 @@ def test_go_with_cgo():
         skip("go is missing")
     for program in flavours(*FLAVOURS):
         tree = check_go(target(program), MS)
-        family = [task for task in tree["tasks"] if task["exec"].endswith("/" + program)]
+        family = [task for task in tree["tasks"] if (task["exec"] or "").endswith("/" + program)]
         check_equal(len(family), 4, f"{program}: {tree['tasks']}")
         check_equal({task["source"] for task in family}, {"net"}, program)
         for name in results():
@@ -151,7 +157,7 @@ def test_go_sees_nothing():
     check(not re.search("PINJECT_SESSION|LD_PRELOAD", out), out)
     run([PINJECT_RUN, "--wait"])
     tree = panalyze_json("tree", *results())
-    check_equal({task["source"] for task in tree["tasks"] if task["exec"].endswith("/env")}, {"net"})
+    check_equal({task["source"] for task in tree["tasks"] if (task["exec"] or "").endswith("/env")}, {"net"})
 
 
 def test_large_environments():
