@@ -17,10 +17,15 @@ EVENTS = "task-clock,page-faults"
 
 @functools.lru_cache(maxsize=None)
 def recording():
-    """Result files of some processes with threads, for all functions here."""
+    """Result files of some processes with threads, for all functions here. One that a busy machine has spoilt is not
+    kept."""
     folder = tempfile.TemporaryDirectory(prefix="pinject-test-")
     words = ("sh", "-c", f"{target('spin')} 150 2; {target('spin')} 50; exec {target('spin')} 20")
     pinject_run("-q", "--follow-all", "-F", "2000", "-e", EVENTS, "-o", folder.name + "/out", "--", *words).ok()
+    document = panalyze_json("--aggregate", folder.name)
+    with measured():
+        check(document["total"]["samples"] > 20, document["total"])
+        check(len(document["tasks"]) == 4, document["tasks"])
     return folder
 
 
@@ -28,8 +33,6 @@ def record():
     """The recording in the working directory, and what panalyze says of it: (document, totals by function)."""
     shutil.copytree(recording().name, ".", dirs_exist_ok=True)
     document = panalyze_json("--aggregate", "--top", "all", *results())
-    with measured():
-        check(document["total"]["samples"] > 20, document["total"])
     return document, by_name(document)
 
 
@@ -243,7 +246,7 @@ def test_firefox():
         check(server.poll() is None, "the profiler ended")
         try:
             with socket.socket(socket.AF_UNIX) as link:
-                link.settimeout(30)
+                link.settimeout(60)
                 link.connect(".profiler-cli/one.sock")
                 link.sendall(b'{"type":"status"}\n')
                 answer = json.loads(link.makefile().readline())
@@ -258,7 +261,7 @@ def test_firefox():
     # Its own way to start the part that answers gives up after half a second, and who asks it too early removes it.
     server = start([node, program, "--daemon", os.path.abspath("all.json.gz"), "--session", "one"], env=home,
                    stdout=open("log", "w"), stderr=subprocess.STDOUT)
-    wait_until(is_ready, 60, "the profiler to load the file")
+    wait_until(is_ready, 120, "the profiler to load the file")
     info = ask("profile", "info", "--all")
     check_equal(info["threadCount"], len(document["tasks"]))
     check_equal(info["processCount"], len({task["pid"] for task in document["tasks"]}))
