@@ -32,10 +32,12 @@ def test_few_descriptors_in_the_program():
     script = ("import os\nfds = [os.open('/dev/null', 0) for _ in range(5)]\nprint(fds[-1])\n"
               "os.fork() or os._exit(0)\nos.wait()")
     python = need("python3")
-    done = limited("ulimit -Sn 8", "--follow-all", "--", python, "-c", script).ok()
+    done = limited("ulimit -Sn 8", "-v", "--follow-all", "--", python, "-c", script).ok()
     alone = run(["sh", "-c", "ulimit -Sn 8 && exec \"$@\"", "sh", python, "-c", script]).ok()
     check_equal(done.out, alone.out)
-    check_equal((profiled_tasks(done), summary_lines(done)), (2, []), done)
+    check(profiled_tasks(done) + unseen_tasks(done) >= 2, done)
+    with measured():  # on a busy machine the child may have ended before its events were open
+        check_equal((profiled_tasks(done), summary_lines(done)), (2, []), done)
     matrix_row("RLIMIT_NOFILE 8 in the program", "opens 5 files, forks",
                "the same descriptors as without us, both processes profiled")
 
@@ -44,9 +46,12 @@ def test_little_locked_memory():
     need_perf_events()
     if IS_ROOT:
         skip("root may lock what it wants")
-    done = limited("ulimit -l 64", "--", target("storm"), "live", "200").ok()
+    done = limited("ulimit -l 64", "-v", "--", target("storm"), "live", "200").ok()
     check_in("threads 200", done.out)
-    check_equal(profiled_tasks(done), 201, done)
+    seen = profiled_tasks(done)
+    check(seen <= 201 <= seen + unseen_tasks(done), done)
+    with measured():  # on a busy machine some may have ended before their events were open
+        check_equal(seen, 201, done)
     document = panalyze_json("tree", *results())
     tasks = document["tasks"]
     check_equal(len(tasks), 201, "files")
@@ -65,8 +70,11 @@ def test_live_threads():
     check_in("threads 3000", done.out)
     # A thread that found no slot counts itself there; it may also be known by its creator's ring, which may overflow.
     seen = profiled_tasks(done)
-    named = max(unseen_tasks(done, "ended before|refused"), unseen_tasks(done, "no free slot"))
-    check(seen + named >= 3001, f"of 3001 tasks {seen} are profiled, {named} named: {done}")
+    late = unseen_tasks(done, "ended before|refused")
+    no_slot = unseen_tasks(done, "^found no free slot")
+    check(seen + late + no_slot >= 3001, f"of 3001 tasks {seen} are profiled, {late} and {no_slot} named: {done}")
+    with measured():  # some of either kind are those of a very busy machine
+        check(seen + max(late, no_slot) >= 3001, f"{seen} are profiled, {late} or {no_slot} named: {done}")
     # Their creator waits while many have not begun, so that a busy machine meets them too, unless it is very busy.
     with measured():
         check(seen >= 2500, done)
@@ -80,7 +88,7 @@ def test_out_of_memory():
     need_perf_events()
     if not os.path.exists(target("liboom.so")) or SANITIZED:
         skip("this libc's allocator cannot be replaced so")
-    command = ["--follow-all", "--", "sh", "-c", f"{target('storm')} forks 40 8 1; exit 7"]
+    command = ["-v", "--follow-all", "--", "sh", "-c", f"{target('storm')} forks 40 8 1; exit 7"]
     ends = {True: 0, False: 0}
     for count in (None, "1"):
         for number in [*range(1, 60), 70, 80, 100, 150, 200, 400, 700, 1000, 2000]:
@@ -91,7 +99,7 @@ def test_out_of_memory():
             check(done.status == 7 if ran else done.status in (125, 126), where)
             check(ran or done.err, f"silent: {where}")
             # One that fails alone may cost one task its events: then it is named, with what is known of it.
-            named = ran and (profiled_tasks_or_none(done) or 0) + unseen_tasks(done, whole=False) >= 82
+            named = ran and (profiled_tasks_or_none(done) or 0) + unseen_tasks(done) >= 82
             check(named or "emory" in done.err or "unavailable" in done.err, f"said nothing: {where}")
             ends[ran] += 1
             if results() and count is None:
@@ -126,12 +134,20 @@ def test_little_address_space():
 def test_folder_of_the_results_removed():
     need_perf_events()
     os.mkdir("gone")
-    process = start([PINJECT_RUN, "--follow-all", "-o", "gone/out", "--", *TWO_STEPS], stdin=subprocess.PIPE)
+    process = start([PINJECT_RUN, "-v", "--follow-all", "-o", "gone/out", "--", *TWO_STEPS], stdin=subprocess.PIPE)
     check_equal(process.stdout.readline(), b"begun\n")
-    shutil.rmtree("gone")
+
+    def removed():
+        shutil.rmtree("gone", ignore_errors=True)  # the collector may just put a file there
+        return not os.path.exists("gone")
+    wait_until(removed, what="the folder to go")
     _, err = process.communicate(b"go\n", timeout=60)
     check_equal(process.returncode, 5, err)
-    said = check_match(r"^pinject-run: (2 files are missing or not complete.*)$", err.decode())[1]
+    done = Result(["sh"], 5, b"", err, 0)
+    said, count = check_match(r"^pinject-run: ((\d) files? (?:is|are) missing or not complete.*)$", done.err).groups()
+    check(int(count) + unseen_tasks(done) >= 2, done)
+    with measured():  # on a busy machine /bin/true may have ended before its events were open
+        check_equal(int(count), 2, done)
     matrix_row("folder of the results removed", "while the command runs", f"status its own; {said}")
 
 
