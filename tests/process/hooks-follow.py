@@ -32,7 +32,7 @@ def test_everything_is_followed():
         first = [] if mode.startswith("exec-") else ["spawn"]
         with measured():  # on a busy machine one may have ended before its events were open
             check_equal(last_images(tasks), sorted(first + shell + ["true"]), mode)
-        check(["/bin/true"] in [words for _, words in tasks], f"{mode}: {tasks}")
+            check(["/bin/true"] in [words for _, words in tasks], f"{mode}: {tasks}")
 
 
 def test_nothing_is_followed():
@@ -45,7 +45,8 @@ def test_fork_alone():
     tasks = tree("--follow-fork", command=["sh", "-c", "(:); /bin/true; (exec /bin/true); :"])
     # The subshells are followed; what a vforked child becomes is not (dash starts plain commands so).
     check(all(words[0] == "sh" for _, words in tasks), tasks)
-    check(len(tasks) >= 3, tasks)
+    with measured():
+        check(len(tasks) >= 3, tasks)
 
 
 def test_vfork_alone():
@@ -58,16 +59,26 @@ def test_vfork_alone():
 
 def test_exec_alone():
     tasks = tree("--follow-exec", command=["sh", "-c", "/bin/true; (:); exec env -i /bin/echo end"])
-    check_equal(tasks, [("echo", ["/bin/echo", "end"])])
+    check_equal(len(tasks), 1, tasks)
+    with measured():  # the last program may have ended before it was looked at
+        check_equal(tasks, [("echo", ["/bin/echo", "end"])])
+
+
+def check_count(expected, *options, command):
+    """That so many tasks are followed: never more, and on a busy machine some may have ended too early."""
+    tasks = tree(*options, command=command)
+    check(len(tasks) <= expected, f"{options}: {tasks}")
+    with measured():
+        check_equal(len(tasks), expected, options)
 
 
 def test_threads():
     # Those of the first process always are, those of its children with --follow-pthread alone.
     child = ["sh", "-c", f"{target('spin')} 5 3; :"]
     for options, count in ([], 3), (["--follow-fork"], 3), (["--follow-pthread"], 3):
-        check_equal(len(tree(*options, command=[target("spin"), "5", "3"])), count, options)
-    check_equal(len(tree("--follow-fork", "--follow-vfork", "--follow-exec", command=child)), 2)
-    check_equal(len(tree("--follow-all", command=child)), 4)
+        check_count(count, *options, command=[target("spin"), "5", "3"])
+    check_count(2, "--follow-fork", "--follow-vfork", "--follow-exec", command=child)
+    check_count(4, "--follow-all", command=child)
 
 
 def test_unfollowed_children_do_not_see_us():
