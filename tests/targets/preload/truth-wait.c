@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -198,13 +199,19 @@ static void on_alarm(int number)
 static void interrupted(void)
 {
     struct sigaction action = {.sa_handler = on_alarm};
+    /* Again and again: the first one may come before the wait has begun. */
+    const struct itimerval often = {{1, 0}, {1, 0}}, never = {{0, 0}, {0, 0}};
     siginfo_t info = {.si_pid = 0};
     pid_t pid = child_that(1000);
     sigaction(SIGALRM, &action, NULL);
-    alarm(1);
-    show("interrupted", pid, waitpid(pid, &status, 0));
-    alarm(1);
-    show_info("interrupted", pid, waitid(P_PID, (id_t)pid, &info, WEXITED), &info);
+    setitimer(ITIMER_REAL, &often, NULL);
+    pid_t got = waitpid(pid, &status, 0);
+    setitimer(ITIMER_REAL, &never, NULL);
+    show("interrupted", pid, got);
+    setitimer(ITIMER_REAL, &often, NULL);
+    int result = waitid(P_PID, (id_t)pid, &info, WEXITED);
+    setitimer(ITIMER_REAL, &never, NULL);
+    show_info("interrupted", pid, result, &info);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
 }
