@@ -87,7 +87,8 @@ def test_session_that_is_none():
 
 def test_session_that_is_over():
     need_perf_events()
-    script = "env > variables; setsid sh -c 'read line < fifo; env > later' < /dev/null > /dev/null 2>&1 & sleep 0.2"
+    left_over = "setsid sh -c ': > there; read line < fifo; env > later' < /dev/null > /dev/null 2>&1"
+    script = f"env > variables; {left_over} & until test -e there; do sleep 0.02; done"
     os.mkfifo("fifo")
     pinject_run("-q", "--follow-all", "--", "sh", "-c", script).ok()
     check_in("PINJECT_SESSION=", open("variables").read())
