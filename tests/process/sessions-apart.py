@@ -58,6 +58,8 @@ def link_of(path):
         return os.readlink(path)
     except FileNotFoundError:  # closed meanwhile
         return ""
+# The sessions of other tests, outside, would take away what a killed one has left.
+subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/dev/shm"], check=True)
 run = subprocess.Popen([{PINJECT_RUN!r}, "-q", "--", "sleep", "1000"])
 while not glob.glob("out.*.*"):
     time.sleep(0.01)
@@ -73,7 +75,7 @@ except OSError as error:
 other = subprocess.Popen(["sleep", "1000"])
 if other.pid != run.pid:
     sys.exit(f"skip: {{other.pid}} instead of {{run.pid}}")
-wait = subprocess.run([{PINJECT_RUN!r}, "--wait"], timeout=30, stderr=subprocess.PIPE, text=True)
+wait = subprocess.run([{PINJECT_RUN!r}, "--wait"], timeout=100, stderr=subprocess.PIPE, text=True)
 print(wait.returncode, wait.stderr, end="")
 assert len(mine) == 1 and all(map(os.path.exists, mine)), mine
 subprocess.run([{PINJECT_RUN!r}, "-q", "-o", "other", "--", "true"], check=True)
