@@ -440,6 +440,8 @@ static int prepare(struct collect *collect)
         error = watch(collect, args->signals->others, (void *)&args->signals);
     if (!error && args->root)
         error = watch(collect, args->root_pidfd, (void *)&args->root_pidfd);
+    if (error)
+        tasks_release(&collect->tasks);
     return error;
 }
 

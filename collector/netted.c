@@ -96,6 +96,14 @@ static bool is_told_twice(const struct tasks *tasks, const struct net_record *ke
            made->time_ns < task->start_ns + TWICE_NS;
 }
 
+/* From a ring that had stopped: whom it announces has written to others meanwhile, and was adopted. */
+static bool is_late(const struct tasks *tasks, const struct records_task *made)
+{
+    const struct task *task = tasks_find(tasks, made->tid);
+    return task ? task->netted && made->time_ns <= task->start_ns
+                : made->time_ns < tasks->nets_taken_ns && tasks_knew(tasks, made->tid);
+}
+
 static void take_fork(struct tasks *tasks, const struct net_record *kept, const struct perf_event_header *record)
 {
     struct records_task made = records_parse_task(record);
@@ -106,7 +114,7 @@ static void take_fork(struct tasks *tasks, const struct net_record *kept, const 
         tasks_drain(tasks, creator); /* its name and its program, as of then */
         creator = tasks_find(tasks, made.ptid);
     }
-    if (tasks_follows(tasks, &made))
+    if (tasks_follows(tasks, &made) && !is_late(tasks, &made))
         admit_writer(tasks, kept, made.pid, made.tid, made.ppid, made.ptid, made.time_ns);
     if (creator && creator->netted)
         tasks_take_record(tasks, creator, record);
@@ -125,12 +133,13 @@ static struct task *find_renamed(const struct tasks *tasks, const struct net_rec
     return NULL;
 }
 
-/* Whoever writes, of whom the announcement was lost. */
-static struct task *adopt(struct tasks *tasks, const struct net_record *kept, const struct perf_event_header *record)
+/*
+ * Whoever writes, and was never announced: the kernel can lose a record without a word (net_ring.h), and with it the
+ * start of a task. Of one whose number was known it may be a late record.
+ */
+static struct task *adopt(struct tasks *tasks, const struct net_record *kept)
 {
-    bool wanted = record->type == PERF_RECORD_SAMPLE || record->type == PERF_RECORD_COMM ||
-                  record->type == PERF_RECORD_MMAP2;
-    if (!wanted || !tasks->net_lost || kept->tid <= 0 || kept->pid <= 0)
+    if (kept->tid <= 0 || kept->pid <= 0 || tasks_knew(tasks, kept->tid))
         return NULL;
     pid_t parent = kept->pid == kept->tid ? 0 : kept->pid;
     return admit_writer(tasks, kept, kept->pid, kept->tid, parent, 0, kept->time_ns);
@@ -186,7 +195,7 @@ static void take(struct tasks *tasks, const struct net_record *kept)
     if (!task)
         task = find_renamed(tasks, kept, record);
     if (!task)
-        task = adopt(tasks, kept, record);
+        task = adopt(tasks, kept);
     /* One with events of its own is told of by these. */
     if (!task || !task->netted || task->net != kept->net)
         return;

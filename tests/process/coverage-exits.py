@@ -22,10 +22,11 @@ def test_exits_on_several_cpus():
     coverage = tree["coverage"]
     share = coverage["attributed_ns"] / coverage["cpu_ns"]
     missing = tasks - len(tree["tasks"])
-    # Without renewed rings 6 to 62 % of the CPU time was in tasks, and up to 3096 of 3201 tasks were missing.
+    # Without renewed rings 6 to 62 % of the CPU time was in tasks, and up to 3096 of 3201 tasks were missing. Where who
+    # writes was not adopted, 89 to 100 %, and up to 17 of 1601 were missing, or 34 too many.
     with measured():
-        check(share >= 0.8, f"{100 * share:.1f} % in tasks: {coverage}")
-        check(missing <= tasks // 20, f"{missing} tasks of {tasks} are missing")
+        check(share >= 0.98, f"{100 * share:.1f} % in tasks: {coverage}")
+        check(abs(missing) <= tasks // 200, f"{missing} tasks of {tasks} are missing")
     check(missing == 0 or coverage["unseen"], f"{missing} tasks are missing, and nothing says so")
 
 
