@@ -46,7 +46,7 @@ static const struct cli_command commands[] = {
     {"flame", FLAME, CLI_PROFILE | CLI_DOCUMENT, view_flame,
      "a flame graph: one SVG file that zooms and searches in a browser"},
     {"diff", DIFF, CLI_PROFILE | CLI_PAIR, view_diff,
-     "two sets of files: which commands and functions changed, and what is noise"},
+     "what changed between two versions of a program, judged by several runs of each"},
     {"archive", ARCHIVE, CLI_PROFILE, view_archive, "symbols and lines of what was hit, for another machine"},
     {"export", EXPORT, CLI_PROFILE | CLI_OWN_OUTPUT, export_view,
      "FORMAT: the files as those of other programs: perf, pprof, speedscope, firefox, folded, chrome, csv"},
@@ -359,8 +359,8 @@ static int divide(struct cli *cli, char **operands)
         if (at > 0 && at < cli->operand_count && !again)
             return 0;
     }
-    report_error("'%s' compares two sets: 'panalyze %s BEFORE AFTER' with two folders or files, or with more files "
-                 "'panalyze %s before.* -- after.*'",
+    report_error("'%s' compares two sides: 'panalyze %s BEFORE AFTER' (folders or files), or several runs of each: "
+                 "'panalyze %s A1 A2 A3 -- B1 B2 B3'",
                  cli->command->name, cli->command->name, cli->command->name);
     return -EINVAL;
 }
@@ -416,7 +416,7 @@ void cli_help(const struct cli_command *command, int width, FILE *to)
 {
     width = width > 0 && width < HELP_WIDTH ? width : HELP_WIDTH;
     if (command && command->view) {
-        const char *operands = command->needs & CLI_PAIR ? "BEFORE AFTER | FILE... -- FILE..." : "[FILE...]";
+        const char *operands = command->needs & CLI_PAIR ? "BEFORE AFTER | BEFORE... -- AFTER..." : "[FILE...]";
         fprintf(to, "Usage: panalyze %s%s [OPTIONS] %s\n%s\n\n", command->name,
                 command->needs & CLI_OWN_OUTPUT ? " FORMAT" : "", operands, command->help);
         options_help(rows, command->group, width, to);

@@ -168,16 +168,20 @@ static size_t base_of(const char *name)
 }
 
 /* Whether another result file of the operands before stands for the same ones. */
-static bool is_known(const char *const *operands, size_t count, const char *path, size_t size)
+static bool is_known(const char *const *operands, size_t count, const char *path)
 {
-    const char *name = name_of(path);
-    for (size_t i = 0; i < count; i++) {
-        const char *other = name_of(operands[i]);
-        if (base_of(other) == size && other - operands[i] == name - path &&
-            strncmp(operands[i], path, (size_t)(name - path) + size) == 0)
+    for (size_t i = 0; i < count; i++)
+        if (inputs_same_place(path, operands[i]))
             return true;
-    }
     return false;
+}
+
+bool inputs_same_place(const char *a, const char *b)
+{
+    size_t size = base_of(name_of(a)), before = (size_t)(name_of(a) - a);
+    if (!size)
+        return strcmp(a, b) == 0;
+    return base_of(name_of(b)) == size && (size_t)(name_of(b) - b) == before && strncmp(a, b, before + size) == 0;
 }
 
 int inputs_follow(struct inputs *inputs, const char *base, const char *const *operands, size_t count)
@@ -198,7 +202,7 @@ int inputs_follow(struct inputs *inputs, const char *base, const char *const *op
             add_folder(inputs, operands[i], NULL);
         else if (!size)
             add(inputs, memory_text(operands[i]));
-        else if (!is_known(operands, i, operands[i], size))
+        else if (!is_known(operands, i, operands[i]))
             add_base(inputs, operands[i], size);
     }
     if (inputs->count == 0) {

@@ -3,6 +3,7 @@
 #ifndef ANALYZE_INPUTS_H
 #define ANALYZE_INPUTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct inputs {
@@ -15,6 +16,8 @@ struct inputs {
  * directory, or else perf.data, which is said. 0, or -ENOENT after a message when there is nothing to read.
  */
 int inputs_find(struct inputs *inputs, const char *const *operands, size_t count);
+/* Whether the operands A and B name results of one place: files BASE.PID.TID with the same BASE and folder, or equal. */
+bool inputs_same_place(const char *a, const char *b);
 /*
  * The same for files of a session that still runs: a result file stands for all BASE.PID.TID of its folder that are
  * there by now. BASE not NULL: that one, without OPERANDS.

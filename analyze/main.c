@@ -155,7 +155,7 @@ static int refuse_nothing(const struct cli *cli, struct view *view)
 {
     const struct profile *profile = view->profile;
     const struct selection *selection = view->selection;
-    if (!selection || view->other)
+    if (!selection || view->runs)
         return 0;
     if (profile->task_count == 0) {
         report_error("there is no task in %s%s: nothing was recorded, or nothing is written yet", view->paths[0],
@@ -187,8 +187,8 @@ static int show(const struct cli *cli, struct view *view)
     if (output_open(&output, cli->settings.color, pager) < 0)
         return 1;
     view->output = &output;
-    if (view->other)
-        view->other->output = &output;
+    for (size_t i = 0; view->runs && i < view->runs->counts[0] + view->runs->counts[1]; i++)
+        view->runs->views[i].output = &output;
     int status = cli->command->view(view);
     int closed = output_close(&output);
     return closed ? closed : status;
@@ -294,34 +294,80 @@ static char *session_of(const struct settings *settings, int side)
                  : memory_text(settings->session);
 }
 
+/* Operands of one run, and what was read of them. */
+struct run {
+    const char **operands;
+    size_t count, capacity;
+    struct inputs inputs;
+};
+
+struct runs {
+    struct run *list;
+    size_t count, capacity;
+    size_t before;
+};
+
+/* Files BASE.PID.TID of one BASE are one run, and so is each folder, and each other file. */
+static void add_operand(struct runs *runs, size_t first, const char *operand)
+{
+    size_t at = first;
+    while (at < runs->count && !inputs_same_place(runs->list[at].operands[0], operand))
+        at++;
+    if (at == runs->count) {
+        runs->list = memory_grow(runs->list, &runs->capacity, runs->count + 1, sizeof(*runs->list));
+        runs->list[runs->count++] = (struct run){0};
+    }
+    struct run *run = &runs->list[at];
+    run->operands = memory_grow(run->operands, &run->capacity, run->count + 1, sizeof(*run->operands));
+    run->operands[run->count++] = operand;
+}
+
+static struct runs divide_runs(const struct cli *cli)
+{
+    struct runs runs = {0};
+    for (size_t i = 0; i < cli->operand_count; i++) {
+        if (i == cli->before)
+            runs.before = runs.count;
+        add_operand(&runs, i < cli->before ? 0 : runs.before, cli->operands[i]);
+    }
+    return runs;
+}
+
+static int load_run(const struct cli *cli, struct run *run, int side, struct view *view)
+{
+    char *session = session_of(&cli->settings, side);
+    int loaded = -1;
+    if (inputs_find(&run->inputs, run->operands, run->count) == 0) {
+        *view = view_of(cli, &run->inputs);
+        loaded = load(cli, view, session);
+    }
+    free(session);
+    return loaded;
+}
+
 static int analyze_pair(const struct cli *cli)
 {
-    struct inputs inputs[2] = {0};
-    struct view views[2] = {0};
-    int bad = 0;
-    for (int i = 0; i < 2 && bad >= 0; i++) {
-        const char *const *operands = cli->operands + (i ? cli->before : 0);
-        size_t count = i ? cli->operand_count - cli->before : cli->before;
-        char *session = session_of(&cli->settings, i);
-        int loaded = -1;
-        if (inputs_find(&inputs[i], operands, count) == 0) {
-            views[i] = view_of(cli, &inputs[i]);
-            loaded = load(cli, &views[i], session);
-        }
+    struct runs runs = divide_runs(cli);
+    struct view *views = memory_new(runs.count, sizeof(*views));
+    const struct view_runs all = {views, {runs.before, runs.count - runs.before}};
+    int bad = 0, status = 1;
+    for (size_t i = 0; i < runs.count && bad >= 0; i++) {
+        int loaded = load_run(cli, &runs.list[i], i >= runs.before, &views[i]);
         bad = loaded < 0 ? loaded : bad | loaded;
-        free(session);
     }
-    int status = 1;
     if (bad >= 0) {
-        prepare(cli, &views[0]);
-        prepare(cli, &views[1]);
-        views[0].other = &views[1];
+        for (size_t i = 0; i < runs.count; i++)
+            prepare(cli, &views[i]);
+        views[0].runs = &all;
         status = show(cli, &views[0]);
     }
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < runs.count; i++) {
         release(&views[i]);
-        inputs_release(&inputs[i]);
+        inputs_release(&runs.list[i].inputs);
+        free(runs.list[i].operands);
     }
+    free(runs.list);
+    free(views);
     return status ? status : bad;
 }
 

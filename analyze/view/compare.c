@@ -8,11 +8,25 @@
 #include "analyze/view/identity.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/order.h"
+#include "analyze/view/significance.h"
 #include "analyze/view/text.h"
 
-void compare_init(struct compare *compare, bool total)
+/* How often a program compared with itself may have a change that counts: in all weight, in the weight of any row of a
+ * table, in the share of any. With two tables it is 2 of 100 times. A table is judged by itself, so that what it says
+ * does not depend on what else is shown. */
+#define FALSE_CHANGES 0.004
+#define LEAST_RUNS 3   /* of both sides together, to judge */
+#define LEAST_OF_RUN 3 /* samples of a row in a run, on average, to judge it */
+
+static size_t run_count(const struct compare *compare)
 {
-    *compare = (struct compare){.total = total};
+    return compare->runs[0] + compare->runs[1];
+}
+
+void compare_init(struct compare *compare, const size_t runs[2], bool total)
+{
+    *compare = (struct compare){.total = total, .runs = {runs[0], runs[1]}, .limit = INFINITY};
+    compare->run_weights = memory_new(run_count(compare), sizeof(*compare->run_weights));
     map_strings_add(&compare->texts, "");
 }
 
@@ -21,7 +35,9 @@ void compare_release(struct compare *compare)
     for (int i = 0; i < COMPARE_KINDS; i++) {
         map_release(&compare->tables[i].keys);
         free(compare->tables[i].rows);
+        free(compare->tables[i].weights);
     }
+    free(compare->run_weights);
     map_strings_release(&compare->texts);
     *compare = (struct compare){0};
 }
@@ -31,8 +47,13 @@ static uint32_t row_of(struct compare *compare, enum compare_by by, uint32_t fir
     struct compare_table *table = &compare->tables[by];
     uint32_t index = map_add(&table->keys, first, second);
     if (index == table->count) {
+        size_t runs = run_count(compare);
         table->rows = memory_grow(table->rows, &table->capacity, table->count + 1, sizeof(*table->rows));
-        table->rows[table->count++] = (struct compare_row){.first = first, .second = second};
+        table->weights =
+            memory_grow(table->weights, &table->weight_capacity, (table->count + 1) * runs, sizeof(*table->weights));
+        memset(table->weights + table->count * runs, 0, runs * sizeof(*table->weights));
+        table->rows[table->count++] =
+            (struct compare_row){.first = first, .second = second, .weight_limit = INFINITY, .share_limit = INFINITY};
     }
     return index;
 }
@@ -45,19 +66,22 @@ static uint32_t text_of(struct compare *compare, char *text)
     return number;
 }
 
-/* The profile of one side, and what its frames are by now. */
+/* The profile of one run, and what its frames are by now. */
 struct adding {
     struct compare *compare;
     struct view *view;
     int side;
+    size_t run;                    /* of both sides */
     uint32_t *functions, *objects; /* by frame: row + 1 */
 };
 
 static void add_sum(struct adding *adding, enum compare_by by, uint32_t row, const struct profile_entry *entry)
 {
-    struct noise_sum *sum = &adding->compare->tables[by].rows[row].sums[adding->side];
+    struct compare_table *table = &adding->compare->tables[by];
+    struct noise_sum *sum = &table->rows[row].sums[adding->side];
     sum->samples += entry->samples;
     sum->weight += entry->weight;
+    table->weights[row * run_count(adding->compare) + adding->run] += entry->weight;
 }
 
 /* Once for each sample, however often the row is in its stack. */
@@ -125,30 +149,194 @@ static void add_entry(struct adding *adding, const struct profile_entry *entry)
     compare->tables[COMPARE_STACK].rows[at].wanted |= wanted;
 }
 
-void compare_add(struct compare *compare, struct view *view, int side)
+void compare_add(struct compare *compare, struct view *view, int side, size_t run)
 {
     struct adding adding = {.compare = compare, .view = view, .side = side};
+    adding.run = (side ? compare->runs[0] : 0) + run;
     adding.functions = memory_new(names_frame_count(view->names), sizeof(*adding.functions));
     adding.objects = memory_new(names_frame_count(view->names), sizeof(*adding.objects));
     for (uint32_t i = 0; i < view->selection->entry_count; i++) {
         const struct profile_entry *entry = &view->profile->entries[view->selection->entries[i]];
         noise_add(&compare->sides[side], entry->samples, entry->weight);
+        compare->run_weights[adding.run] += entry->weight;
         add_entry(&adding, entry);
     }
     free(adding.objects);
     free(adding.functions);
 }
 
+/* ---- what counts */
+
+static double mean_weight(const struct compare *compare)
+{
+    return (double)(compare->sides[0].all.weight + compare->sides[1].all.weight) / (double)run_count(compare);
+}
+
+/* A quarter of a sample's square: how many of evenly spaced samples a stretch of time has depends on its begin. */
+static double least_variance(double grain)
+{
+    return grain * grain / 4;
+}
+
+/* The weight of one sample, of both sides. */
+static double grain_of(const struct compare *compare)
+{
+    const struct noise_side *sides = compare->sides;
+    double weight = (double)sides[0].all.weight + (double)sides[1].all.weight;
+    return weight > 0 ? (sides[0].squares + sides[1].squares) / weight : 0;
+}
+
+static double share_of_run(const struct compare *compare, const uint64_t *weights, size_t run)
+{
+    uint64_t all = compare->run_weights[run];
+    return all ? (double)weights[run] / (double)all : 0;
+}
+
+/* The rows of a table that are wanted. */
+struct judged {
+    struct compare_row **rows;
+    const uint64_t **weights;
+    size_t count;
+};
+
+static struct judged judged_of(const struct compare *compare, struct compare_table *table)
+{
+    struct judged judged = {.rows = memory_new(table->count, sizeof(*judged.rows))};
+    judged.weights = memory_new(table->count, sizeof(*judged.weights));
+    for (size_t i = 0; i < table->count; i++) {
+        if (!table->rows[i].wanted)
+            continue;
+        judged.rows[judged.count] = &table->rows[i];
+        judged.weights[judged.count++] = table->weights + i * run_count(compare);
+    }
+    return judged;
+}
+
+/* Limits of the weights, or BY_SHARE of the shares. */
+static void judge(struct compare *compare, const struct judged *judged, bool by_share)
+{
+    size_t runs = run_count(compare);
+    double grain = grain_of(compare), all = mean_weight(compare);
+    const struct significance_group group = {
+        {compare->runs[0], compare->runs[1]}, FALSE_CHANGES, least_variance(by_share ? grain / all : grain)};
+    double *values = memory_new(judged->count * runs, sizeof(*values));
+    double *sampling = memory_new(judged->count, sizeof(*sampling));
+    double *limits = memory_new(judged->count, sizeof(*limits));
+    for (size_t i = 0; i < judged->count; i++) {
+        const struct noise_sum *sums = judged->rows[i]->sums;
+        double mean = 0;
+        for (size_t run = 0; run < runs; run++) {
+            double share = share_of_run(compare, judged->weights[i], run);
+            values[i * runs + run] = by_share ? share : (double)judged->weights[i][run];
+            mean += values[i * runs + run] / (double)runs;
+        }
+        uint64_t samples = sums[0].samples + sums[1].samples;
+        if (samples >= NOISE_LEAST_SAMPLES && samples >= LEAST_OF_RUN * runs)
+            sampling[i] = by_share ? mean * (1 - mean) * grain / all : mean * grain;
+    }
+    significance_limits(&group, values, sampling, judged->count, limits);
+    for (size_t i = 0; i < judged->count; i++)
+        *(by_share ? &judged->rows[i]->share_limit : &judged->rows[i]->weight_limit) = limits[i];
+    free(limits);
+    free(sampling);
+    free(values);
+}
+
+static void judge_all(struct compare *compare)
+{
+    double grain = grain_of(compare), sampling = grain * mean_weight(compare);
+    const struct significance_group group = {
+        {compare->runs[0], compare->runs[1]}, FALSE_CHANGES, least_variance(grain)};
+    double *values = memory_new(run_count(compare), sizeof(*values));
+    for (size_t run = 0; run < run_count(compare); run++)
+        values[run] = (double)compare->run_weights[run];
+    significance_limits(&group, values, &sampling, 1, &compare->limit);
+    free(values);
+}
+
+bool compare_judges(const struct compare *compare)
+{
+    return run_count(compare) >= LEAST_RUNS;
+}
+
+static void share_out(struct compare *compare, struct compare_table *table)
+{
+    for (size_t i = 0; i < table->count; i++)
+        for (size_t run = 0; run < run_count(compare); run++) {
+            int side = run >= compare->runs[0];
+            double share = share_of_run(compare, table->weights + i * run_count(compare), run);
+            table->rows[i].shares[side] += 100 * share / (double)compare->runs[side];
+        }
+}
+
+static void judge_table(struct compare *compare, struct compare_table *table)
+{
+    struct judged judged = judged_of(compare, table);
+    judge(compare, &judged, false);
+    judge(compare, &judged, true);
+    free(judged.weights);
+    free(judged.rows);
+}
+
 void compare_finish(struct compare *compare)
 {
     noise_finish(&compare->sides[0]);
     noise_finish(&compare->sides[1]);
+    for (int by = 0; by < COMPARE_KINDS; by++) {
+        share_out(compare, &compare->tables[by]);
+        if (compare_judges(compare))
+            judge_table(compare, &compare->tables[by]);
+    }
+    if (compare_judges(compare))
+        judge_all(compare);
 }
 
-double compare_share_change(const struct compare *compare, const struct compare_row *row)
+double compare_weight(const struct compare *compare, const struct noise_sum sums[2], int side)
 {
-    return text_share(row->sums[1].weight, compare->sides[1].all.weight) -
-           text_share(row->sums[0].weight, compare->sides[0].all.weight);
+    return (double)sums[side].weight / (double)compare->runs[side];
+}
+
+double compare_weight_change(const struct compare *compare, const struct noise_sum sums[2])
+{
+    return compare_weight(compare, sums, 1) - compare_weight(compare, sums, 0);
+}
+
+double compare_share_change(const struct compare_row *row)
+{
+    return row->shares[1] - row->shares[0];
+}
+
+static enum compare_verdict verdict(const struct compare *compare, double change, double limit, double sigmas,
+                                    const struct noise_sum sums[2])
+{
+    if (compare_judges(compare))
+        return fabs(change) > limit ? COMPARE_CHANGED : COMPARE_NOISE;
+    return noise_is(sigmas, sums) ? COMPARE_NOISE : COMPARE_UNKNOWN;
+}
+
+enum compare_verdict compare_weight_verdict(const struct compare *compare, const struct compare_row *row)
+{
+    return verdict(compare, compare_weight_change(compare, row->sums), row->weight_limit,
+                   noise_of_weight(compare->sides, row->sums), row->sums);
+}
+
+enum compare_verdict compare_share_verdict(const struct compare *compare, const struct compare_row *row)
+{
+    return verdict(compare, compare_share_change(row) / 100, row->share_limit,
+                   noise_of_share(compare->sides, row->sums), row->sums);
+}
+
+bool compare_changed(const struct compare *compare, const struct compare_row *row)
+{
+    return compare_weight_verdict(compare, row) == COMPARE_CHANGED ||
+           compare_share_verdict(compare, row) == COMPARE_CHANGED;
+}
+
+enum compare_verdict compare_verdict(const struct compare *compare)
+{
+    const struct noise_sum sums[2] = {compare->sides[0].all, compare->sides[1].all};
+    return verdict(compare, compare_weight_change(compare, sums), compare->limit, noise_of_weight(compare->sides, sums),
+                   sums);
 }
 
 const char *compare_text(const struct compare *compare, uint32_t text)
@@ -163,11 +351,23 @@ struct order {
     enum compare_by by;
 };
 
+/* In percentage points, or as weight of a run: what counts as a share alone has that of its share of all. */
 static double size_of_change(const struct order *order, const struct compare_row *row)
 {
+    const struct compare *compare = order->compare;
+    double points = fabs(compare_share_change(row)), weight = fabs(compare_weight_change(compare, row->sums));
     if (order->by_share)
-        return fabs(compare_share_change(order->compare, row));
-    return fabs((double)row->sums[1].weight - (double)row->sums[0].weight);
+        return points;
+    bool share_alone = compare_weight_verdict(compare, row) != COMPARE_CHANGED &&
+                       compare_share_verdict(compare, row) == COMPARE_CHANGED;
+    return share_alone ? points / 100 * mean_weight(compare) : weight;
+}
+
+static bool has_changed(const struct order *order, const struct compare_row *row)
+{
+    if (order->by_share)
+        return compare_share_verdict(order->compare, row) == COMPARE_CHANGED;
+    return compare_changed(order->compare, row);
 }
 
 static int order_texts(const struct compare *compare, enum compare_by by, uint32_t a, uint32_t b)
@@ -215,6 +415,9 @@ static int by_change(const void *left, const void *right, void *context)
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     const struct compare_row *x = &order->rows[a], *y = &order->rows[b];
     double one = size_of_change(order, x), other = size_of_change(order, y);
+    int changed = has_changed(order, y) - has_changed(order, x);
+    if (changed)
+        return changed;
     if (one != other)
         return one < other ? 1 : -1;
     int more = order_larger(x->sums[0].weight + x->sums[1].weight, y->sums[0].weight + y->sums[1].weight);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Two profiles added up side by side, by what two builds have in common: see identity.h. */
+/*
+ * Two sides of a comparison added up, each of one or more runs, by what two builds have in common: see identity.h.
+ */
 #ifndef ANALYZE_VIEW_COMPARE_H
 #define ANALYZE_VIEW_COMPARE_H
 
@@ -18,38 +20,65 @@ struct compare_row {
     /* Numbers of texts: comm and executable; object; symbol and object. Of a stack: the row of the stack around it +
      * 1, and the function's row; of an outermost one 0, and the command's row. */
     uint32_t first, second;
-    struct noise_sum sums[2]; /* before, after */
+    struct noise_sum sums[2]; /* before, after: of all runs of a side together */
+    double shares[2];         /* percent: the mean of the runs' shares, so that each run counts the same; at the end */
     uint64_t stamp;
     bool wanted; /* by --symbol and --object */
+    /* How large a change of the weight of a run, or of its share (1: all of it), must be to count. Infinite where that
+     * is not known: where each side has one run, or the row too few samples. */
+    double weight_limit, share_limit;
 };
 
 struct compare_table {
     struct map keys;
     struct compare_row *rows;
     size_t count, capacity;
+    uint64_t *weights; /* [row][run] */
+    size_t weight_capacity;
 };
 
 struct compare {
     struct map_strings texts;
     struct compare_table tables[COMPARE_KINDS];
     struct noise_side sides[2];
+    size_t runs[2];
+    uint64_t *run_weights; /* [run]: all of it; the runs before come first */
+    double limit;          /* of the change of all weight, as in a row */
     bool total; /* with what was called, where that can be; else self */
     bool no_executables;
     uint64_t stamp;
 };
 
-/* TOTAL: functions and objects with everything that they called. */
-void compare_init(struct compare *compare, bool total);
+enum compare_verdict {
+    COMPARE_NOISE,   /* the runs differ as much, or with one run on each side: sampling alone may be the reason */
+    COMPARE_UNKNOWN, /* more than sampling alone, but how much runs differ is not known */
+    COMPARE_CHANGED,
+};
+
+/* TOTAL: functions and objects with everything that they called. RUNS: at least 1 on each side. */
+void compare_init(struct compare *compare, const size_t runs[2], bool total);
 void compare_release(struct compare *compare);
-/* What VIEW has chosen, as side 0 or 1. */
-void compare_add(struct compare *compare, struct view *view, int side);
-/* After both. */
+/* What VIEW has chosen, as run RUN of side 0 or 1. */
+void compare_add(struct compare *compare, struct view *view, int side, size_t run);
+/* After all runs. */
 void compare_finish(struct compare *compare);
 
-/* The rows of BY that have samples and are wanted, largest change first: of the share when BY_SHARE. */
+/* The rows of BY that have samples and are wanted, what has changed and largest change first: of the share when
+ * BY_SHARE. */
 uint32_t *compare_order(const struct compare *compare, enum compare_by by, bool by_share, size_t *ret_count);
 
-double compare_share_change(const struct compare *compare, const struct compare_row *row); /* percentage points */
+/* Whether there are enough runs to judge. */
+bool compare_judges(const struct compare *compare);
+/* The mean of the runs of a side. */
+double compare_weight(const struct compare *compare, const struct noise_sum sums[2], int side);
+double compare_weight_change(const struct compare *compare, const struct noise_sum sums[2]);
+double compare_share_change(const struct compare_row *row); /* percentage points */
+enum compare_verdict compare_weight_verdict(const struct compare *compare, const struct compare_row *row);
+enum compare_verdict compare_share_verdict(const struct compare *compare, const struct compare_row *row);
+/* Whether one of both has changed. */
+bool compare_changed(const struct compare *compare, const struct compare_row *row);
+/* Of all weight. */
+enum compare_verdict compare_verdict(const struct compare *compare);
 const char *compare_text(const struct compare *compare, uint32_t text);
 
 #endif

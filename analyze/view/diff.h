@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What view_diff.c prints and diff_json.c writes: two sides and the kinds of their sums. */
+/* What view_diff.c prints and diff_json.c writes: two sides of runs, and the kinds of their sums. */
 #ifndef ANALYZE_VIEW_DIFF_H
 #define ANALYZE_VIEW_DIFF_H
 
@@ -15,7 +15,9 @@ enum diff_sort { DIFF_BY_WEIGHT, DIFF_BY_SHARE };
 
 /* The one kind of sums that is wanted, or DIFF_ALL. */
 int diff_wanted(const struct settings *settings);
-/* The document of --json. VIEW is the side before, VIEW->other the one after. */
+/* Run NUMBER of SIDE, 0 before or 1 after. */
+struct view *diff_run(const struct view *view, int side, size_t number);
+/* The document of --json. VIEW is the first run. */
 void diff_json(struct view *view, struct compare *compare);
 
 #endif

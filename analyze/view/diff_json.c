@@ -9,43 +9,82 @@
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
-static void side_object(struct json *json, const char *key, const struct view *view, const struct noise_side *side)
+/* Of the first run. */
+static void session_strings(struct json *json, const struct view *view)
 {
     char id[33];
     char *command = heading_command(view->profile);
     profile_session_text(&view->profile->session, id);
-    json_object(json, key);
     json_string(json, "command", command);
     json_string(json, "session", view->profile->session.ours ? id : NULL);
-    json_unsigned(json, "files", view->profile->files_read);
-    json_unsigned(json, "tasks", view->selection->task_count);
-    json_unsigned(json, "samples", side->all.samples);
-    json_unsigned(json, "weight", side->all.weight);
-    json_unsigned(json, "lost", view->selection->lost);
-    json_end_object(json);
     free(command);
 }
 
-static void sum_object(struct json *json, const char *key, const struct noise_side *side, const struct noise_sum *sum)
+static void side_object(struct json *json, const char *key, const struct view *view, const struct compare *compare,
+                        int side)
+{
+    uint64_t files = 0, tasks = 0, lost = 0;
+    for (size_t i = 0; i < compare->runs[side]; i++) {
+        const struct view *run = diff_run(view, side, i);
+        files += run->profile->files_read;
+        tasks += run->selection->task_count;
+        lost += run->selection->lost;
+    }
+    json_object(json, key);
+    session_strings(json, diff_run(view, side, 0));
+    json_unsigned(json, "runs", compare->runs[side]);
+    json_unsigned(json, "files", files);
+    json_unsigned(json, "tasks", tasks);
+    json_unsigned(json, "samples", compare->sides[side].all.samples);
+    json_unsigned(json, "weight", compare->sides[side].all.weight);
+    json_list(json, "run_weights");
+    for (size_t i = 0; i < compare->runs[side]; i++)
+        json_unsigned(json, NULL, compare->run_weights[(side ? compare->runs[0] : 0) + i]);
+    json_end_list(json);
+    json_unsigned(json, "lost", lost);
+    json_end_object(json);
+}
+
+static void sum_object(struct json *json, const char *key, const struct noise_sum *sum, double share)
 {
     json_object(json, key);
     json_unsigned(json, "samples", sum->samples);
     json_unsigned(json, "weight", sum->weight);
-    json_number(json, "percent", text_share(sum->weight, side->all.weight));
+    json_number(json, "percent", share);
     json_end_object(json);
+}
+
+static const char *verdict_word(enum compare_verdict verdict)
+{
+    static const char *const words[] = {"noise", "unknown", "changed"};
+    return words[verdict];
+}
+
+/* LIMIT: null where it is not known. */
+static void verdict_members(struct json *json, const char *verdict_key, enum compare_verdict verdict,
+                            const char *limit_key, double limit)
+{
+    json_string(json, verdict_key, verdict_word(verdict));
+    if (isfinite(limit))
+        json_number(json, limit_key, limit);
+    else
+        json_string(json, limit_key, NULL);
 }
 
 static void changes(struct json *json, const struct compare *compare, const struct compare_row *row)
 {
     double weight = noise_of_weight(compare->sides, row->sums), share = noise_of_share(compare->sides, row->sums);
-    sum_object(json, "a", &compare->sides[0], &row->sums[0]);
-    sum_object(json, "b", &compare->sides[1], &row->sums[1]);
-    json_number(json, "weight_change", (double)row->sums[1].weight - (double)row->sums[0].weight);
+    sum_object(json, "a", &row->sums[0], row->shares[0]);
+    sum_object(json, "b", &row->sums[1], row->shares[1]);
+    json_number(json, "weight_change", compare_weight_change(compare, row->sums));
     json_number(json, "weight_sigmas", weight);
     json_bool(json, "weight_noise", noise_is(weight, row->sums));
-    json_number(json, "points_change", compare_share_change(compare, row));
+    verdict_members(json, "weight_verdict", compare_weight_verdict(compare, row), "weight_limit", row->weight_limit);
+    json_number(json, "points_change", compare_share_change(row));
     json_number(json, "points_sigmas", share);
     json_bool(json, "points_noise", noise_is(share, row->sums));
+    verdict_members(json, "points_verdict", compare_share_verdict(compare, row), "points_limit",
+                    100 * row->share_limit);
 }
 
 static void function_names(struct json *json, const struct compare *compare, const struct compare_row *row)
@@ -104,14 +143,17 @@ void diff_json(struct view *view, struct compare *compare)
 {
     const struct profile_event *event = &view->profile->events[view->profile->event];
     struct json json = {.to = view->output->to};
+    const struct noise_sum sums[2] = {compare->sides[0].all, compare->sides[1].all};
     int wanted = diff_wanted(view->settings);
     json_object(&json, NULL);
     json_string(&json, "schema", "pinject.diff/1");
     json_string(&json, "event", event->name);
     json_bool(&json, "nanoseconds", event->nanoseconds);
     json_string(&json, "compared", compare->total ? "total" : "self");
-    side_object(&json, "a", view, &compare->sides[0]);
-    side_object(&json, "b", view->other, &compare->sides[1]);
+    side_object(&json, "a", view, compare, 0);
+    side_object(&json, "b", view, compare, 1);
+    json_number(&json, "weight_change", compare_weight_change(compare, sums));
+    verdict_members(&json, "weight_verdict", compare_verdict(compare), "weight_limit", compare->limit);
     json_object(&json, "noise");
     json_number(&json, "sigmas", NOISE_SIGMAS);
     json_unsigned(&json, "least_samples", NOISE_LEAST_SAMPLES);

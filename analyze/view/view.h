@@ -13,6 +13,12 @@
 #include "analyze/view/select.h"
 #include "analyze/view/settings.h"
 
+/* diff: all runs of both sides, those before first. */
+struct view_runs {
+    struct view *views;
+    size_t counts[2];
+};
+
 struct view {
     const struct settings *settings;
     struct output *output;
@@ -22,7 +28,7 @@ struct view {
     struct profile *profile;
     struct names *names;
     struct selection *selection;
-    struct view *other; /* diff: the set after; NULL elsewhere */
+    const struct view_runs *runs; /* diff: this is the first of them; NULL elsewhere */
     bool inlined;        /* call chains show inlined functions */
     struct lines *lines; /* where the view wants them */
 };

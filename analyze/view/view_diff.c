@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 
 #define TOP_OF_COMMANDS 10 /* beside another table, without --top */
 #define TOP_ALONE 30
+#define MOST_COLUMNS 10
 #define LONGEST_STACK 12 /* functions of a stack that are shown in text */
 
 int diff_wanted(const struct settings *settings)
@@ -19,53 +21,102 @@ int diff_wanted(const struct settings *settings)
     return settings->diff_by_given ? settings->diff_by : DIFF_ALL;
 }
 
+struct view *diff_run(const struct view *view, int side, size_t number)
+{
+    return &view->runs->views[(side ? view->runs->counts[0] : 0) + number];
+}
+
+static size_t run_count(const struct view *view)
+{
+    return view->runs->counts[0] + view->runs->counts[1];
+}
+
 /* ---- what may be compared */
+
+/* Run NUMBER of both sides as a message calls it: "A", or of several "A's run 2". Owned by the caller. */
+static char *run_name(const struct view *view, size_t number)
+{
+    int side = number >= view->runs->counts[0];
+    size_t of_side = number - (side ? view->runs->counts[0] : 0);
+    if (view->runs->counts[side] == 1)
+        return memory_text(side ? "B" : "A");
+    return memory_print("run %zu of %s", of_side + 1, side ? "B" : "A");
+}
 
 static const struct profile_event *event_of(const struct view *view)
 {
     return view->profile->event_count ? &view->profile->events[view->profile->event] : NULL;
 }
 
-/* The events that both sides have samples of, as words for a message; owned by the caller. */
+static bool has_samples_of(const struct view *view, const char *event)
+{
+    for (uint32_t i = 0; i < view->profile->event_count; i++)
+        if (view->profile->events[i].samples && strcmp(view->profile->events[i].name, event) == 0)
+            return true;
+    return false;
+}
+
+/* The events that all runs have samples of, as words for a message; owned by the caller. */
 static char *common_events(const struct view *view)
 {
-    const struct profile *before = view->profile, *after = view->other->profile;
     char *list = memory_text("");
-    for (uint32_t i = 0; i < before->event_count; i++) {
-        bool both = false;
-        for (uint32_t j = 0; j < after->event_count && before->events[i].samples; j++)
-            both |= after->events[j].samples && strcmp(before->events[i].name, after->events[j].name) == 0;
-        if (!both)
+    for (uint32_t i = 0; i < view->profile->event_count; i++) {
+        const char *name = view->profile->events[i].name;
+        bool all = true;
+        for (size_t run = 0; run < run_count(view) && all; run++)
+            all = has_samples_of(&view->runs->views[run], name);
+        if (!all)
             continue;
-        char *longer = memory_print("%s%s%s", list, *list ? ", " : "", before->events[i].name);
+        char *longer = memory_print("%s%s%s", list, *list ? ", " : "", name);
         free(list);
         list = longer;
     }
     return list;
 }
 
-static int refuse_events(const struct view *view, const char *before, const char *after)
+static int refuse_events(const struct view *view, size_t number)
 {
-    char *common = common_events(view);
+    char *common = common_events(view), *first = run_name(view, 0), *run = run_name(view, number);
+    const char *before = event_of(view)->name, *after = event_of(&view->runs->views[number])->name;
     if (*common)
-        report_error(
-            "A shows %s, B shows %s: no difference of these means anything; both have: %s (choose with --event)",
-            before, after, common);
+        report_error("%s shows %s, %s shows %s: these cannot be compared; all have %s (choose with --event)", first,
+                     before, run, after, common);
     else
-        report_error("A shows %s, B shows %s: no difference of these means anything; record both with the same event "
+        report_error("%s shows %s, %s shows %s: these cannot be compared; record both with the same event "
                      "(pinject-run -e NAME)",
-                     before, after);
+                     first, before, run, after);
+    free(run);
+    free(first);
     free(common);
     return -1;
 }
 
-static int refuse_kernel(const struct profile_event *before)
+static int refuse_kernel(const struct view *view, size_t number)
 {
-    report_error(
-        "%s was sampled with the kernel's code in %s, and without in %s; record both as the same user with the "
-        "same settings, or both with -e %s:u",
-        before->name, before->exclude_kernel ? "B" : "A", before->exclude_kernel ? "A" : "B", before->name);
+    const struct profile_event *before = event_of(view);
+    char *first = run_name(view, 0), *run = run_name(view, number);
+    report_error("%s was sampled with kernel code in %s, and without in %s; record both as the same user with the same "
+                 "settings, or both with -e %s:u",
+                 before->name, before->exclude_kernel ? run : first, before->exclude_kernel ? first : run,
+                 before->name);
+    free(run);
+    free(first);
     return -1;
+}
+
+static int check_event(const struct view *view, size_t number)
+{
+    const struct view *run = &view->runs->views[number];
+    const struct profile_event *event = event_of(run), *first = event_of(view);
+    if (!event || !event->samples) {
+        char *name = run_name(view, number);
+        report_error("%s has no samples; 'panalyze counts' shows what was counted there", name);
+        free(name);
+        return -1;
+    }
+    if (strcmp(event->name, first->name) != 0 || event->nanoseconds != first->nanoseconds)
+        return refuse_events(view, number);
+    return event->exclude_kernel != first->exclude_kernel ? refuse_kernel(view, number) : 0;
 }
 
 static bool finds(const struct view *view)
@@ -74,42 +125,66 @@ static bool finds(const struct view *view)
                         view->selection->entry_count);
 }
 
-static int check_sides(struct view *view)
+static int check_runs(struct view *view)
 {
-    const struct profile_event *before = event_of(view), *after = event_of(view->other);
-    const struct selection *a = view->selection, *b = view->other->selection;
-    if (!before || !after || !view->profile->events[view->profile->event].samples ||
-        !view->other->profile->events[view->other->profile->event].samples) {
-        report_error("set %s has no samples; 'panalyze counts' shows what was counted there",
-                     !before || !before->samples ? "A" : "B");
-        return -1;
+    bool any_sample = false, any_found = false;
+    for (size_t i = 0; i < run_count(view); i++) {
+        if (check_event(view, i) < 0)
+            return -1;
+        any_sample |= view->runs->views[i].selection->total_samples != 0;
     }
-    if (strcmp(before->name, after->name) != 0 || before->nanoseconds != after->nanoseconds)
-        return refuse_events(view, before->name, after->name);
-    if (before->exclude_kernel != after->exclude_kernel)
-        return refuse_kernel(before);
-    if (!a->total_samples && !b->total_samples) {
+    if (!any_sample) {
         report_error("no sample of either set matches the filters; 'panalyze tree' lists the tasks");
         return -1;
     }
-    view_look_ahead(view);
-    view_look_ahead(view->other);
-    if (!finds(view) && !finds(view->other)) {
-        select_refuse(view->settings);
-        return -1;
+    for (size_t i = 0; i < run_count(view); i++) {
+        view_look_ahead(&view->runs->views[i]);
+        any_found |= finds(&view->runs->views[i]);
     }
-    return 0;
+    if (any_found)
+        return 0;
+    select_refuse(view->settings);
+    return -1;
 }
 
 /* ---- text */
 
-static void print_side(struct view *view, const struct view *side, const char *name)
+/* The facts of a side that has one run; owned by the caller. */
+static char *facts_of_run(const struct view *run)
 {
     char when[64], took[TEXT_AMOUNT];
-    uint64_t duration = heading_duration(side->profile);
-    char *command = heading_command(side->profile), *event = heading_event(side);
-    heading_when(when, sizeof(when), side->profile->session.start_realtime_ns);
-    char *line = memory_print("%s: %s", name, command), *clean = text_clean(line, view->output->utf8);
+    uint64_t duration = heading_duration(run->profile);
+    char *event = heading_event(run);
+    heading_when(when, sizeof(when), run->profile->session.start_realtime_ns);
+    char *facts = memory_print("%s%s%s%s%s", event, *when ? "; " : "", when, duration ? ", took " : "",
+                               duration ? text_time(took, duration) : "");
+    free(event);
+    return facts;
+}
+
+/* The facts of a side that has several; owned by the caller. */
+static char *facts_of_runs(const struct view *view, const struct compare *compare, int side)
+{
+    const uint64_t *weights = compare->run_weights + (side ? compare->runs[0] : 0);
+    const struct profile_event *event = event_of(view);
+    uint64_t least = UINT64_MAX, most = 0, lost = 0;
+    for (size_t i = 0; i < compare->runs[side]; i++) {
+        least = weights[i] < least ? weights[i] : least;
+        most = weights[i] > most ? weights[i] : most;
+        lost += diff_run(view, side, i)->selection->lost;
+    }
+    char from[TEXT_AMOUNT], to[TEXT_AMOUNT], samples[TEXT_AMOUNT], missing[TEXT_AMOUNT];
+    return memory_print("%zu runs, each with %s to %s of %s; %s in all, %s lost", compare->runs[side],
+                        text_weight(from, least, event->nanoseconds), text_weight(to, most, event->nanoseconds),
+                        event->name, text_plural(samples, compare->sides[side].all.samples, "sample", "samples"),
+                        lost ? text_count(missing, lost) : "none");
+}
+
+static void print_side(struct view *view, const struct compare *compare, int side)
+{
+    const struct view *first = diff_run(view, side, 0);
+    char *command = heading_command(first->profile);
+    char *line = memory_print("%s: %s", side ? "B" : "A", command), *clean = text_clean(line, view->output->utf8);
     if (view->output->width)
         text_cut(clean, (size_t)view->output->width, view->output->utf8);
     output_color(view->output, OUTPUT_BOLD);
@@ -118,46 +193,73 @@ static void print_side(struct view *view, const struct view *side, const char *n
     fputs("\n   ", view->output->to);
     free(clean);
     free(line);
-    line = memory_print("%s%s%s%s%s", event, *when ? "; " : "", when, duration ? ", took " : "",
-                        duration ? text_time(took, duration) : "");
+    line = compare->runs[side] == 1 ? facts_of_run(first) : facts_of_runs(view, compare, side);
     output_wrapped(view->output, 3, line);
     free(line);
-    free(event);
     free(command);
 }
 
-/* "+1.20 s", "~-3.00 ms": a tilde in front of noise. RET has room for TEXT_AMOUNT + 2. */
-static const char *change_text(char *ret, uint64_t before, uint64_t after, bool nanoseconds, bool noise)
+static const char *mark_of(enum compare_verdict verdict)
+{
+    static const char *const marks[] = {"~", "?", ""};
+    return marks[verdict];
+}
+
+static enum output_color color_of(enum compare_verdict verdict, double change)
+{
+    if (verdict == COMPARE_NOISE)
+        return OUTPUT_DIM;
+    return verdict == COMPARE_UNKNOWN ? OUTPUT_PLAIN : change > 0 ? OUTPUT_HOT : OUTPUT_WARM;
+}
+
+/* What is more than a counter holds is as much as it holds. */
+static uint64_t rounded(double value)
+{
+    return value < 18446744073709549568.0 ? (uint64_t)(value + 0.5) : UINT64_MAX;
+}
+
+/* "+1.20 s", "~-3.00 ms": with the mark of what it is worth. RET has room for TEXT_AMOUNT + 2. */
+static const char *change_text(char *ret, double change, bool nanoseconds, enum compare_verdict verdict)
 {
     char amount[TEXT_AMOUNT];
-    text_weight(amount, after > before ? after - before : before - after, nanoseconds);
-    snprintf(ret, TEXT_AMOUNT + 2, "%s%s%s", noise && after != before ? "~" : "",
-             after > before   ? "+"
-             : after < before ? "-"
-                              : "",
-             amount);
+    uint64_t size = rounded(fabs(change));
+    text_weight(amount, size, nanoseconds);
+    snprintf(ret, TEXT_AMOUNT + 2, "%s%s%s", size ? mark_of(verdict) : "", !size ? "" : change > 0 ? "+" : "-", amount);
     return ret;
+}
+
+static const char *limit_text(char *ret, double limit, bool nanoseconds)
+{
+    if (!isfinite(limit))
+        return "-";
+    return text_weight(ret, rounded(limit), nanoseconds);
 }
 
 static void add_sums(struct grid *grid, const struct view *view, const struct compare *compare,
                      const struct compare_row *row)
 {
     bool nanoseconds = event_of(view)->nanoseconds;
-    bool weight_noise = noise_is(noise_of_weight(compare->sides, row->sums), row->sums);
-    bool share_noise = noise_is(noise_of_share(compare->sides, row->sums), row->sums);
-    double points = compare_share_change(compare, row);
+    enum compare_verdict weight = compare_weight_verdict(compare, row), share = compare_share_verdict(compare, row);
+    double change = compare_weight_change(compare, row->sums), points = compare_share_change(row);
     char text[TEXT_AMOUNT + 2];
-    enum output_color color = weight_noise                                ? OUTPUT_DIM
-                              : row->sums[1].weight > row->sums[0].weight ? OUTPUT_HOT
-                                                                          : OUTPUT_WARM;
-    grid_cell(grid, color, change_text(text, row->sums[0].weight, row->sums[1].weight, nanoseconds, weight_noise));
+    grid_cell(grid, color_of(weight, change), change_text(text, change, nanoseconds, weight));
+    if (compare_judges(compare))
+        grid_cell(grid, OUTPUT_DIM, limit_text(text, row->weight_limit, nanoseconds));
     for (int i = 0; i < 2; i++)
         grid_cell(grid, OUTPUT_PLAIN,
-                  row->sums[i].samples ? text_weight(text, row->sums[i].weight, nanoseconds) : "-");
-    snprintf(text, sizeof(text), "%s%+.2f", share_noise ? "~" : "", points);
-    grid_cell(grid, share_noise ? OUTPUT_DIM : points > 0 ? OUTPUT_HOT : OUTPUT_WARM, text);
-    for (int i = 0; i < 2; i++)
-        grid_cell(grid, OUTPUT_PLAIN, text_percent(text, row->sums[i].weight, compare->sides[i].all.weight));
+                  row->sums[i].samples
+                      ? text_weight(text, rounded(compare_weight(compare, row->sums, i)), nanoseconds)
+                      : "-");
+    snprintf(text, sizeof(text), "%s%+.2f", mark_of(share), points);
+    grid_cell(grid, color_of(share, points), text);
+    if (compare_judges(compare)) {
+        snprintf(text, sizeof(text), "%.2f", 100 * row->share_limit);
+        grid_cell(grid, OUTPUT_DIM, isfinite(row->share_limit) ? text : "-");
+    }
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof(text), "%.2f %%", row->shares[i]);
+        grid_cell(grid, OUTPUT_PLAIN, text);
+    }
 }
 
 /* "leaf < caller < caller  (comm)"; owned by the caller. */
@@ -198,41 +300,55 @@ static void add_label(struct grid *grid, const struct compare *compare, enum com
     free(label);
 }
 
+/* In the order of enum compare_by. */
+static const char *const one_row[] = {"command", "object", "function", "stack"};
+static const char *const many_rows[] = {"commands", "objects", "functions", "stacks"};
+static const char *const no_row[] = {"no command", "no object", "no function", "no stack"};
+
 static void print_rest(struct view *view, const struct compare *compare, enum compare_by by, const uint32_t *order,
                        size_t from, size_t count)
 {
-    static const char *const one[] = {"command", "object", "function", "stack"};
-    static const char *const many[] = {"commands", "objects", "functions", "stacks"};
     char number[TEXT_AMOUNT], loud_number[TEXT_AMOUNT];
     uint64_t loud = 0;
     for (size_t i = from; i < count; i++) {
         const struct compare_row *row = &compare->tables[by].rows[order[i]];
-        loud += !noise_is(noise_of_weight(compare->sides, row->sums), row->sums);
+        loud += compare_changed(compare, row) || compare_weight_verdict(compare, row) == COMPARE_UNKNOWN;
     }
     if (from < count)
-        fprintf(view->output->to, "and %s more, %s of them beyond the noise; --top all shows all\n",
-                text_plural(number, count - from, one[by], many[by]), loud ? text_count(loud_number, loud) : "none");
+        fprintf(view->output->to, "%s more, %s of them beyond the noise; --top all shows all\n",
+                text_plural(number, count - from, one_row[by], many_rows[by]),
+                loud ? text_count(loud_number, loud) : "none");
+}
+
+/* "Time A": of several runs it is their mean. */
+static struct grid *new_grid(const struct view *view, const struct compare *compare, enum compare_by by,
+                             struct grid_column *columns)
+{
+    static const char *const heads[] = {"Command", "Object", "Object", "Stack"};
+    bool nanoseconds = event_of(view)->nanoseconds;
+    size_t count = 0;
+    columns[count++] = (struct grid_column){"Change", true, false};
+    if (compare_judges(compare))
+        columns[count++] = (struct grid_column){"Counts from", true, false};
+    columns[count++] = (struct grid_column){nanoseconds ? "Time A" : "Weight A", true, false};
+    columns[count++] = (struct grid_column){nanoseconds ? "Time B" : "Weight B", true, false};
+    columns[count++] = (struct grid_column){"Points", true, false};
+    if (compare_judges(compare))
+        columns[count++] = (struct grid_column){"From", true, false};
+    columns[count++] = (struct grid_column){"Share A", true, false};
+    columns[count++] = (struct grid_column){"Share B", true, false};
+    columns[count++] = (struct grid_column){heads[by], false, true};
+    if (by == COMPARE_FUNCTION)
+        columns[count++] = (struct grid_column){"Function", false, true};
+    return grid_new(columns, count, view->output->utf8);
 }
 
 static void print_table(struct view *view, const struct compare *compare, enum compare_by by, uint64_t usual)
 {
-    static const char *const heads[] = {"Command", "Object", "Function", "Stack"};
-    bool share = view->settings->diff_sort == DIFF_BY_SHARE, function = by == COMPARE_FUNCTION;
-    const char *weight = event_of(view)->nanoseconds ? "Time" : "Weight";
-    char a[16], b[16];
-    snprintf(a, sizeof(a), "%s A", weight);
-    snprintf(b, sizeof(b), "%s B", weight);
-    const struct grid_column columns[] = {{"Change", true, false},
-                                          {a, true, false},
-                                          {b, true, false},
-                                          {"Points", true, false},
-                                          {"Share A", true, false},
-                                          {"Share B", true, false},
-                                          {function ? "Object" : heads[by], false, true},
-                                          {"Function", false, true}};
-    struct grid *grid = grid_new(columns, function ? 8 : 7, view->output->utf8);
+    struct grid_column columns[MOST_COLUMNS];
+    struct grid *grid = new_grid(view, compare, by, columns);
     size_t count, shown = 0;
-    uint32_t *order = compare_order(compare, by, share, &count);
+    uint32_t *order = compare_order(compare, by, view->settings->diff_sort == DIFF_BY_SHARE, &count);
     uint64_t limit = view->settings->top ? view->settings->top : usual;
     for (; shown < count && shown < limit; shown++) {
         const struct compare_row *row = &compare->tables[by].rows[order[shown]];
@@ -249,54 +365,112 @@ static void print_table(struct view *view, const struct compare *compare, enum c
     free(order);
 }
 
+/* What the change of all weight is worth; owned by the caller. */
+static char *worth_of_all(const struct view *view, const struct compare *compare)
+{
+    char limit[TEXT_AMOUNT];
+    if (!compare_judges(compare))
+        return memory_text("one run on each side does not tell how much runs differ");
+    return memory_print("%s than the runs differ by (a change counts from %s)",
+                        compare_verdict(compare) == COMPARE_CHANGED ? "more" : "no more",
+                        limit_text(limit, compare->limit, event_of(view)->nanoseconds));
+}
+
 static void print_all(struct view *view, const struct compare *compare)
 {
     const struct noise_sum sums[2] = {compare->sides[0].all, compare->sides[1].all};
-    char change[TEXT_AMOUNT + 2], before[TEXT_AMOUNT], after[TEXT_AMOUNT], percent[TEXT_AMOUNT] = "";
     bool nanoseconds = event_of(view)->nanoseconds;
-    if (sums[0].weight)
-        snprintf(percent, sizeof(percent), " (%+.2f %%)",
-                 100 * ((double)sums[1].weight - (double)sums[0].weight) / (double)sums[0].weight);
-    fprintf(view->output->to, "\nFrom A to B: %s%s, from %s to %s\n",
-            change_text(change, sums[0].weight, sums[1].weight, nanoseconds, false), percent,
-            text_weight(before, sums[0].weight, nanoseconds), text_weight(after, sums[1].weight, nanoseconds));
-}
-
-static void print_noise(struct view *view)
-{
-    char *line = memory_print(
-        "~: within the noise of the sample counts: below %g standard deviations of a difference of two Poisson counts "
-        "(change) or two proportions (points), or fewer than %d samples. Samples in a row are not independent, and "
-        "two "
-        "runs differ by themselves: a change a little beyond this may be chance too, and only more runs can tell.",
-        NOISE_SIGMAS, NOISE_LEAST_SAMPLES);
+    double weights[2] = {compare_weight(compare, sums, 0), compare_weight(compare, sums, 1)};
+    char change[TEXT_AMOUNT + 2], before[TEXT_AMOUNT], after[TEXT_AMOUNT], percent[TEXT_AMOUNT] = "";
+    char *worth = worth_of_all(view, compare);
+    if (weights[0] > 0)
+        snprintf(percent, sizeof(percent), " (%+.2f %%)", 100 * (weights[1] - weights[0]) / weights[0]);
+    char *line = memory_print("From A to B: %s%s, from %s to %s%s: %s",
+                              change_text(change, weights[1] - weights[0], nanoseconds, compare_verdict(compare)),
+                              percent, text_weight(before, rounded(weights[0]), nanoseconds),
+                              text_weight(after, rounded(weights[1]), nanoseconds),
+                              compare->runs[0] + compare->runs[1] > 2 ? " a run" : "", worth);
     fputc('\n', view->output->to);
     output_wrapped(view->output, 2, line);
     free(line);
+    free(worth);
+}
+
+/* "Changed: 1 command, 3 functions". */
+static void print_changed(struct view *view, const struct compare *compare, unsigned kinds)
+{
+    const char *comma = " ";
+    if (!compare_judges(compare))
+        return;
+    fputs("Changed:", view->output->to);
+    for (int by = 0; by < COMPARE_KINDS; by++) {
+        const struct compare_table *table = &compare->tables[by];
+        char number[TEXT_AMOUNT];
+        uint64_t changed = 0;
+        for (size_t i = 0; i < table->count && (kinds & 1u << by); i++)
+            changed += table->rows[i].wanted && compare_changed(compare, &table->rows[i]);
+        if (kinds & 1u << by)
+            fprintf(view->output->to, "%s%s", comma,
+                    changed ? text_plural(number, changed, one_row[by], many_rows[by]) : no_row[by]);
+        comma = kinds & 1u << by ? ", " : comma;
+    }
+    fputc('\n', view->output->to);
+}
+
+/* What the marks mean, and what to do to know more. */
+static void print_marks(struct view *view, const struct compare *compare)
+{
+    const char *several =
+        "~: the runs of one side differ by as much; a change counts if it is larger than 'Counts from' (points: "
+        "'From'). A program compared with itself has a change that counts in 2 of 100 comparisons, if nothing else on "
+        "the machine changed between the sides: take the runs in turn (A B A B ...).";
+    const char *single =
+        "No change here is certain. Compare several runs, taken in turn (A B A B ...), five for example: panalyze diff "
+        "A1 A2 A3 A4 A5 -- B1 B2 B3 B4 B5. ~: so few samples that sampling alone may explain it; ?: more than that.";
+    fputc('\n', view->output->to);
+    output_wrapped(view->output, 2, compare_judges(compare) ? several : single);
+}
+
+/* The tables that are shown as text, a bit for each. */
+static unsigned shown_kinds(const struct settings *settings)
+{
+    int wanted = diff_wanted(settings);
+    bool places = settings->symbols.count || settings->objects.count;
+    if (wanted != DIFF_ALL)
+        return 1u << wanted;
+    return 1u << COMPARE_FUNCTION | (places ? 0 : 1u << COMPARE_COMM);
+}
+
+static void print_text(struct view *view, const struct compare *compare)
+{
+    unsigned kinds = shown_kinds(view->settings);
+    print_side(view, compare, 0);
+    print_side(view, compare, 1);
+    print_all(view, compare);
+    print_changed(view, compare, kinds);
+    for (int by = 0; by < COMPARE_KINDS; by++)
+        if (kinds & 1u << by)
+            print_table(view, compare, (enum compare_by)by,
+                        kinds != 1u << by && by == COMPARE_COMM ? TOP_OF_COMMANDS : TOP_ALONE);
+    print_marks(view, compare);
 }
 
 int view_diff(struct view *view)
 {
     struct compare compare;
-    int wanted = diff_wanted(view->settings);
-    if (check_sides(view) < 0)
+    if (check_runs(view) < 0)
         return 1;
-    compare_init(&compare, view->settings->total);
-    compare.no_executables = !view->profile->session.ours || !view->other->profile->session.ours;
-    compare_add(&compare, view, 0);
-    compare_add(&compare, view->other, 1);
+    compare_init(&compare, view->runs->counts, view->settings->total);
+    for (size_t i = 0; i < run_count(view); i++)
+        compare.no_executables |= !view->runs->views[i].profile->session.ours;
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < view->runs->counts[side]; i++)
+            compare_add(&compare, diff_run(view, side, i), side, i);
     compare_finish(&compare);
-    if (view->settings->json) {
+    if (view->settings->json)
         diff_json(view, &compare);
-    } else {
-        print_side(view, view, "A");
-        print_side(view, view->other, "B");
-        print_all(view, &compare);
-        if (wanted == DIFF_ALL && !view->settings->symbols.count && !view->settings->objects.count)
-            print_table(view, &compare, COMPARE_COMM, TOP_OF_COMMANDS);
-        print_table(view, &compare, wanted == DIFF_ALL ? COMPARE_FUNCTION : (enum compare_by)wanted, TOP_ALONE);
-        print_noise(view);
-    }
+    else
+        print_text(view, &compare);
     compare_release(&compare);
     return 0;
 }

@@ -89,7 +89,7 @@ static void test_pairs(void **state)
     static const char *const wrong[] = {"diff",        "diff a",      "diff a b c",
                                         "diff -- a b", "diff a b --", "diff a -- b -- c"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-        bad(wrong[i], "'diff' compares two sets");
+        bad(wrong[i], "'diff' compares two sides");
 }
 
 static void test_choices(void **state)

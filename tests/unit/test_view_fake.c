@@ -164,6 +164,31 @@ char *fake_run(struct fake *fake, int (*view)(struct view *), int *ret_status)
     return text;
 }
 
+char *fake_diff(struct fake *const *fakes, const size_t counts[2], int *ret_status)
+{
+    char *text = NULL;
+    size_t size = 0, count = counts[0] + counts[1];
+    struct output output = {.to = open_memstream(&text, &size)};
+    struct view *views = calloc(count, sizeof(*views));
+    const struct view_runs runs = {views, {counts[0], counts[1]}};
+    assert_non_null(views);
+    for (size_t i = 0; i < count; i++) {
+        struct view *view = &views[i];
+        *view = (struct view){.settings = &fakes[0]->settings, .profile = &fakes[i]->profile, .output = &output};
+        view->names = names_new(view->profile, view->settings);
+        view->selection = select_new(view->profile, view->settings, view->names, false);
+        view->runs = &runs;
+    }
+    *ret_status = view_diff(&views[0]);
+    fclose(output.to);
+    for (size_t i = 0; i < count; i++) {
+        select_free(views[i].selection);
+        names_free(views[i].names);
+    }
+    free(views);
+    return text;
+}
+
 char *run(struct fake *fake, int (*view)(struct view *))
 {
     int status = -1;

@@ -27,6 +27,8 @@ void fake_new(struct fake *fake);
 char *fake_run(struct fake *fake, int (*view)(struct view *), int *ret_status);
 /* The same of a view that succeeds. */
 char *run(struct fake *fake, int (*view)(struct view *));
+/* 'diff' of FAKES, those of COUNTS[0] runs before first, with the settings of FAKES[0]; as fake_run(). */
+char *fake_diff(struct fake *const *fakes, const size_t counts[2], int *ret_status);
 /* Fail, and show TEXT, unless PART is in it, or is not. */
 void has(const char *text, const char *part);
 void has_not(const char *text, const char *part);

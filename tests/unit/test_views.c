@@ -268,27 +268,9 @@ static void test_noise(void **state)
     near(noise_of_share(none, nothing), 0);
 }
 
-/* diff of two fakes; *ret_status as of the view. */
 static char *diff(struct fake *before, struct fake *after, int *ret_status)
 {
-    char *text = NULL;
-    size_t size = 0;
-    struct output output = {.to = open_memstream(&text, &size)};
-    struct fake *sides[2] = {before, after};
-    for (int i = 0; i < 2; i++) {
-        struct fake *fake = sides[i];
-        fake->view = (struct view){.settings = &before->settings, .profile = &fake->profile, .output = &output};
-        fake->view.names = names_new(&fake->profile, &before->settings);
-        fake->view.selection = select_new(&fake->profile, &before->settings, fake->view.names, false);
-    }
-    before->view.other = &after->view;
-    *ret_status = view_diff(&before->view);
-    fclose(output.to);
-    for (int i = 0; i < 2; i++) {
-        select_free(sides[i]->view.selection);
-        names_free(sides[i]->view.names);
-    }
-    return text;
+    return fake_diff((struct fake *const[]){before, after}, (const size_t[]){1, 1}, ret_status);
 }
 
 static void test_diff(void **state)
@@ -305,16 +287,81 @@ static void test_diff(void **state)
     after.profile.entries = more;
     char *text = diff(&before, &after, &status);
     assert_int_equal(status, 0);
-    has(text, "From A to B: +80.0 ms (+80.00 %), from 100 ms to 180 ms\n");
-    has(text, "+80.0 ms  85.0 ms   165 ms  ~+6.67  85.00 %  91.67 %  cc1\n");
+    has(text, "From A to B: ?+80.0 ms (+80.00 %), from 100 ms to 180 ms: one run on each side does not tell how much");
+    has(text, "?+80.0 ms  85.0 ms   165 ms  ~+6.67  85.00 %  91.67 %  cc1\n");
     has(text, "    0 s  10.0 ms  10.0 ms  ~-4.44  10.00 %   5.56 %  make\n");
-    has(text, "+80.0 ms  95.0 ms   175 ms  ~+2.22  95.00 %  97.22 %  app        [no symbol]\n");
+    has(text, "?+80.0 ms  95.0 ms   175 ms  ~+2.22  95.00 %  97.22 %  app        [no symbol]\n");
     free(text);
     before.settings.diff_by = 3;
     before.settings.diff_by_given = true;
     text = diff(&before, &after, &status);
     has(text, "[no symbol] < [no symbol] < [no symbol] < [no symbol] < [cc1]\n");
     has_not(text, "Command\n");
+    free(text);
+}
+
+/* RUNS runs, each a percent heavier than the one before; cc1's recursion is TIMES as heavy in those from FROM on. */
+enum { RUNS = 6, ENTRIES = 4 };
+
+static void runs_new(struct fake *fakes, struct profile_entry (*entries)[ENTRIES], size_t from, uint64_t times)
+{
+    for (size_t i = 0; i < RUNS; i++) {
+        fake_new(&fakes[i]);
+        memcpy(entries[i], fakes[i].profile.entries, sizeof(entries[i]));
+        for (size_t j = 0; j < ENTRIES; j++) {
+            entries[i][j].samples *= 10;
+            entries[i][j].weight *= 1000 + 10 * (i % 3);
+            entries[i][j].weight /= 100;
+        }
+        entries[i][2].weight *= i >= from ? times : 1;
+        entries[i][2].samples *= i >= from ? times : 1;
+        fakes[i].profile.entries = entries[i];
+    }
+}
+
+static char *diff_runs(struct fake *fakes, size_t before)
+{
+    struct fake *list[RUNS];
+    int status;
+    for (size_t i = 0; i < RUNS; i++)
+        list[i] = &fakes[i];
+    char *text = fake_diff(list, (const size_t[]){before, RUNS - before}, &status);
+    assert_int_equal(status, 0);
+    return text;
+}
+
+static void test_diff_of_several_runs(void **state)
+{
+    (void)state;
+    struct fake fakes[RUNS];
+    struct profile_entry entries[RUNS][ENTRIES];
+    runs_new(fakes, entries, 3, 2);
+    char *text = diff_runs(fakes, 3);
+    has(text, "3 runs, each with 1.00 s to 1.02 s of task-clock; 3,000 samples in all, 12 lost\n");
+    has(text, "From A to B: +808 ms (+80.00 %), from 1.01 s to 1.82 s a run: more than the runs differ by (a change "
+              "counts from 70.8 ms)\nChanged: 3 commands, 2 functions\n");
+    has(text, "+808 ms      85.6 ms   858 ms   1.67 s   +6.67  0.23  85.00 %  91.67 %  cc1\n");
+    has(text, "    0 s      6.52 ms   101 ms   101 ms   -4.44  0.23  10.00 %   5.56 %  make\n");
+    has(text, "take the runs in turn");
+    free(text);
+    fakes[0].settings.json = true;
+    text = diff_runs(fakes, 3);
+    has(text, "\"runs\":3");
+    has(text, "\"run_weights\":[1000000000,1010000000,1020000000]");
+    has(text, "\"weight_verdict\":\"changed\"");
+    free(text);
+    /* The same against itself: nothing, and 0 is no limit where some runs are all alike. */
+    runs_new(fakes, entries, 0, 1);
+    text = diff_runs(fakes, 3);
+    has(text, "From A to B: 0 s (+0.00 %), from 1.01 s to 1.01 s a run: no more than the runs differ by");
+    has(text, "Changed: no command, no function\n");
+    has_not(text, "\n+");
+    free(text);
+    /* One on one side: its own variance is taken to be that of the others. */
+    runs_new(fakes, entries, 1, 2);
+    text = diff_runs(fakes, 1);
+    has(text, "Changed: ");
+    has(text, "5 runs, each with");
     free(text);
 }
 
@@ -341,18 +388,18 @@ static void test_diff_refuses_what_cannot_be_compared(void **state)
     after.profile.events = events;
     before.profile.events = others;
     events[0].exclude_kernel = true;
-    refused(&before, &after, "with the kernel's code in A, and without in B; record both as the same user");
+    refused(&before, &after, "with kernel code in A, and without in B; record both as the same user");
     events[0].exclude_kernel = false;
     events[0].name = "cpu-clock";
-    refused(&before, &after, "A shows task-clock, B shows cpu-clock: no difference of these means anything");
+    refused(&before, &after, "A shows task-clock, B shows cpu-clock: these cannot be compared");
     events[1].samples = others[1].samples = 1;
-    refused(&before, &after, "both have: page-faults (choose with --event)");
+    refused(&before, &after, "all have page-faults (choose with --event)");
     events[0].samples = 0;
-    refused(&before, &after, "set B has no samples");
+    refused(&before, &after, "B has no samples");
     after.profile.event_count = 0;
-    refused(&before, &after, "set B has no samples");
+    refused(&before, &after, "B has no samples");
     others[0].samples = 0;
-    refused(&before, &after, "set A has no samples");
+    refused(&before, &after, "A has no samples");
 }
 
 int main(void)
@@ -369,6 +416,7 @@ int main(void)
         cmocka_unit_test(test_identity),
         cmocka_unit_test(test_noise),
         cmocka_unit_test(test_diff),
+        cmocka_unit_test(test_diff_of_several_runs),
         cmocka_unit_test(test_diff_refuses_what_cannot_be_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
