@@ -90,6 +90,14 @@ static int take_diff_by(void *state, const struct option_row *row, const char *v
     return take_choice(state, row, value);
 }
 
+/* The row's offset is the value. */
+static int take_tasks(void *state, const struct option_row *row, const char *value)
+{
+    (void)value;
+    ((struct settings *)state)->tasks = (int)row->offset;
+    return 0;
+}
+
 static int take_list(void *state, const struct option_row *row, const char *value)
 {
     struct settings_list *list = (struct settings_list *)((char *)state + row->offset);
@@ -189,8 +197,10 @@ static int take_interval(void *state, const struct option_row *row, const char *
 
 static const struct option_row rows[] = {
     {.help = "What is added up", .groups = REPORT | FLAME | DIFF},
-    {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, REPORT | EXPORT,
-     "all tasks as one profile; without it a section per task, heaviest first"},
+    {0, "per-task", NULL, 0, take_tasks, TASKS_APART, 0, REPORT, "a section for each task, heaviest first"},
+    {'a', "aggregate", NULL, 0, take_tasks, TASKS_TOGETHER, 0, REPORT,
+     "all tasks as one profile: what text shows anyway; without it --json has both"},
+    {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, EXPORT, "speedscope: all tasks as one profile"},
     {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, FLAME,
      "no level for the commands: the same as --by=function"},
     {0, "by", "function|object|task|process|comm|address|line|inline", 0, take_by, FIELD(by), 0, REPORT,
@@ -427,7 +437,7 @@ void cli_help(const struct cli_command *command, int width, FILE *to)
     fputs("Usage: panalyze [COMMAND] [OPTIONS] [FILE...]\n"
           "Shows what pinject-run (or perf record) wrote. FILE: result files, a folder of them, or perf.data;\n"
           "without FILE the files out.PID.TID of this folder.\n\n"
-          "  panalyze out.* --aggregate      where the time went, in all tasks together\n"
+          "  panalyze out.*                  where the time went, in all tasks together\n"
           "  panalyze tree out.*             what ran\n\n"
           "Commands:\n",
           to);

@@ -204,8 +204,9 @@ static enum profile_merge merge_of(const struct cli *cli)
     if (settings->pids.count || settings->tids.count || settings->comms.count)
         return PROFILE_BY_TASK;
     bool whole_samples = settings->objects.count || settings->symbols.count;
-    bool aggregate = cli->command->view == view_report && settings->aggregate && settings->by != BY_COMM;
-    if ((cli->command->view == view_summary && !whole_samples) || (aggregate && !by_task))
+    bool together = settings->json ? settings->tasks == TASKS_TOGETHER : settings->tasks != TASKS_APART;
+    bool report = cli->command->view == view_report && together && settings->by != BY_COMM;
+    if ((cli->command->view == view_summary && !whole_samples) || (report && !by_task))
         return PROFILE_BY_STACK;
     if (cli->command->view == view_flame && !by_task)
         return settings->aggregate || (settings->by_given && settings->by != BY_COMM) ? PROFILE_BY_STACK

@@ -338,7 +338,7 @@ void settings_help(FILE *to)
     fputs("Usage: pinject-run [OPTIONS] [--] COMMAND [ARGS]\n"
           "Profile COMMAND: every thread of every process that is followed writes a file of its own, "
           "in perf.data format.\n"
-          "See the answer with: panalyze out.* --aggregate\n\n",
+          "See the answer with: panalyze out.*\n\n",
           to);
     options_help(rows, GROUP_LINE, width, to);
     fputs("\n"

@@ -247,7 +247,7 @@ static void print_files(const struct results *results, const struct settings *se
     append_bytes(line, results_bytes(results));
     buffer_printf(line, "); next: panalyze %s", settings->stat ? "counts " : "");
     append_quoted(line, settings->outfile);
-    buffer_printf(line, ".*%s", settings->stat ? "" : " --aggregate");
+    buffer_printf(line, ".*");
     say(line);
 }
 

@@ -76,12 +76,12 @@ int select_refuse(const struct settings *settings)
 {
     const struct settings_list *symbols = &settings->symbols, *objects = &settings->objects;
     if (symbols->count)
-        report_error("no sampled stack passes through a function '%s'%s%s%s%s; 'panalyze report --aggregate --top all' "
+        report_error("no sampled stack passes through a function '%s'%s%s%s%s; 'panalyze report --top all' "
                      "lists the functions",
                      symbols->items[0], symbols->count > 1 ? " (or another that is named)" : "",
                      objects->count ? " of '" : "", objects->count ? objects->items[0] : "", objects->count ? "'" : "");
     else
-        report_error("no sampled stack passes through an object '%s'%s; 'panalyze report --aggregate --by object' "
+        report_error("no sampled stack passes through an object '%s'%s; 'panalyze report --by object' "
                      "lists the objects",
                      objects->items[0], objects->count > 1 ? " (or another that is named)" : "");
     return 1;

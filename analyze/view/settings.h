@@ -11,6 +11,8 @@
 enum settings_by { BY_FUNCTION, BY_OBJECT, BY_TASK, BY_PROCESS, BY_COMM, BY_ADDRESS, BY_LINE, BY_INLINE };
 /* In the order of the words of --sort and --color. */
 enum settings_sort { SORT_SELF, SORT_TOTAL };
+/* Of report: TASKS_USUAL is together in text; the JSON document has both. */
+enum settings_tasks { TASKS_USUAL, TASKS_TOGETHER, TASKS_APART };
 enum settings_color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 struct settings_list {
@@ -33,6 +35,7 @@ struct settings {
     bool pager, no_pager, no_demangle, help, version;
     bool lines, inlined, no_inline, debuginfod;
     int by, sort, color;
+    int tasks; /* enum settings_tasks */
     bool by_given, sort_given, min_given;
     bool total; /* diff: with what was called */
     int diff_by, diff_sort;

@@ -99,7 +99,7 @@ static void print_rest(struct view *view, uint32_t shown)
     char number[TEXT_AMOUNT], share[TEXT_AMOUNT];
     if (with_samples)
         fprintf(
-            view->output->to, "\nand %s more with %s together; '--by task' lists them, '--aggregate' adds them up\n",
+            view->output->to, "\nand %s more with %s together; '--by task' lists them\n",
             text_plural(number, with_samples, "task", "tasks"), text_percent(share, weight, selection->total_weight));
 }
 
@@ -254,11 +254,11 @@ static int print_report(struct view *view)
     if (view->lines && selection->total_samples && !finds(view, selection->entries, selection->entry_count))
         return select_refuse(settings);
     if (settings->json)
-        return view_document(view, !settings->aggregate);
+        return view_document(view, settings->tasks != TASKS_TOGETHER);
     heading_print(view);
     if (!selection->total_samples) {
         fputs("\nNo samples. 'panalyze counts' shows what was counted, 'panalyze tree' what ran.\n", to);
-    } else if (settings->aggregate || !hits_has_stacks(settings->by)) {
+    } else if (settings->tasks != TASKS_APART || !hits_has_stacks(settings->by)) {
         fputc('\n', to);
         print_sum(view, selection->entries, selection->entry_count, wants_trees(view) ? TOP_WITH_TREES : TOP_ALL_TASKS);
     } else {

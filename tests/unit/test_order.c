@@ -80,7 +80,7 @@ static void test_report(void **state)
 {
     (void)state;
     for (int by = BY_FUNCTION; by <= BY_ADDRESS; by++) {
-        struct settings settings = {.color = COLOR_NEVER, .aggregate = true, .by = by, .by_given = true};
+        struct settings settings = {.color = COLOR_NEVER, .tasks = TASKS_TOGETHER, .by = by, .by_given = true};
         check_view(&settings, view_report);
         settings.sort = SORT_TOTAL;
         settings.callers = settings.callees = true;
@@ -99,7 +99,7 @@ static void test_neighbours_of_a_function(void **state)
 {
     (void)state;
     const char *name = "run";
-    struct settings settings = {.color = COLOR_NEVER, .aggregate = true, .symbols = {&name, 1, 1}};
+    struct settings settings = {.color = COLOR_NEVER, .tasks = TASKS_TOGETHER, .symbols = {&name, 1, 1}};
     settings.callers = settings.callees = true;
     check_view(&settings, view_report);
     settings.json = true;

@@ -14,7 +14,7 @@ static void test_total_counts_a_function_once(void **state)
     (void)state;
     struct fake fake;
     fake_new(&fake);
-    fake.settings.aggregate = true;
+    fake.settings.tasks = TASKS_TOGETHER;
     char *text = run(&fake, view_report);
     has(text, "80.00 %  80.0 ms  80.00 %  app        app+0x300\n");
     has(text, " 5.00 %  5.00 ms  95.00 %  app        app+0x100\n");
@@ -27,6 +27,7 @@ static void test_sections_are_heaviest_first(void **state)
     (void)state;
     struct fake fake;
     fake_new(&fake);
+    fake.settings.tasks = TASKS_APART;
     char *text = run(&fake, view_report);
     const char *cc1 = strstr(text, "20.20 cc1"), *make = strstr(text, "10.10 make"),
                *worker = strstr(text, "10.11 worker");
@@ -41,6 +42,7 @@ static void test_hostile_command_line_is_harmless(void **state)
     (void)state;
     struct fake fake;
     fake_new(&fake);
+    fake.settings.tasks = TASKS_APART;
     char *text = run(&fake, view_report);
     has(text, "cc1 'a b.c' '\\033[2J\\377'");
     assert_null(strchr(text, '\033'));
@@ -52,7 +54,7 @@ static void test_top_and_cum_leave_a_line(void **state)
     (void)state;
     struct fake fake;
     fake_new(&fake);
-    fake.settings.aggregate = true;
+    fake.settings.tasks = TASKS_TOGETHER;
     fake.settings.top = 1;
     char *text = run(&fake, view_report);
     has(text, "and 3 functions more with 20.00 % together");
@@ -71,7 +73,7 @@ static void test_filters(void **state)
     struct fake fake;
     const char *comm[] = {"wor*"}, *symbol[] = {"app+0x3*"};
     fake_new(&fake);
-    fake.settings.aggregate = true;
+    fake.settings.tasks = TASKS_TOGETHER;
     fake.settings.comms = (struct settings_list){comm, 1, 1};
     char *text = run(&fake, view_report);
     has(text, "5.00 ms in 5 samples of 1 task");
@@ -90,7 +92,7 @@ static void test_call_trees(void **state)
     (void)state;
     struct fake fake;
     fake_new(&fake);
-    fake.settings.aggregate = fake.settings.callers = fake.settings.callees = true;
+    fake.settings.callers = fake.settings.callees = true;
     char *text = run(&fake, view_report);
     has(text, "        `- 80.00 %  app+0x300\n                    app+0x300\n                    app+0x100\n");
     has(text, "        |- 10.00 %  app+0x200\n        `- 5.00 %  [self]\n");
@@ -115,7 +117,7 @@ static void test_call_tree_says_what_was_cut(void **state)
     memcpy(entries, fake.profile.entries, 4 * sizeof(entries[0]));
     entries[0].weight = 100000; /* parse under main: 0.1 ms of 90.1 ms */
     fake.profile.entries = entries;
-    fake.settings.aggregate = fake.settings.callees = true;
+    fake.settings.callees = true;
     char *text = run(&fake, view_report);
     has(text, "`- 0.11 %  in 1 branch below 0.5 %\n");
     free(text);
@@ -148,7 +150,7 @@ static void test_by(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct fake fake;
         fake_new(&fake);
-        fake.settings.aggregate = true;
+        fake.settings.tasks = TASKS_TOGETHER;
         fake.settings.by = cases[i].by;
         char *text = run(&fake, view_report);
         has(text, cases[i].line);

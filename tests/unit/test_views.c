@@ -15,7 +15,7 @@ static void test_call_tree(void **state)
     (void)state;
     struct fake fake;
     fake_new(&fake);
-    fake.settings.aggregate = fake.settings.call_tree = true;
+    fake.settings.call_tree = true;
     char *text = run(&fake, view_report);
     has(text, "95.00 %  95.0 ms   5.00 %  app        |- app+0x100\n"
               "80.00 %  80.0 ms   0.00 %  app        |  |- app+0x300\n"
@@ -50,6 +50,7 @@ static void test_call_tree_of_each_task(void **state)
     fake_new(&fake);
     fake.settings.call_tree = true;
     fake.settings.top = 1;
+    fake.settings.tasks = TASKS_APART;
     char *text = run(&fake, view_report);
     has(text, "20.20 cc1");
     has(text, "94.12 %  80.0 ms  0.00 %  app     |- app+0x100\n");
@@ -63,7 +64,8 @@ static void test_json_has_what_was_asked_for(void **state)
     struct fake fake;
     const char *symbol[] = {"app+0x300"};
     fake_new(&fake);
-    fake.settings.json = fake.settings.aggregate = true;
+    fake.settings.json = true;
+    fake.settings.tasks = TASKS_TOGETHER;
     char *text = run(&fake, view_report);
     has_not(text, "call_tree");
     has_not(text, "callers");
@@ -83,7 +85,7 @@ static void test_recursion_is_its_own_caller(void **state)
     struct fake fake;
     const char *symbol[] = {"app+0x*"};
     fake_new(&fake);
-    fake.settings.aggregate = fake.settings.callers = fake.settings.callees = true;
+    fake.settings.callers = fake.settings.callees = true;
     fake.settings.symbols = (struct settings_list){symbol, 1, 1};
     char *text = run(&fake, view_report);
     has(text, "app+0x300 (app): total 80.0 ms (80.00 %), self 80.0 ms (80.00 %), in 80 samples\n\n"
@@ -170,7 +172,7 @@ static void test_very_deep_stack(void **state)
     has(text, "Not drawn: calls deeper than 300 levels, with 100.00 % of the width together");
     has(text, "data-x=\"0\" data-w=\"562949953421312\" data-l=\"0\""); /* as much as JavaScript counts exactly */
     free(text);
-    fake.settings.aggregate = fake.settings.call_tree = true;
+    fake.settings.call_tree = true;
     free(run(&fake, view_report));
     fake.settings.json = true;
     free(run(&fake, view_report));
