@@ -217,6 +217,27 @@ static bool take_coverage(struct loader *loader, struct item *item)
     return true;
 }
 
+/* What no profile has is as good as nothing: a sum does not wrap around. */
+static uint64_t add_up(uint64_t sum, uint64_t more)
+{
+    return more > UINT64_MAX - sum ? UINT64_MAX : sum + more;
+}
+
+static void take_stacks(struct loader *loader, struct item *item)
+{
+    struct profile_session *session = &loader->profile.session;
+    struct pinject_item_stacks fixed;
+    if (!item_stacks(item, &fixed))
+        return;
+    const uint64_t cut[] = {fixed.truncated, fixed.too_deep, fixed.no_table,
+                            fixed.bad_memory, fixed.behind,   fixed.foreign};
+    uint64_t whole = add_up(fixed.bottom, fixed.chosen);
+    session->whole_stacks = add_up(session->whole_stacks, whole);
+    session->stacks = add_up(session->stacks, whole);
+    for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++)
+        session->stacks = add_up(session->stacks, cut[i]);
+}
+
 static int take_session(struct loader *loader, struct item *item)
 {
     struct profile_session *session = &loader->profile.session;
@@ -250,6 +271,7 @@ int ours_take_session(struct loader *loader, const struct file *file)
         case PINJECT_ITEM_SESSION: status = take_session(loader, &item); break;
         case PINJECT_ITEM_COVERAGE: unseen = take_coverage(loader, &item); break;
         case PINJECT_ITEM_UNSEEN: status = unseen ? take_unseen(loader, &item) : 0; break;
+        case PINJECT_ITEM_STACKS: take_stacks(loader, &item); break;
         case PINJECT_ITEM_NOTE: status = remark_add(loader, item_string(&item)); break;
         }
     }

@@ -141,6 +141,18 @@ bool item_unseen(struct item *item, struct pinject_item_unseen *ret)
     return !item->body.failed;
 }
 
+bool item_stacks(struct item *item, struct pinject_item_stacks *ret)
+{
+    uint64_t *const counts[] = {&ret->bottom,   &ret->truncated, &ret->too_deep, &ret->no_table, &ret->bad_memory,
+                                &ret->extended, &ret->chosen,    &ret->behind,   &ret->foreign};
+    *ret = (struct pinject_item_stacks){0};
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        *counts[i] = cursor_u64(&item->body);
+    ret->dump = cursor_u32(&item->body);
+    ret->automatic = cursor_u32(&item->body);
+    return !item->body.failed;
+}
+
 const char *item_string(struct item *item)
 {
     const char *text = cursor_string(&item->body);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyze/view/heading.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
+#include "common/buffer.h"
 
 /* What the first process ran: the options of pinject-run in front of it are no news. */
 static const struct profile_image *first_image(const struct profile *profile)
@@ -54,35 +56,152 @@ char *heading_when(char *ret, size_t size, uint64_t realtime_ns)
     return ret;
 }
 
-char *heading_event(const struct view *view)
+static bool has_samples(const struct view *view)
+{
+    const struct profile *profile = view->profile;
+    return profile->event_count && (profile->events[profile->event].sampled || view->selection->total_samples);
+}
+
+/* "task-clock: 9.50 s in 9,523 samples of 312 tasks", of --stat "counted without samples: 312 tasks"; owned by the
+ * caller. */
+static char *event_text(const struct view *view)
 {
     const struct profile *profile = view->profile;
     const struct selection *selection = view->selection;
+    char weight[TEXT_AMOUNT], samples[TEXT_AMOUNT], tasks[TEXT_AMOUNT];
     if (!profile->event_count)
         return memory_text("no events");
     const struct profile_event *event = &profile->events[profile->event];
-    char weight[TEXT_AMOUNT], samples[TEXT_AMOUNT], tasks[TEXT_AMOUNT], lost[TEXT_AMOUNT];
-    if (!event->sampled && !selection->total_samples)
-        return memory_print("counted without samples: %s",
-                            text_plural(tasks, selection->task_count, "task", "tasks"));
-    return memory_print("%s: %s in %s of %s, %s lost", event->name,
+    text_plural(tasks, selection->task_count, "task", "tasks");
+    if (!has_samples(view))
+        return memory_print("counted without samples: %s", tasks);
+    return memory_print("%s: %s in %s of %s", event->name,
                         text_weight(weight, selection->total_weight, event->nanoseconds),
-                        text_plural(samples, selection->total_samples, "sample", "samples"),
-                        text_plural(tasks, selection->task_count, "task", "tasks"),
-                        selection->lost ? text_count(lost, selection->lost) : "none");
+                        text_plural(samples, selection->total_samples, "sample", "samples"), tasks);
+}
+
+char *heading_event(const struct view *view)
+{
+    char lost[TEXT_AMOUNT], *event = event_text(view);
+    if (!has_samples(view))
+        return event;
+    char *text = memory_print("%s, %s lost", event, view->selection->lost ? text_count(lost, view->selection->lost)
+                                                                          : "none");
+    free(event);
+    return text;
+}
+
+/* The command's own time, where it has ended: what it left behind may run on. Else as heading_duration(). */
+static uint64_t elapsed_of(const struct profile *profile)
+{
+    uint64_t start = 0, end = 0;
+    for (uint32_t i = 0; i < profile->task_count && !profile->session.bare; i++) {
+        const struct profile_task *task = &profile->tasks[i];
+        if (task->root && task->pid == task->tid && task->ended && task->start_ns && task->end_ns > end) {
+            start = start ? start : task->start_ns;
+            end = task->end_ns;
+        }
+    }
+    return start && end > start ? end - start : heading_duration(profile);
+}
+
+/* Whether the machine was recorded (perf record -a): the clock of a CPU goes on while nothing runs. */
+static bool has_idle(const struct profile *profile)
+{
+    for (uint32_t i = 0; i < profile->task_count; i++)
+        if (profile->tasks[i].pid == 0)
+            return true;
+    return false;
+}
+
+/* CPU time of the whole run, where it is known: by accounting, else by samples that are times. 0: unknown. */
+static uint64_t cpu_of(const struct profile *profile)
+{
+    if (profile->session.coverage_known && profile->session.cpu_ns)
+        return profile->session.cpu_ns;
+    if (!profile->event_count || !profile->events[profile->event].nanoseconds || profile->session.ours ||
+        has_idle(profile))
+        return 0;
+    return profile->events[profile->event].weight;
+}
+
+static void append(struct buffer *line, const char *separator, const char *text)
+{
+    buffer_printf(line, "%s%s", line->size ? separator : "", text);
+}
+
+/* "12.3 s elapsed, 20.1 s of CPU time (1.63 CPUs busy on average)" */
+static void append_times(struct buffer *line, const struct profile *profile)
+{
+    uint64_t elapsed = elapsed_of(profile), cpu = cpu_of(profile);
+    char text[TEXT_AMOUNT], part[2 * TEXT_AMOUNT];
+    if (elapsed) {
+        snprintf(part, sizeof(part), "%s elapsed", text_time(text, elapsed));
+        append(line, "", part);
+    }
+    if (cpu) {
+        snprintf(part, sizeof(part), "%s of CPU time", text_time(text, cpu));
+        append(line, ", ", part);
+    }
+    if (elapsed && cpu)
+        buffer_printf(line, " (%.2f CPUs busy on average)", (double)cpu / (double)elapsed);
+}
+
+/* Rounded down, so that "100.0 %" has all. */
+static void append_coverage(struct buffer *line, const struct profile_session *session)
+{
+    char part[2 * TEXT_AMOUNT];
+    if (!session->coverage_known || !session->cpu_ns)
+        return;
+    double percent = text_share(session->attributed_ns, session->cpu_ns);
+    snprintf(part, sizeof(part), "%.1f %% of the CPU time is in this profile%s",
+             percent > 100 ? 100 : floor(percent * 10) / 10, session->coverage_complete ? "" : " so far");
+    append(line, "; ", part);
+}
+
+static void append_loss(struct buffer *line, const struct view *view)
+{
+    char number[TEXT_AMOUNT], part[2 * TEXT_AMOUNT];
+    if (!has_samples(view))
+        return;
+    snprintf(part, sizeof(part), "%s lost", view->selection->lost
+                                                ? text_plural(number, view->selection->lost, "sample", "samples")
+                                                : "no samples");
+    append(line, "; ", part);
+}
+
+char *heading_run(const struct view *view)
+{
+    struct buffer line = BUFFER_INIT;
+    append_times(&line, view->profile);
+    append_coverage(&line, &view->profile->session);
+    append_loss(&line, view);
+    if (buffer_failed(&line))
+        memory_exhausted();
+    char *text = memory_print("%s", line.size ? (const char *)line.data : "");
+    buffer_release(&line);
+    return text;
+}
+
+static void print_run(struct view *view)
+{
+    char *line = heading_run(view);
+    output_color(view->output, OUTPUT_BOLD);
+    if (*line)
+        output_wrapped(view->output, 2, line);
+    output_color(view->output, OUTPUT_PLAIN);
+    free(line);
 }
 
 static void print_facts(struct view *view)
 {
-    char when[64], time[TEXT_AMOUNT];
-    uint64_t duration = heading_duration(view->profile);
-    heading_when(when, sizeof(when), view->profile->session.start_realtime_ns);
-    char *event = heading_event(view);
-    char *line = memory_print("%s%s%s%s%s", event, *when ? "; " : "", when,
-                              !duration ? ""
-                              : *when   ? ", took "
-                                        : "; took ",
-                              duration ? text_time(time, duration) : "");
+    const struct profile_session *session = &view->profile->session;
+    char when[64], whole[2 * TEXT_AMOUNT] = "";
+    heading_when(when, sizeof(when), session->start_realtime_ns);
+    if (session->stacks && has_samples(view))
+        snprintf(whole, sizeof(whole), ", %.1f %% of the call stacks are whole",
+                 floor(text_share(session->whole_stacks, session->stacks) * 10) / 10);
+    char *event = event_text(view), *line = memory_print("%s%s%s%s", event, whole, *when ? "; " : "", when);
     output_wrapped(view->output, 2, line);
     free(line);
     free(event);
@@ -133,12 +252,10 @@ void heading_print(struct view *view)
     const struct profile *profile = view->profile;
     struct output *output = view->output;
     char *command = heading_command(profile), *clean = text_clean(command, output->utf8);
+    print_run(view);
     if (output->width)
         text_cut(clean, (size_t)output->width, output->utf8);
-    output_color(output, OUTPUT_BOLD);
-    fputs(clean, output->to);
-    output_color(output, OUTPUT_PLAIN);
-    fputc('\n', output->to);
+    fprintf(output->to, "%s\n", clean);
     free(clean);
     free(command);
     print_facts(view);

@@ -177,17 +177,17 @@ static void markdown_heading(struct view *view)
     fputs("### Profile of ", to);
     print_code(view->output, command);
     free(command);
-    fprintf(to, "\n\n%s", text_plural(tasks, selection->task_count, "task", "tasks"));
-    uint64_t duration = heading_duration(profile);
-    if (duration)
-        fprintf(to, " in %s", text_time(amount, duration));
+    char *run = heading_run(view);
+    fprintf(to, "\n\n%s%s", run, *run ? ".\n\n" : "");
+    free(run);
+    fputs(text_plural(tasks, selection->task_count, "task", "tasks"), to);
     if (profile->event_count) {
         const struct profile_event *event = &profile->events[profile->event];
         fprintf(to, ", %s of ", text_plural(samples, selection->total_samples, "sample", "samples"));
         output_text(view->output, event->name);
         fprintf(to, " (%s)", text_weight(amount, selection->total_weight, event->nanoseconds));
     }
-    fprintf(to, ", %s lost.\n", selection->lost ? text_count(amount, selection->lost) : "none");
+    fputs(".\n", to);
 }
 
 int view_summary(struct view *view)

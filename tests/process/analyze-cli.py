@@ -106,7 +106,7 @@ def test_without_file_takes_the_files_of_each_exec():
 def test_views_say_what_ran():
     files = record()
     tree = panalyze("tree", *files).ok().out
-    root, child = [line for line in tree.splitlines() if re.match(r" *\d+\.\d+ ", line)]
+    root, child = [line for line in tree.splitlines() if re.match(r" *\d+\.\d+ (?!m?s elapsed)", line)]
     check_match(r" 3 +\d+  sh -c", root)
     check_match(r" 0 +\d+  └─ .*spin 60$", child)
     counts = panalyze("counts", *files).ok().out
