@@ -86,7 +86,7 @@ int stacks_plan(struct plan *plan, const struct settings *settings)
         return 0;
     if (plan->source == PINJECT_SOURCE_TIMER) {
         plan_note(plan, "call stacks by frame pointers: timers do not bring what unwind tables need");
-        plan->dump_note = plan->note_count;
+        plan->dump_note = settings->call_graph_given ? plan->note_count : 0;
         return 0;
     }
     plan->dump = settings->dump ? settings->dump : STACKS_DUMP;
@@ -100,7 +100,7 @@ int stacks_plan(struct plan *plan, const struct settings *settings)
     const char *reason = status == -EOPNOTSUPP ? "unwinding knows x86-64 only" : strerror(-status);
     if (automatic) {
         plan_note(plan, "call stacks by frame pointers: samples with registers and stack cannot be had (%s)", reason);
-        plan->dump_note = plan->note_count;
+        plan->dump_note = settings->call_graph_given ? plan->note_count : 0;
         return 0;
     }
     report_error("--call-graph dwarf cannot be had: %s; use --call-graph fp or auto", reason);

@@ -172,9 +172,9 @@ static void print_call_graphs(FILE *to, const struct plan *plan)
 {
     int status = plan->source == PINJECT_SOURCE_PERF ? stacks_try(plan) : -EACCES;
     if (status == 0)
-        row(to, "call graphs", "fp (without options), dwarf, auto, none");
+        row(to, "call graphs", "auto (without options), fp, dwarf, none");
     else
-        row(to, "call graphs", "fp (without options), none; dwarf: %s",
+        row(to, "call graphs", "fp, none; no dwarf: %s",
             status == -EACCES ? "not without perf_event_open" : strerror(-status));
 }
 

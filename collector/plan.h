@@ -35,7 +35,7 @@ struct plan {
     uint32_t dump;               /* bytes of stack with each sample, to be unwound (stacks.h); 0: none come */
     bool dump_auto;              /* where frame pointers prove right they are taken */
     bool dump_fixed;             /* the user chose its size */
-    unsigned dump_note;          /* number of the note that says why there is none though asked for, from 1; 0: none */
+    unsigned dump_note;          /* number of the note that says why there is none though the user asked, from 1; 0: none */
     size_t ring_pages;           /* data pages of the ring of a process' first thread, a power of two */
     size_t thread_ring_pages;    /* of further threads */
     char reason[128];            /* why the default event is not cycles; "" when it is, or when the user chose */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "collector/stacks.h"
+#include "common/follow.h"
 #include "common/nearest.h"
 #include "common/options.h"
 #include "common/report.h"
@@ -83,6 +84,7 @@ static int take_call_graph(void *state, const struct option_row *row, const char
         return -EINVAL;
     }
     settings->call_graph = how;
+    settings->call_graph_given = true;
     settings->dump = 0;
     return value[size] ? take_dump(settings, value + size + 1) : 0;
 }
@@ -102,39 +104,28 @@ static int take_mode(void *state, const struct option_row *row, const char *valu
     return 0;
 }
 
+/* The first of these options replaces the default, further ones add to it. */
+static void add_follow(struct settings *settings, unsigned flags)
+{
+    settings->follow = (settings->follow_given ? settings->follow : 0) | flags;
+    settings->follow_given = true;
+}
+
 static int take_follow(void *state, const struct option_row *row, const char *value)
 {
     (void)value;
-    ((struct settings *)state)->follow |= (unsigned)row->number;
+    add_follow(state, (unsigned)row->number);
     return 0;
 }
 
 static int take_follow_list(void *state, const struct option_row *row, const char *value)
 {
-    static const struct {
-        const char *name;
-        unsigned flags;
-    } names[] = {
-        {"fork", PINJECT_SESSION_FORK}, {"vfork", PINJECT_SESSION_VFORK}, {"pthread", PINJECT_SESSION_PTHREAD},
-        {"exec", PINJECT_SESSION_EXEC}, {"all", PINJECT_SESSION_ALL},     {"none", 0},
-    };
-    struct settings *settings = state;
+    unsigned flags;
     (void)row;
-    for (const char *at = value;; at++) {
-        size_t size = strcspn(at, ","), i;
-        for (i = 0; i < sizeof names / sizeof names[0]; i++)
-            if (strlen(names[i].name) == size && !memcmp(names[i].name, at, size))
-                break;
-        if (i == sizeof names / sizeof names[0]) {
-            report_error("cannot follow '%.*s': fork, vfork, pthread, exec, all or none, separated by commas",
-                         (int)size, at);
-            return -EINVAL;
-        }
-        settings->follow |= names[i].flags;
-        at += size;
-        if (!*at)
-            return 0;
-    }
+    int error = follow_parse(value, &flags);
+    if (error == 0)
+        add_follow(state, flags);
+    return error;
 }
 
 static int take_verbose(void *state, const struct option_row *row, const char *value)
@@ -192,19 +183,19 @@ static const struct option_row rows[] = {
     {'F', "freq", "HZ", 0, take_frequency, 0, 0, GROUP_BOTH, "samples per second of each thread (default: 999)"},
     {'c', "period", "N", 0, take_period, 0, 0, GROUP_BOTH, "one sample per N events instead; nanoseconds for clocks"},
     {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH,
-     "call chains: fp (frame pointers, the default), dwarf[,DUMP] (the programs' unwind tables, from DUMP bytes of "
-     "stack, 16384), auto[,DUMP] (frame pointers in processes that prove to have them, else dwarf) or none"},
+     "call stacks: auto[,DUMP] (by frame pointers where a process proves to have them, else dwarf; the default), fp "
+     "(frame pointers), dwarf[,DUMP] (unwind tables, from DUMP bytes of each stack, 16384) or none"},
     {0, "stat", NULL, 0, options_take_flag, FIELD(stat), 0, GROUP_BOTH, "count only, take no samples"},
-    {0, NULL, NULL, 0, NULL, 0, 0, 0, "Which tasks (default: the threads of the first process)"},
-    {0, "follow-fork", NULL, 0, take_follow, 0, PINJECT_SESSION_FORK, GROUP_BOTH, "processes made by fork"},
+    {0, NULL, NULL, 0, NULL, 0, 0, 0, "What to follow (default: all threads and processes that the command starts)"},
+    {0, "follow", "LIST", 0, take_follow_list, 0, 0, GROUP_BOTH,
+     "only these, of all, none, threads, fork, vfork, exec (the first process' threads always are)"},
+    {0, "follow-all", NULL, 0, take_follow, 0, PINJECT_SESSION_ALL, GROUP_BOTH, "everything: the default"},
+    {0, "follow-fork", NULL, 0, take_follow, 0, PINJECT_SESSION_FORK, GROUP_BOTH, "only processes made by fork"},
     {0, "follow-vfork", NULL, 0, take_follow, 0, PINJECT_SESSION_VFORK, GROUP_BOTH,
-     "processes made by vfork, posix_spawn, system and popen"},
-    {0, "follow-pthread", NULL, 0, take_follow, 0, PINJECT_SESSION_PTHREAD, GROUP_BOTH,
-     "threads (those of the first process always are)"},
+     "only processes made by vfork, posix_spawn, system and popen"},
+    {0, "follow-pthread", NULL, 0, take_follow, 0, PINJECT_SESSION_PTHREAD, GROUP_BOTH, "only threads"},
     {0, "follow-exec", NULL, 0, take_follow, 0, PINJECT_SESSION_EXEC, GROUP_BOTH,
-     "programs that a followed process becomes by exec"},
-    {0, "follow-all", NULL, 0, take_follow, 0, PINJECT_SESSION_ALL, GROUP_BOTH, "all of these"},
-    {0, "follow", "LIST", 0, take_follow_list, 0, 0, GROUP_BOTH, "the same as a list: fork,vfork,pthread,exec,all"},
+     "only programs that a followed process becomes by exec; several of these options add up"},
     {0, "exec-split-results", NULL, 0, options_take_flag, FIELD(split), 0, GROUP_BOTH,
      "a file BASE.PID.TID.EXEC for each program that a process runs"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Other"},
@@ -240,7 +231,8 @@ static void set_defaults(struct settings_line *line)
     line->settings.outfile = "out";
     line->settings.mode = 0600;
     line->settings.frequency = 999;
-    line->settings.follow = 0; /* the object follows the threads of the first process anyway */
+    line->settings.follow = PINJECT_SESSION_ALL;
+    line->settings.call_graph = SETTINGS_CALL_GRAPH_AUTO;
 }
 
 int settings_parse(struct settings_line *line, int argc, char **argv)
@@ -344,7 +336,7 @@ void settings_help(FILE *to)
     fputs("\n"
           "The exit status is the command's own (128+n for signal n), 127 when it is not found, 126 when it cannot be\n"
           "run, 125 when pinject-run itself fails, or with --strict when the profile is not complete.\n"
-          "Without pinject-run: LD_PRELOAD=libpinject.so COMMAND, with options as variables: PINJECT_FOLLOW=all,\n"
+          "Without pinject-run: LD_PRELOAD=libpinject.so COMMAND, with options as variables: PINJECT_FOLLOW=none,\n"
           "PINJECT_FREQ=99, and so on.\n",
           to);
 }

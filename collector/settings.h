@@ -28,10 +28,12 @@ struct settings {
     uint64_t frequency;         /* Hz, 999; 0 when a period is given */
     uint64_t period;            /* -c; 0: frequency */
     int call_graph;             /* enum settings_call_graph */
+    bool call_graph_given;      /* by the user: that it cannot be done is said then */
     uint32_t dump;              /* dwarf, auto: bytes of stack; 0: as many as is usual */
     bool stat;                  /* counting only */
     unsigned follow;            /* enum pinject_session_flags: FORK, VFORK, PTHREAD, EXEC; PTHREAD is always on for the
-                                   first process */
+                                   first process. All, where nothing is given */
+    bool follow_given;          /* by the user */
     bool split;                 /* --exec-split-results */
     bool quiet;
     bool strict;                /* --strict: an incomplete profile is a failure */

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "common/buffer.h"
+#include "common/follow.h"
 #include "common/report.h"
 
+enum { FOLLOWED_PERCENT = 95 /* of the CPU time: where less is followed, that is said */ };
 enum { UNSEEN_SHOWN = 3 };
 
 /* "1 task", "2 tasks", "3 processes" */
@@ -112,6 +114,18 @@ static void print_tasks(const struct session *session, const struct outcome *out
         append_events(line, session->plan, false);
         buffer_printf(line, ", %" PRIu64 " lost", outcome->lost);
     }
+    say(line);
+}
+
+/* Whoever did not follow everything, and misses much of the CPU time: first of all. */
+static void print_narrow(const struct settings *settings, const struct outcome *outcome, struct buffer *line)
+{
+    char follow[FOLLOW_TEXT];
+    double percent = outcome->cpu_ns ? 100.0 * (double)outcome->attributed_ns / (double)outcome->cpu_ns : 100;
+    if (percent >= FOLLOWED_PERCENT || follow_is_all(settings->follow))
+        return;
+    buffer_printf(line, "only %.1f %% of the CPU time is in this profile: --follow=%s left out what else was started "
+                  "(--follow=all takes it)", percent, follow_text(follow, settings->follow));
     say(line);
 }
 
@@ -269,6 +283,7 @@ void summary_print(const struct session *session, const struct results *results,
     if (outcome->uncounted)
         report_error("%" PRIu64 " tasks or records are missing and cannot be named: out of memory", outcome->uncounted);
     if (speaks) {
+        print_narrow(settings, outcome, &line);
         print_tasks(session, outcome, settings->stat, &line);
         print_rung(session->plan, settings, &line);
         print_no_dumps(session->plan, settings, &line);

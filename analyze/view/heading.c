@@ -8,6 +8,9 @@
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 #include "common/buffer.h"
+#include "common/follow.h"
+
+#define FOLLOWED_PERCENT 95 /* of the CPU time; where less is followed, that is said */
 
 /* What the first process ran: the options of pinject-run in front of it are no news. */
 static const struct profile_image *first_image(const struct profile *profile)
@@ -157,6 +160,11 @@ static void append_coverage(struct buffer *line, const struct profile_session *s
     snprintf(part, sizeof(part), "%.1f %% of the CPU time is in this profile%s",
              percent > 100 ? 100 : floor(percent * 10) / 10, session->coverage_complete ? "" : " so far");
     append(line, "; ", part);
+    if (percent < FOLLOWED_PERCENT && !follow_is_all(session->flags)) {
+        char follow[FOLLOW_TEXT];
+        buffer_printf(line, ", as --follow=%s left out what else was started (record with --follow=all)",
+                      follow_text(follow, session->flags));
+    }
 }
 
 static void append_loss(struct buffer *line, const struct view *view)

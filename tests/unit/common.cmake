@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: MIT
-foreach(module buffer cursor events nearest options report)
+foreach(module buffer cursor events follow nearest options report)
   pinject_unit_test(${module} SOURCES test_${module}.c LINK pinject_common)
 endforeach()

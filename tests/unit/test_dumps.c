@@ -29,7 +29,7 @@ int __wrap_probe_open(const struct perf_event_attr *attr)
 /* Two events that sample and one that counts. REFUSED: see above. */
 static int plan_dumps(struct plan *plan, int call_graph, uint32_t dump, unsigned refused)
 {
-    struct settings settings = {.call_graph = call_graph, .dump = dump};
+    struct settings settings = {.call_graph = call_graph, .call_graph_given = dump, .dump = dump};
     *plan = (struct plan){.source = PINJECT_SOURCE_PERF, .sampling = 2, .count = 3};
     memset(&kernel, 0, sizeof(kernel));
     kernel.refused = refused;
@@ -81,8 +81,11 @@ static void test_refused(void **state)
         assert_int_equal(plan.dump, 0);
         assert_false(plan.dump_auto);
         assert_int_equal(plan.note_count, 1);
-        assert_int_equal(plan.dump_note, 1);
+        assert_int_equal(plan.dump_note, 0);
         assert_non_null(strstr(plan.notes[0], "by frame pointers: samples with registers and stack cannot be had"));
+        /* Said, where the user asked for it. */
+        assert_int_equal(plan_dumps(&plan, SETTINGS_CALL_GRAPH_AUTO, 4096, refused), 0);
+        assert_int_equal(plan.dump_note, 1);
         assert_int_equal(stacks_try(&plan), 0); /* the next time it would be given */
     }
 }
@@ -90,13 +93,18 @@ static void test_refused(void **state)
 static void test_timers_bring_none(void **state)
 {
     (void)state;
-    struct settings settings = {.call_graph = SETTINGS_CALL_GRAPH_DWARF, .dump = 4096};
+    struct settings settings = {.call_graph = SETTINGS_CALL_GRAPH_DWARF, .call_graph_given = true, .dump = 4096};
     struct plan plan = {.source = PINJECT_SOURCE_TIMER, .sampling = 1, .count = 1};
     memset(&kernel, 0, sizeof(kernel));
     assert_int_equal(stacks_plan(&plan, &settings), 0);
     assert_int_equal(plan.dump, 0);
     assert_int_equal(plan.dump_note, 1);
     assert_int_equal(kernel.calls, 0);
+    settings = (struct settings){.call_graph = SETTINGS_CALL_GRAPH_AUTO};
+    plan = (struct plan){.source = PINJECT_SOURCE_TIMER, .sampling = 1, .count = 1};
+    assert_int_equal(stacks_plan(&plan, &settings), 0);
+    assert_int_equal(plan.note_count, 1);
+    assert_int_equal(plan.dump_note, 0);
     /* --stat samples nothing. */
     plan = (struct plan){.source = PINJECT_SOURCE_PERF, .count = 1, .dummy = true};
     assert_int_equal(stacks_plan(&plan, &settings), 0);

@@ -55,9 +55,10 @@ static void test_defaults(void **state)
     assert_int_equal(settings->frequency, 999);
     assert_int_equal(settings->period, 0);
     assert_int_equal(settings->event_count, 0);
-    assert_int_equal(settings->call_graph, SETTINGS_CALL_GRAPH_FP);
+    assert_int_equal(settings->call_graph, SETTINGS_CALL_GRAPH_AUTO);
     assert_int_equal(settings->dump, 0);
-    assert_int_equal(settings->follow, 0);
+    assert_int_equal(settings->follow, PINJECT_SESSION_ALL);
+    assert_false(settings->call_graph_given || settings->follow_given);
     assert_int_equal(settings->verbose, 0);
     assert_false(settings->stat || settings->split || settings->quiet || settings->strict || settings->live);
     assert_false(settings->bare);
@@ -154,10 +155,13 @@ static void test_follow(void **state)
         {"--follow=all c", PINJECT_SESSION_ALL},
         {"--follow=none c", 0},
         {"--follow=fork,exec c", PINJECT_SESSION_FORK | PINJECT_SESSION_EXEC},
+        {"--follow=threads --follow=none c", PINJECT_SESSION_PTHREAD},
         {"--follow=vfork --follow-pthread c", PINJECT_SESSION_VFORK | PINJECT_SESSION_PTHREAD},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_int_equal(good(cases[i].words)->follow, cases[i].flags);
+        assert_true(line.settings.follow_given);
+    }
     bad("--follow=forks c", "cannot follow 'forks'");
     bad("--follow=fork,for c", "cannot follow 'for'");
     bad("--follow=fork, c", "cannot follow ''");
