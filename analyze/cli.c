@@ -33,24 +33,26 @@ enum {
 };
 
 static const struct cli_command commands[] = {
-    {"report", REPORT, CLI_PROFILE | CLI_PLACES, view_report, "functions by self and total time (the default command)"},
-    {"tree", TREE, CLI_PROFILE | CLI_COUNTS, view_tree,
-     "the processes and threads: who started whom, times, exit status"},
-    {"counts", COUNTS, CLI_PROFILE | CLI_COUNTS, view_counts, "the counters, in total and of each task"},
-    {"script", SCRIPT, CLI_PROFILE | CLI_WHOLE_SAMPLES, view_script, "every sample as text, like perf script"},
-    {"info", INFO, 0, view_info, "what each file holds"},
+    {"report", REPORT, CLI_PROFILE | CLI_PLACES, view_report, "where the time went, by function (the default command)",
+     "What took the time"},
     {"summary", SUMMARY, CLI_PROFILE | CLI_PLACES, view_summary,
      "one page: what ran, the heaviest commands and functions, coverage"},
-    {"annotate", ANNOTATE, CLI_PROFILE, view_annotate, "instructions and source lines of functions, with their shares"},
-    {"top", TOP, CLI_PROFILE | CLI_FOLLOW, view_top, "what runs now, again and again, while the files grow"},
     {"flame", FLAME, CLI_PROFILE | CLI_DOCUMENT, view_flame,
      "a flame graph: one SVG file that zooms and searches in a browser"},
+    {"annotate", ANNOTATE, CLI_PROFILE, view_annotate, "instructions and source lines of functions, with their shares"},
     {"diff", DIFF, CLI_PROFILE | CLI_PAIR, view_diff,
      "what changed between two versions of a program, judged by several runs of each"},
-    {"archive", ARCHIVE, CLI_PROFILE, view_archive, "symbols and lines of what was hit, for another machine"},
+    {"tree", TREE, CLI_PROFILE | CLI_COUNTS, view_tree,
+     "the processes and threads: who started whom, times, exit status", "What ran"},
+    {"counts", COUNTS, CLI_PROFILE | CLI_COUNTS, view_counts, "the counters, in total and of each task"},
+    {"top", TOP, CLI_PROFILE | CLI_FOLLOW, view_top, "live view of a run that goes on"},
+    {"script", SCRIPT, CLI_PROFILE | CLI_WHOLE_SAMPLES, view_script, "every sample as text, like perf script"},
+    {"info", INFO, 0, view_info, "what each file holds"},
     {"export", EXPORT, CLI_PROFILE | CLI_OWN_OUTPUT, export_view,
-     "FORMAT: the files as those of other programs: perf, pprof, speedscope, firefox, folded, chrome, csv"},
-    {"help", HELP, 0, NULL, "this text; 'help COMMAND' the options of one command"},
+     "FORMAT: write files for perf, pprof, speedscope, firefox, folded, chrome or csv",
+     "For other programs and machines"},
+    {"archive", ARCHIVE, CLI_PROFILE, view_archive, "symbols and lines of what was hit, for another machine"},
+    {"help", HELP, 0, NULL, "this text; 'help COMMAND' explains one command"},
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
@@ -422,29 +424,49 @@ void cli_release(struct cli *cli)
     settings_release(&cli->settings);
 }
 
+static void help_of_command(const struct cli_command *command, int width, FILE *to)
+{
+    const char *operands = command->needs & CLI_PAIR ? "BEFORE AFTER | BEFORE... -- AFTER..." : "[FILE...]";
+    fprintf(to, "Usage: panalyze %s%s [OPTIONS] %s\n%s\n\n", command->name,
+            command->needs & CLI_OWN_OUTPUT ? " FORMAT" : "", operands, command->help);
+    options_help(rows, command->group, OPTIONS_ALL, width, to);
+    if (command->group == EXPORT)
+        export_help(to);
+}
+
+static void list_commands(FILE *to)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (commands[i].heading)
+            fprintf(to, "\n%s:\n", commands[i].heading);
+        fprintf(to, "  %-9s %s\n", commands[i].name, commands[i].help);
+    }
+}
+
 void cli_help(const struct cli_command *command, int width, FILE *to)
 {
     width = width > 0 && width < HELP_WIDTH ? width : HELP_WIDTH;
     if (command && command->view) {
-        const char *operands = command->needs & CLI_PAIR ? "BEFORE AFTER | BEFORE... -- AFTER..." : "[FILE...]";
-        fprintf(to, "Usage: panalyze %s%s [OPTIONS] %s\n%s\n\n", command->name,
-                command->needs & CLI_OWN_OUTPUT ? " FORMAT" : "", operands, command->help);
-        options_help(rows, command->group, width, to);
-        if (command->group == EXPORT)
-            export_help(to);
+        help_of_command(command, width, to);
         return;
     }
     fputs("Usage: panalyze [COMMAND] [OPTIONS] [FILE...]\n"
           "Shows what pinject-run (or perf record) wrote. FILE: result files, a folder of them, or perf.data;\n"
           "without FILE the files out.PID.TID of this folder.\n\n"
-          "  panalyze out.*                  where the time went, in all tasks together\n"
-          "  panalyze tree out.*             what ran\n\n"
-          "Commands:\n",
+          "  panalyze out.*                  where the time went\n"
+          "  panalyze tree out.*             what ran\n"
+          "  panalyze flame out.*            a picture for the browser\n"
+          "  panalyze help report            what a command can do\n",
           to);
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        fprintf(to, "  %-9s %s\n", commands[i].name, commands[i].help);
-    fputc('\n', to);
-    options_help(rows, 0, width, to);
+    list_commands(to);
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (!options_has_help(rows, commands[i].group, OPTIONS_OWN))
+            continue;
+        fprintf(to, "\nOptions of %s:\n", commands[i].name);
+        options_help(rows, commands[i].group, OPTIONS_OWN, width, to);
+    }
+    fputs("\nOptions of several commands ('panalyze help COMMAND' has those of one):\n\n", to);
+    options_help(rows, 0, OPTIONS_SHARED, width, to);
     fputs(
         "\nExit status: 0 good, 1 something could not be read or written, 2 wrong usage, 141 the reader of the output "
         "left.\n",

@@ -28,6 +28,7 @@ struct cli_command {
     unsigned needs;                 /* enum cli_needs */
     int (*view)(struct view *view); /* NULL: help */
     const char *help;
+    const char *heading;            /* of the list of commands, above this one; NULL: none */
 };
 
 struct cli {

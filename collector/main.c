@@ -322,7 +322,7 @@ int main(int argc, char **argv)
         printf("pinject-run %s\n", PINJECT_VERSION_STRING);
         return flush_output();
     case SETTINGS_HELP:
-        settings_help(stdout);
+        settings_help(stdout, run.line.help_all);
         return flush_output();
     default:
         return run_session(&run);

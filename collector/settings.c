@@ -147,6 +147,26 @@ static int take_live(void *state, const struct option_row *row, const char *valu
     return -EINVAL;
 }
 
+static int take_help(void *state, const struct option_row *row, const char *value)
+{
+    struct settings_line *line = state;
+    line->action = SETTINGS_HELP;
+    line->help_all = value;
+    if (!value || strcmp(value, "all") == 0)
+        return 0;
+    report_error("option '--%s' knows 'all', not '%s'", row->name, value);
+    return -EINVAL;
+}
+
+static int take_pid(void *state, const struct option_row *row, const char *value)
+{
+    (void)state;
+    report_error("--%s: pinject cannot attach to a running process yet; start it again with 'pinject-run -- COMMAND', or "
+                 "type: perf record -g -p %s, then: panalyze perf.data",
+                 row->name, value);
+    return -EINVAL;
+}
+
 static int take_wait(void *state, const struct option_row *row, const char *value)
 {
     struct settings_line *line = state;
@@ -175,47 +195,50 @@ static const struct option_row rows[] = {
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Profiling"},
     {'o', "outfile", "BASE", 0, options_take_string, FIELD(outfile), 0, GROUP_BOTH,
      "write result files BASE.PID.TID (default: out)"},
-    {0, "mode", "OCTAL", 0, take_mode, 0, 0, GROUP_BOTH,
+    {0, "mode", "OCTAL", OPTION_MORE, take_mode, 0, 0, GROUP_BOTH,
      "who may read the result files, as for chmod: 0640 for a group, 0644 for all (default: 0600, you alone)"},
     {'e', "events", "LIST", 0, take_events, 0, 0, GROUP_BOTH,
-     "sample (with --stat: count) these events, by perf's names, with :u for user space and :k for the kernel "
-     "(default: cycles, else task-clock)"},
+     "sample or count these events, by perf's names, with :u for user space and :k for the kernel (default: cycles, "
+     "else task-clock)"},
     {'F', "freq", "HZ", 0, take_frequency, 0, 0, GROUP_BOTH, "samples per second of each thread (default: 999)"},
-    {'c', "period", "N", 0, take_period, 0, 0, GROUP_BOTH, "one sample per N events instead; nanoseconds for clocks"},
+    {'c', "period", "N", OPTION_MORE, take_period, 0, 0, GROUP_BOTH,
+     "one sample per N events instead; nanoseconds for clocks"},
     {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH,
-     "call stacks: auto[,DUMP] (by frame pointers where a process proves to have them, else dwarf; the default), fp "
-     "(frame pointers), dwarf[,DUMP] (unwind tables, from DUMP bytes of each stack, 16384) or none"},
+     "call stacks: auto (the default: frame pointers where a process has them, else dwarf), dwarf (unwind tables), fp "
+     "(frame pointers) or none; dwarf,BYTES and auto,BYTES copy so much of each stack (16384)"},
     {0, "stat", NULL, 0, options_take_flag, FIELD(stat), 0, GROUP_BOTH, "count only, take no samples"},
-    {0, NULL, NULL, 0, NULL, 0, 0, 0, "What to follow (default: all threads and processes that the command starts)"},
+    {0, NULL, NULL, 0, NULL, 0, 0, 0, "What to follow (default: everything that the command starts)"},
     {0, "follow", "LIST", 0, take_follow_list, 0, 0, GROUP_BOTH,
-     "only these, of all, none, threads, fork, vfork, exec (the first process' threads always are)"},
-    {0, "follow-all", NULL, 0, take_follow, 0, PINJECT_SESSION_ALL, GROUP_BOTH, "everything: the default"},
-    {0, "follow-fork", NULL, 0, take_follow, 0, PINJECT_SESSION_FORK, GROUP_BOTH, "only processes made by fork"},
-    {0, "follow-vfork", NULL, 0, take_follow, 0, PINJECT_SESSION_VFORK, GROUP_BOTH,
+     "only the first process and what LIST names: none, threads, fork, vfork, exec"},
+    {0, "follow-all", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_ALL, GROUP_BOTH, "everything: the default"},
+    {0, "follow-fork", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_FORK, GROUP_BOTH,
+     "only processes made by fork"},
+    {0, "follow-vfork", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_VFORK, GROUP_BOTH,
      "only processes made by vfork, posix_spawn, system and popen"},
-    {0, "follow-pthread", NULL, 0, take_follow, 0, PINJECT_SESSION_PTHREAD, GROUP_BOTH, "only threads"},
-    {0, "follow-exec", NULL, 0, take_follow, 0, PINJECT_SESSION_EXEC, GROUP_BOTH,
+    {0, "follow-pthread", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_PTHREAD, GROUP_BOTH, "only threads"},
+    {0, "follow-exec", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_EXEC, GROUP_BOTH,
      "only programs that a followed process becomes by exec; several of these options add up"},
-    {0, "exec-split-results", NULL, 0, options_take_flag, FIELD(split), 0, GROUP_BOTH,
+    {0, "exec-split-results", NULL, OPTION_MORE, options_take_flag, FIELD(split), 0, GROUP_BOTH,
      "a file BASE.PID.TID.EXEC for each program that a process runs"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Other"},
-    {0, "live", "FILE", OPTION_OPTIONAL_VALUE, take_live, 0, 0, GROUP_LINE,
+    {0, "live", "FILE", OPTION_OPTIONAL_VALUE | OPTION_MORE, take_live, 0, 0, GROUP_LINE,
      "show what runs on a screen that refreshes, on this terminal (the command's output must go elsewhere), on the "
      "terminal FILE, or as text in FILE"},
-    {0, "wait", "BASE", OPTION_OPTIONAL_VALUE, take_wait, 0, SETTINGS_WAIT, GROUP_LINE,
+    {0, "wait", "BASE", OPTION_OPTIONAL_VALUE | OPTION_MORE, take_wait, 0, SETTINGS_WAIT, GROUP_LINE,
      "wait until the results of a bare LD_PRELOAD in BASE (default: out) are complete"},
-    {0, "info", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_INFO, GROUP_LINE,
+    {0, "info", NULL, OPTION_MORE, options_take_enum, offsetof(struct settings_line, action), SETTINGS_INFO, GROUP_LINE,
      "what this machine offers and refuses"},
     {0, "doctor", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_DOCTOR, GROUP_LINE,
-     "try whether everything (and COMMAND, if given) can be profiled, and say which command changes what cannot"},
-    {0, "strict", NULL, 0, options_take_flag, FIELD(strict), 0, GROUP_LINE,
+     "check whether all (and COMMAND, if given) can be profiled, and suggest fixes"},
+    {0, "strict", NULL, OPTION_MORE, options_take_flag, FIELD(strict), 0, GROUP_LINE,
      "exit status 125 when anything was lost, refused, not seen or not written; says what"},
     {'q', "quiet", NULL, 0, options_take_flag, FIELD(quiet), 0, GROUP_BOTH, "say nothing but errors"},
-    {'v', "verbose", NULL, 0, take_verbose, 0, 0, GROUP_BOTH, "say more"},
-    {0, "version", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_VERSION, GROUP_LINE,
-     "print the version"},
-    {'h', "help", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_HELP, GROUP_LINE,
-     "print this help"},
+    {'v', "verbose", NULL, OPTION_MORE, take_verbose, 0, 0, GROUP_BOTH, "say more"},
+    {0, "version", NULL, OPTION_MORE, options_take_enum, offsetof(struct settings_line, action), SETTINGS_VERSION,
+     GROUP_LINE, "print the version"},
+    {'h', "help", "all", OPTION_OPTIONAL_VALUE, take_help, 0, 0, GROUP_LINE,
+     "print this help; --help=all has all options"},
+    {'p', "pid", "PID", OPTION_HIDDEN, take_pid, 0, 0, GROUP_LINE, "attach to a process: not there yet"},
     {0, "collect", "FD", OPTION_HIDDEN, take_collect, 0, 0, GROUP_LINE,
      "collect for the process at the other end of FD"},
     {0, "preload", "PATH", OPTION_HIDDEN, options_take_string, offsetof(struct settings_line, preload), 0, GROUP_LINE,
@@ -323,16 +346,19 @@ int settings_parse_environment(struct settings_line *line)
     return 0;
 }
 
-void settings_help(FILE *to)
+void settings_help(FILE *to, bool all)
 {
     struct winsize size = {0};
     int width = !ioctl(fileno(to), TIOCGWINSZ, &size) && size.ws_col > 40 ? size.ws_col : 100;
     fputs("Usage: pinject-run [OPTIONS] [--] COMMAND [ARGS]\n"
-          "Profile COMMAND: every thread of every process that is followed writes a file of its own, "
-          "in perf.data format.\n"
-          "See the answer with: panalyze out.*\n\n",
+          "Profiles COMMAND with all processes and threads that it starts. Each thread writes a file out.PID.TID.\n\n"
+          "  pinject-run make -j8            then: panalyze out.*\n"
+          "  pinject-run --stat ./app        count events, like perf stat\n"
+          "  pinject-run --doctor            check what can be profiled here\n\n",
           to);
-    options_help(rows, GROUP_LINE, width, to);
+    options_help(rows, GROUP_LINE, all ? OPTIONS_ALL : OPTIONS_BRIEF, width, to);
+    if (!all)
+        return;
     fputs("\n"
           "The exit status is the command's own (128+n for signal n), 127 when it is not found, 126 when it cannot be\n"
           "run, 125 when pinject-run itself fails, or with --strict when the profile is not complete.\n"

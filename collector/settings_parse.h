@@ -3,6 +3,7 @@
 #ifndef COLLECTOR_SETTINGS_PARSE_H
 #define COLLECTOR_SETTINGS_PARSE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "collector/settings.h"
@@ -20,6 +21,7 @@ enum settings_action {
 struct settings_line {
     struct settings settings; /* first: option rows point into it */
     int action;               /* enum settings_action */
+    const char *help_all;     /* --help: NULL: the options that most need */
     const char *wait_base;    /* --wait: NULL: as in outfile */
     uint64_t collect_fd;      /* --collect */
     const char *preload;      /* --preload: path of the object that started us */
@@ -33,6 +35,7 @@ int settings_parse(struct settings_line *line, int argc, char **argv);
  * name.
  */
 int settings_parse_environment(struct settings_line *line);
-void settings_help(FILE *to);
+/* ALL: with the options that few need. */
+void settings_help(FILE *to, bool all);
 
 #endif

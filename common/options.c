@@ -278,35 +278,71 @@ static void wrap(const char *text, int column, int width, FILE *to)
     fputc('\n', to);
 }
 
-static bool is_listed(const struct option_row *row, uint32_t groups)
+/* The rows that --help has. */
+struct listing {
+    uint32_t groups;
+    enum options_which which;
+};
+
+static bool is_listed(const struct option_row *row, const struct listing *listing)
 {
-    return row->name && !(row->flags & OPTION_HIDDEN) && belongs(row, groups);
+    bool several = row->groups == 0 || row->groups & (row->groups - 1);
+    if (!row->name || row->flags & OPTION_HIDDEN || !belongs(row, listing->groups))
+        return false;
+    switch (listing->which) {
+    case OPTIONS_BRIEF: return !(row->flags & OPTION_MORE);
+    case OPTIONS_OWN: return row->groups == listing->groups;
+    case OPTIONS_SHARED: return several;
+    default: return true;
+    }
 }
 
-static bool is_empty_heading(const struct option_row *row, uint32_t groups)
+static bool is_empty_heading(const struct option_row *row, const struct listing *listing)
 {
     for (row++; row->name; row++)
-        if (is_listed(row, groups))
+        if (is_listed(row, listing))
             return false;
     return true;
 }
 
-void options_help(const struct option_row *rows, uint32_t groups, int width, FILE *to)
+/* Where help begins: the same for all sections of a table. */
+static int column_of(const struct option_row *rows, const struct listing *listing)
 {
+    const struct listing all = {listing->which == OPTIONS_OWN ? 0 : listing->groups,
+                                listing->which == OPTIONS_BRIEF ? OPTIONS_BRIEF : OPTIONS_ALL};
     char label[128];
     int column = 0;
     for (const struct option_row *row = rows; !is_end(row); row++) {
-        int size = is_listed(row, groups) ? label_of(row, label, sizeof(label)) + 2 : 0;
+        int size = is_listed(row, &all) ? label_of(row, label, sizeof(label)) + 2 : 0;
         if (size > column && size <= LABEL_WIDTH)
             column = size;
     }
-    if (column == 0)
-        column = LABEL_WIDTH;
+    return column ? column : LABEL_WIDTH;
+}
+
+bool options_has_help(const struct option_row *rows, uint32_t groups, enum options_which which)
+{
+    const struct listing listing = {groups, which};
+    for (const struct option_row *row = rows; !is_end(row); row++)
+        if (is_listed(row, &listing))
+            return true;
+    return false;
+}
+
+void options_help(const struct option_row *rows, uint32_t groups, enum options_which which, int width, FILE *to)
+{
+    const struct listing listing = {groups, which};
+    char label[128];
+    int column = column_of(rows, &listing);
+    bool any = false;
     for (const struct option_row *row = rows; !is_end(row); row++) {
-        if (!row->name && belongs(row, groups) && !is_empty_heading(row, groups))
-            fprintf(to, "%s%s:\n", row == rows ? "" : "\n", row->help);
-        if (!is_listed(row, groups))
+        if (!row->name && which != OPTIONS_OWN && belongs(row, groups) && !is_empty_heading(row, &listing)) {
+            fprintf(to, "%s%s:\n", any ? "\n" : "", row->help);
+            any = true;
+        }
+        if (!is_listed(row, &listing))
             continue;
+        any = true;
         int size = label_of(row, label, sizeof(label));
         fputs(label, to);
         if (size + 2 > column)

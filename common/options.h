@@ -20,6 +20,7 @@ typedef int option_take(void *state, const struct option_row *row, const char *v
 enum option_flags {
     OPTION_OPTIONAL_VALUE = 1, /* value only as --long=VALUE or -sVALUE */
     OPTION_HIDDEN = 2,         /* not in --help */
+    OPTION_MORE = 4,           /* not in a brief --help */
 };
 
 struct option_row {
@@ -55,7 +56,16 @@ struct options {
  */
 int options_parse(const struct options *options, void *state, int argc, char **argv, int *ret_operands, int *ret_count);
 
+enum options_which {
+    OPTIONS_ALL,
+    OPTIONS_BRIEF,  /* those without OPTION_MORE */
+    OPTIONS_OWN,    /* those of exactly the groups; without headings */
+    OPTIONS_SHARED, /* those of several commands, each once */
+};
+
 /* The option lines of --help for the rows of GROUPS (0: all), aligned, at most WIDTH columns wide. */
-void options_help(const struct option_row *rows, uint32_t groups, int width, FILE *to);
+void options_help(const struct option_row *rows, uint32_t groups, enum options_which which, int width, FILE *to);
+/* Whether options_help() would write anything. */
+bool options_has_help(const struct option_row *rows, uint32_t groups, enum options_which which);
 
 #endif

@@ -225,12 +225,12 @@ static void test_only_look(void **state)
     assert_int_equal(options_parse(&other, NULL, 2, wrong, &operands, &operand_count), -EINVAL);
 }
 
-static char *help(uint32_t groups, int width)
+static char *help(uint32_t groups, enum options_which which, int width)
 {
     static char text[4096];
     FILE *file = fmemopen(text, sizeof(text), "w");
     assert_non_null(file);
-    options_help(rows, groups, width, file);
+    options_help(rows, groups, which, width, file);
     fclose(file);
     return text;
 }
@@ -238,7 +238,7 @@ static char *help(uint32_t groups, int width)
 static void test_help(void **state)
 {
     (void)state;
-    char *text = help(0, 60);
+    char *text = help(0, OPTIONS_ALL, 60);
     assert_non_null(strstr(text, "Output:\n  -q, --quiet         say less\n"));
     assert_non_null(strstr(text, "  -o, --outfile=BASE  where the result files go; a long text\n"
                                  "                      that"));
@@ -247,10 +247,31 @@ static void test_help(void **state)
     assert_null(strstr(text, "folded"));
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
         assert_true(strlen(line) <= 60);
-    text = help(REPORT, 80);
+    text = help(REPORT, OPTIONS_ALL, 80);
     assert_null(strstr(text, "Only of tree"));
     assert_null(strstr(text, "--top"));
     assert_non_null(strstr(text, "--self"));
+}
+
+/* Each row is in one of the sections: those of one command, and those of several. */
+static void test_sections(void **state)
+{
+    (void)state;
+    char *text = help(TREE, OPTIONS_OWN, 80);
+    assert_non_null(strstr(text, "--top"));
+    assert_null(strstr(text, "--self"));
+    assert_null(strstr(text, "--quiet"));
+    assert_null(strstr(text, ":\n"));
+    text = help(0, OPTIONS_SHARED, 80);
+    assert_null(strstr(text, "--top"));
+    assert_null(strstr(text, "--self"));
+    assert_non_null(strstr(text, "Output:\n  -q, --quiet"));
+    assert_true(options_has_help(rows, TREE, OPTIONS_OWN));
+    assert_false(options_has_help(rows, 1u << 20, OPTIONS_OWN));
+    static const struct option_row more[] = {
+        {'q', "quiet", NULL, OPTION_MORE, options_take_flag, AT(quiet), 0, 0, "say less"}, {0}};
+    assert_false(options_has_help(more, 0, OPTIONS_BRIEF));
+    assert_true(options_has_help(more, 0, OPTIONS_ALL));
 }
 
 /* A label that is wider than the column of labels has its text in the next line. */
@@ -265,7 +286,7 @@ static void test_help_of_a_long_label(void **state)
     (void)state;
     FILE *file = fmemopen(text, sizeof(text), "w");
     assert_non_null(file);
-    options_help(wide, 0, 79, file);
+    options_help(wide, 0, OPTIONS_ALL, 79, file);
     fclose(file);
     assert_string_equal(text, "  -q, --quiet  say less\n"
                               "      --a-name-that-is-longer-than-others=AND-ITS-VALUE\n"
@@ -278,7 +299,7 @@ int main(void)
         cmocka_unit_test(test_forms), cmocka_unit_test(test_optional_value), cmocka_unit_test(test_prefixes),
         cmocka_unit_test(test_operands), cmocka_unit_test(test_errors), cmocka_unit_test(test_only_look),
         cmocka_unit_test(test_options_of_others),
-        cmocka_unit_test(test_help), cmocka_unit_test(test_help_of_a_long_label),
+        cmocka_unit_test(test_help), cmocka_unit_test(test_sections), cmocka_unit_test(test_help_of_a_long_label),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -173,7 +173,7 @@ static void test_short_options(void **state)
     (void)state;
     for (int c = 1; c < 256; c++) {
         const char word[] = {'-', (char)c, ' ', 'c', '\0'};
-        if (!strchr("-oeFcgqvh ", c))
+        if (!strchr("-oeFcgqvhp ", c))
             bad(word, "unknown");
     }
 }
@@ -261,20 +261,46 @@ static void test_variables(void **state)
     assert_false(line.settings.strict);
 }
 
-static void test_help(void **state)
+/* Owned by the caller. */
+static char *help(bool all)
 {
-    char *text = NULL;
-    size_t size = 0;
-    (void)state;
     FILE *to = tmpfile();
     assert_non_null(to);
-    settings_help(to);
-    size = (size_t)ftell(to);
+    settings_help(to, all);
+    size_t size = (size_t)ftell(to);
     rewind(to);
-    text = calloc(1, size + 1);
+    char *text = calloc(1, size + 1);
     assert_non_null(text);
     assert_int_equal(fread(text, 1, size, to), size);
     fclose(to);
+    return text;
+}
+
+/* It fits a screen. */
+static void test_brief_help(void **state)
+{
+    (void)state;
+    char *text = help(false);
+    size_t lines = 0;
+    for (const char *at = text; (at = strchr(at, '\n')); at++)
+        lines++;
+    assert_in_range(lines, 10, 24);
+    assert_non_null(strstr(text, "pinject-run make -j8"));
+    assert_non_null(strstr(text, "--help=all"));
+    assert_null(strstr(text, "--follow-fork"));
+    free(text);
+    good("--help");
+    assert_null(line.help_all);
+    good("--help=all");
+    assert_string_equal(line.help_all, "all");
+    bad("--help=al", "option '--help' knows 'all', not 'al'");
+    bad("-p 1", "cannot attach to a running process yet");
+}
+
+static void test_help(void **state)
+{
+    (void)state;
+    char *text = help(true);
     for (char *at = text, *end; (end = strchr(at, '\n')); at = end + 1)
         assert_true(end - at <= 120);
     static const char *const options[] = {
@@ -301,7 +327,7 @@ int main(void)
         cmocka_unit_test(test_defaults), cmocka_unit_test(test_numbers),     cmocka_unit_test(test_events),
         cmocka_unit_test(test_follow),   cmocka_unit_test(test_call_graphs), cmocka_unit_test(test_actions),
         cmocka_unit_test(test_short_options),
-        cmocka_unit_test(test_variables), cmocka_unit_test(test_help),
+        cmocka_unit_test(test_variables), cmocka_unit_test(test_brief_help), cmocka_unit_test(test_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
