@@ -102,6 +102,7 @@ static void write_task(struct tasks *tasks, struct task *task, const struct resu
     name_file(tasks, task);
     task_view_init(tasks, task, task->image_count, task->values ? task->values : none, &view);
     add_totals(tasks, task, &view);
+    counts_add(&tasks->counts, tasks->plan, &view.task);
     count_rung(tasks, task);
     if (coverage)
         notes_add_stand_ins(&view.notes, tasks);

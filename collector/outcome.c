@@ -139,6 +139,8 @@ void outcome_fill(struct outcome *outcome, struct tasks *tasks, bool bare)
         outcome->root_ended = true;
         outcome->root_status = root->status;
     }
+    if (root && root->leader && root->leader->end_ns > root->leader->start_ns)
+        outcome->elapsed_ns = root->leader->end_ns - root->leader->start_ns;
     outcome->tasks = tasks->seen;
     outcome->processes = tasks->processes;
     outcome->threads = tasks->threads;
@@ -159,6 +161,7 @@ void outcome_complete(struct outcome *outcome, const struct tasks *tasks)
 {
     outcome->samples = tasks->samples;
     outcome->lost = tasks->lost;
+    outcome->counts = tasks->counts;
     outcome->counted_only = tasks->counted_only;
     outcome->without_sample = tasks->without_sample;
     outcome->stood_in = tasks->stood_in;

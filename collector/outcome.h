@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
+#include "collector/counts.h"
 #include "collector/result.h"
 #include "collector/stacks.h"
 
@@ -24,6 +25,7 @@ struct outcome {
     uint64_t active_max;          /* most at the same time */
     uint64_t alive;               /* still running when the session ended */
     uint64_t samples, lost;
+    struct counts counts;         /* at the end: see outcome_complete() */
     uint64_t counted_only;        /* tasks without a ring */
     char stacks[STACKS_TEXT];     /* how call stacks came about, where they are unwound; else "" */
     uint64_t stacks_behind;       /* of them, by frame pointers since the collector had fallen behind */
@@ -36,7 +38,8 @@ struct outcome {
     char stolen[STOLEN_TEXT];     /* a note of that, or "" */
     uint64_t attributed_ns;
     uint64_t collector_ns;        /* own CPU time */
-    uint64_t wall_ns;
+    uint64_t wall_ns;             /* of the session */
+    uint64_t elapsed_ns;          /* of the command; 0: it has not ended */
     struct result_unseen *unseen; /* strings owned */
     unsigned unseen_count;
     uint64_t uncounted;           /* further ones, and records, that the collector had no memory for */

@@ -215,6 +215,12 @@ static int refuse(const char *name, int status)
     return status;
 }
 
+static void add_missing(struct plan *plan, const char *name)
+{
+    if (plan->missing_count < PLAN_EVENTS)
+        snprintf(plan->missing[plan->missing_count++], sizeof(plan->missing[0]), "%.60s", name);
+}
+
 static bool is_counted_by_getrusage(uint32_t type, uint64_t config)
 {
     return type == PERF_TYPE_SOFTWARE && (config == PERF_COUNT_SW_TASK_CLOCK || config == PERF_COUNT_SW_PAGE_FAULTS ||
@@ -264,6 +270,10 @@ static int add_choice(struct planning *planning, const struct event_choice *choi
     if (has(planning->plan, &attr))
         return 0;
     int status = add_event(planning, choice->text, attr, samples);
+    if (probe_is_missing(status) && planning->settings->stat) {
+        add_missing(planning->plan, choice->text);
+        return 0;
+    }
     return status < 0 ? refuse(choice->text, status) : 0;
 }
 
@@ -333,6 +343,8 @@ static void add_default_counter(struct planning *planning, uint32_t type, uint64
         return;
     }
     int status = add_event(planning, name, attr, false);
+    if (probe_is_missing(status) && planning->settings->stat)
+        add_missing(plan, name);
     if (probe_is_missing(status))
         add_name(&planning->missing, name);
     else if (status < 0)

@@ -38,6 +38,8 @@ struct plan {
     unsigned dump_note;          /* number of the note that says why there is none though the user asked, from 1; 0: none */
     size_t ring_pages;           /* data pages of the ring of a process' first thread, a power of two */
     size_t thread_ring_pages;    /* of further threads */
+    char missing[PLAN_EVENTS][64]; /* --stat: names of events that this machine does not have */
+    unsigned missing_count;
     char reason[128];            /* why the default event is not cycles; "" when it is, or when the user chose */
     char notes[PLAN_NOTES][192]; /* what was refused and dropped, a sentence each */
     unsigned note_count;
@@ -51,7 +53,7 @@ struct plan {
  * Where perf_event_open is refused altogether: task-clock in user space by timers of the object, and what getrusage()
  * counts.
  * An event that the user asked for and the kernel refuses: -errno after report_error() with reason and way out; a
- * refused default is noted.
+ * refused default is noted. With --stat one that the machine does not have is MISSING, as in perf stat.
  */
 int plan_init(struct plan *plan, const struct settings *settings);
 void plan_release(struct plan *plan);

@@ -80,12 +80,12 @@ static void append_quoted(struct buffer *to, const char *base)
     buffer_append(to, "'", 1);
 }
 
-/* The events that samples are of, or that were counted. */
-static void append_events(struct buffer *to, const struct plan *plan, bool stat)
+/* The events that samples are of. */
+static void append_events(struct buffer *to, const struct plan *plan)
 {
     const char *comma = "";
-    for (unsigned i = plan->dummy ? 1 : 0; i < plan->count; i++) {
-        if (!stat && !plan->events[i].samples)
+    for (unsigned i = 0; i < plan->count; i++) {
+        if (!plan->events[i].samples)
             continue;
         buffer_printf(to, "%s%s", comma, plan->events[i].name);
         comma = ", ";
@@ -105,13 +105,12 @@ static void print_tasks(const struct session *session, const struct outcome *out
         buffer_printf(line, ", at most %" PRIu64 " at once)", outcome->active_max);
     }
     if (stat) {
-        buffer_printf(line, ", counted ");
-        append_events(line, session->plan, true);
+        buffer_printf(line, ", counted:");
     } else {
         buffer_printf(line, ", ");
         append_count(line, outcome->samples, "sample", "samples");
         buffer_printf(line, " of ");
-        append_events(line, session->plan, false);
+        append_events(line, session->plan);
         buffer_printf(line, ", %" PRIu64 " lost", outcome->lost);
     }
     say(line);
@@ -147,6 +146,32 @@ static void print_time(const struct outcome *outcome, struct buffer *line)
         buffer_printf(line, "; includes ");
         append_time(line, outcome->stolen_ns);
         buffer_printf(line, " that the host took away");
+    }
+    say(line);
+}
+
+static uint64_t time_of(const struct timeval *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
+}
+
+/* Of --stat: what was counted, and how long the command took. */
+static void print_counts(const struct plan *plan, const struct outcome *outcome, struct buffer *line)
+{
+    const struct counts_run run = {
+        .cpu_ns = outcome->cpu_ns ? outcome->cpu_ns : outcome->attributed_ns,
+        .elapsed_ns = outcome->elapsed_ns ? outcome->elapsed_ns : outcome->wall_ns,
+        .tree = outcome->tree,
+    };
+    counts_say(&outcome->counts, plan, &run, say);
+    append_time(line, run.elapsed_ns);
+    buffer_printf(line, " elapsed");
+    if (outcome->cpu_ns) {
+        buffer_printf(line, ", ");
+        append_time(line, time_of(&outcome->tree.ru_utime));
+        buffer_printf(line, " in user space, ");
+        append_time(line, time_of(&outcome->tree.ru_stime));
+        buffer_printf(line, " in the kernel");
     }
     say(line);
 }
@@ -285,6 +310,8 @@ void summary_print(const struct session *session, const struct results *results,
     if (speaks) {
         print_narrow(settings, outcome, &line);
         print_tasks(session, outcome, settings->stat, &line);
+        if (settings->stat)
+            print_counts(session->plan, outcome, &line);
         print_rung(session->plan, settings, &line);
         print_no_dumps(session->plan, settings, &line);
         if (outcome->stacks[0]) {

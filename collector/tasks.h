@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "collector/attach.h"
+#include "collector/counts.h"
 #include "collector/kernelmap.h"
 #include "collector/process.h"
 #include "collector/records.h"
@@ -172,6 +173,7 @@ struct tasks {
     uint64_t arrivals;
     uint64_t seen, processes, threads, active_max, alive;
     uint64_t samples, lost, counted_only, without_sample;
+    struct counts counts;
     uint64_t stood_in, stood_in_counted; /* timed, in a session with events; of them, not sampled */
     int refusal;                   /* -errno why the first of them was */
     uint64_t stolen_ns;            /* that the host had taken away when the session began: see steal.h */
