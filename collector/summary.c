@@ -121,7 +121,10 @@ static void print_narrow(const struct settings *settings, const struct outcome *
 {
     char follow[FOLLOW_TEXT];
     double percent = outcome->cpu_ns ? 100.0 * (double)outcome->attributed_ns / (double)outcome->cpu_ns : 100;
-    if (percent >= FOLLOWED_PERCENT || follow_is_all(settings->follow))
+    bool left_out = false;
+    for (unsigned i = 0; i < outcome->unseen_count; i++)
+        left_out |= strstr(outcome->unseen[i].reason, "not followed") != NULL;
+    if (percent >= FOLLOWED_PERCENT || !left_out || follow_is_all(settings->follow))
         return;
     buffer_printf(line, "only %.1f %% of the CPU time is in this profile: --follow=%s left out what else was started "
                   "(--follow=all takes it)", percent, follow_text(follow, settings->follow));

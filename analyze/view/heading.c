@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "analyze/view/memory.h"
@@ -150,6 +151,15 @@ static void append_times(struct buffer *line, const struct profile *profile)
         buffer_printf(line, " (%.2f CPUs busy on average)", (double)cpu / (double)elapsed);
 }
 
+/* Whether the options left something out. */
+static bool is_narrowed(const struct profile_session *session)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < session->unseen_count; i++)
+        any |= strstr(session->unseen[i].reason, "not followed") != NULL;
+    return any && !follow_is_all(session->flags);
+}
+
 /* Rounded down, so that "100.0 %" has all. */
 static void append_coverage(struct buffer *line, const struct profile_session *session)
 {
@@ -160,7 +170,7 @@ static void append_coverage(struct buffer *line, const struct profile_session *s
     snprintf(part, sizeof(part), "%.1f %% of the CPU time is in this profile%s",
              percent > 100 ? 100 : floor(percent * 10) / 10, session->coverage_complete ? "" : " so far");
     append(line, "; ", part);
-    if (percent < FOLLOWED_PERCENT && !follow_is_all(session->flags)) {
+    if (percent < FOLLOWED_PERCENT && is_narrowed(session)) {
         char follow[FOLLOW_TEXT];
         buffer_printf(line, ", as --follow=%s left out what else was started (record with --follow=all)",
                       follow_text(follow, session->flags));

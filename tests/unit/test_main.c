@@ -192,7 +192,7 @@ static void other_actions(void **state)
            "pinject-run: no command to profile; type: pinject-run [OPTIONS] [--] COMMAND [ARGS], or pinject-run --help\n");
     assert_int_equal(RUN("--help"), 0);
     assert_string_equal(text_err, "");
-    assert_true(strncmp(text_out, "Usage: pinject-run [OPTIONS] [--] COMMAND [ARGS]\nProfile COMMAND: ", 60) == 0);
+    assert_true(strncmp(text_out, "Usage: pinject-run [OPTIONS] [--] COMMAND [ARGS]\nProfiles COMMAND ", 60) == 0);
     assert_int_equal(RUN("--wait=nothing"), 0);
     assert_non_null(strstr(text_err, "pinject-run: no session writes to "));
     expect(RUN("-q", "--wait=nothing"), 0, "", "");
@@ -325,7 +325,9 @@ static void summary_of_a_command(void **state)
         skip();
     assert_int_equal(RUN("-e", "task-clock", "-g", "none", "--stat", "/bin/sh", "-c", ":"), 0);
     assert_string_equal(plain(text_err),
-                        "pinject-run: # task, counted task-clock\n"
+                        "pinject-run: # task, counted:\n"
+                        "pinject-run:            #  task-clock          # CPUs busy\n"
+                        "pinject-run: # elapsed, # in user space, # in the kernel\n"
                         "pinject-run: CPU time #, # of it in tasks (# %); # more by pinject itself\n"
                         "pinject-run: # file out.* (#); next: panalyze counts out.*\n");
     assert_int_equal(remove_files("out.*"), 1);
