@@ -53,7 +53,9 @@ def test_help_and_manual_name_the_same_options():
     manual = set(re.findall(r"--([a-z][a-z-]+)", "\n".join(
         line for line in (SOURCE / "docs/panalyze.md").read_text().splitlines() if line.startswith("| `-"))))
     check_equal(ours, manual, "options of --help and of docs/panalyze.md")
-    for command in re.findall(r"^  ([a-z]+) +\S", text.split("Commands:")[1].split("\n\n")[0], re.MULTILINE):
+    commands = re.findall(r"^  ([a-z]+)  +\S", text, re.MULTILINE)
+    check_equal((len(commands), len(set(commands))), (13, 13), "commands, each once")
+    for command in commands:
         check_in(f"| `{command}` |", (SOURCE / "docs/panalyze.md").read_text(), "the manual's commands")
         if command != "help":
             check_in(f"Usage: panalyze {command}", panalyze(command, "--help").ok().out)
@@ -194,7 +196,7 @@ def test_filter_that_finds_nothing():
     both = f"{target('spin')} 60; {target('frames')} 600"
     pinject_run("-q", "--follow-all", "-o", "two", "--", "sh", "-c", both).ok()
     check_files(3, "two")
-    text = panalyze("--symbol=leaf", *results("two")).ok().out
+    text = panalyze("--per-task", "--symbol=leaf", *results("two")).ok().out
     check_equal(len(re.findall(r"^ *[\d.]+ % .* leaf$", text, re.MULTILINE)), 1, text)
     check_match(r"^nothing matches the filters in [12] other tasks?$", text)
 

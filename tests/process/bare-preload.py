@@ -43,14 +43,14 @@ def test_threads_of_the_first_process():
     check_files(4)
 
 
-def test_children_are_not_followed_unless_asked():
-    bare(["sh", "-c", "/bin/true; /bin/true; :"]).ok()
+def test_children_are_not_followed_where_nobody_asks():
+    bare(["sh", "-c", "/bin/true; /bin/true; :"], PINJECT_FOLLOW="none").ok()
     check(len(results()) <= 1, results())
     check_files(1)
 
 
-def test_follow_all():
-    bare(["sh", "-c", "/bin/true; /bin/true; :"], PINJECT_FOLLOW="all").ok()
+def test_all_is_followed():
+    bare(["sh", "-c", "/bin/true; /bin/true; :"]).ok()
     with measured():
         check(results(), "no file at all")
     check_named(3)

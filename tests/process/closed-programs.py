@@ -149,7 +149,7 @@ def test_threads_alone():
     """Without --follow: the threads of a static command, and not its children."""
     need_perf_events()
     program = closed("family-static")
-    out = pinject_run("-q", "--", program, MS).ok().out
+    out = pinject_run("-q", "--follow=none", "--", program, MS).ok().out
     tree = panalyze_json("tree", *results())
     root = [task["pid"] for task in tree["tasks"] if task["root"]][0]
     expected = {key for key in truth(out) if key[0] == root}

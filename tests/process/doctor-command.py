@@ -83,14 +83,14 @@ def test_scripts():
 def test_scripts_by_env():
     """Without --follow-exec nothing but env is profiled: what --doctor says is what happens."""
     write("script", b"#!/usr/bin/env sh\ni=0; while [ $i -lt 100000 ]; do i=$((i+1)); done\n")
-    _, found = look("./script")
+    _, found = look("./script", options=["--follow=none"])
     check_equal(found["file"].level, "limited")
     check_in("only /usr/bin/env is profiled", found["file"].text)
     check_in("--follow-exec", found["file"].remedies[0])
-    for follow in ("--follow-exec", "--follow-all"):
-        check_equal(look("./script", options=[follow])[1]["file"].level, "ok")
+    for options in ([], ["--follow-exec"], ["--follow-all"]):
+        check_equal(look("./script", options=options)[1]["file"].level, "ok")
     need_perf_events()
-    check_in("not followed after exec", pinject_run("--", "./script").ok().err)
+    check_in("not followed after exec", pinject_run("--follow=none", "--", "./script").ok().err)
     check("not followed" not in pinject_run("--follow-exec", "--", "./script").ok().err)
 
 

@@ -26,25 +26,29 @@ def look(*before, env=None):
 
 def test_not_followed():
     need_perf_events()
-    check_equal(look(PINJECT_RUN, "-q", "--"), look())
+    check_equal(look(PINJECT_RUN, "-q", "--follow=none", "--"), look())
 
 
 def test_not_followed_with_a_preload_of_the_users():
     need_perf_events()
     for value in (target("libuser-preload.so"), target("libuser-preload.so") + " libm.so.6", "libm.so.6"):
         env = dict(LD_PRELOAD=value, BEHIND="strings move")
-        check_equal(look(PINJECT_RUN, "-q", "--", env=env), look(env=env), value)
+        check_equal(look(PINJECT_RUN, "-q", "--follow=none", "--", env=env), look(env=env), value)
 
 
 def test_followed():
     need_perf_events()
     check_equal(OURS.sub("", look(PINJECT_RUN, "-q", "--follow-all", "--")), look())
+    check_equal(OURS.sub("", look(PINJECT_RUN, "-q", "--")), look())
 
 
 def test_bare():
     need_perf_events()
     env = dict(PINJECT_OUTFILE="bare")
-    check_equal(look(env=dict(env, LD_PRELOAD=PRELOAD)), look(env=env))
+    check_equal(look(env=dict(env, LD_PRELOAD=PRELOAD, PINJECT_FOLLOW="none")),
+                look(env=dict(env, PINJECT_FOLLOW="none")))
+    pinject_run("--wait=bare").ok()
+    check_equal(OURS.sub("", look(env=dict(env, LD_PRELOAD=PRELOAD))), OURS.sub("", look(env=env)))
     pinject_run("--wait=bare").ok()
 
 

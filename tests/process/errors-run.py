@@ -89,7 +89,9 @@ def test_hostile_names_do_not_reach_the_terminal():
 
 
 def test_help_and_version():
-    done = pinject_run("--help").ok()
+    brief, done = pinject_run("--help").ok().out, pinject_run("--help=all").ok()
+    check(len(brief.splitlines()) <= 24, "it fits a screen")
+    check_in("--help=all", brief)
     for word in ("--outfile", "--events", "--freq", "--period", "--call-graph", "--stat", "--follow-fork",
                  "--follow-vfork", "--follow-pthread", "--follow-exec", "--follow-all", "--exec-split-results",
                  "--info", "--doctor", "--version", "--wait"):

@@ -77,7 +77,7 @@ def test_below_static_programs():
         for start in ("execve", "vfork-execve", "posix_spawnp"):
             command = [target("spawn-static"), start, target(program), MS]
             alone = run(command)
-            for before in FOLLOWED, [PINJECT_RUN, "-q", "--"]:
+            for before in FOLLOWED, [PINJECT_RUN, "-q", "--follow=none", "--"]:
                 ours = run([*before, *command])
                 clean = lambda text: re.sub(r"pid \d+", "pid", text)
                 check_equal((ours.status, clean(ours.err)), (alone.status, clean(alone.err)), f"{start} {program}")
@@ -91,7 +91,7 @@ def test_below_static_programs():
 def test_below_busybox():
     need_perf_events()
     need("busybox")
-    for before in [PINJECT_RUN, "-q", "--"], FOLLOWED:
+    for before in [PINJECT_RUN, "-q", "--follow=none", "--"], FOLLOWED:
         for program in flavours(*FLAVOURS):
             same(f"busybox {program}", ["busybox", "sh", "-c", f"{target(program)} {MS}; :"], *before)
             same(f"busybox env {program}", ["busybox", "env", target(program), MS], *before)
@@ -109,7 +109,7 @@ def test_below_busybox_in_a_cage():
     for path in {word for line in lines for word in line.split() if word.startswith("/")} | {"/bin/true"}:
         os.makedirs(os.path.dirname(f"cage{path}"), exist_ok=True)
         shutil.copy(path, f"cage{path}")
-    for before in [PINJECT_RUN, "-q", "--"], FOLLOWED:
+    for before in [PINJECT_RUN, "-q", "--follow=none", "--"], FOLLOWED:
         result = run([*before, "busybox", "chroot", "cage", "/bin/true"])
         check_equal((result.status, result.err), (0, ""))
 
@@ -150,7 +150,7 @@ def test_go_sees_nothing():
     need_perf_events()
     if not os.path.exists(target("family-cgo")):
         skip("go is missing")
-    for before in FOLLOWED, [PINJECT_RUN, "-q", "--"]:
+    for before in FOLLOWED, [PINJECT_RUN, "-q", "--follow=none", "--"]:
         out = run([*before, target("family-cgo"), "/usr/bin/env"]).ok().out
         check(not re.search("PINJECT_SESSION|LD_PRELOAD", out), out)
     out = run([target("family-cgo"), "/usr/bin/env"], env={"LD_PRELOAD": PRELOAD, "PINJECT_FOLLOW": "all"}).ok().out

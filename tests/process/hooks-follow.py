@@ -25,7 +25,7 @@ def last_images(tasks):
 
 def test_everything_is_followed():
     for mode in ALL:
-        tasks = tree("--follow-all", command=[target("spawn"), mode, "/bin/true"])
+        tasks = tree(command=[target("spawn"), mode, "/bin/true"])
         shell = ["sh"] if mode in ("system", "popen") else []
         if shell and len(tasks) == 2:  # a shell may exec its only command
             shell = []
@@ -38,7 +38,7 @@ def test_everything_is_followed():
 def test_nothing_is_followed():
     for mode in ALL:
         if not mode.startswith("exec-"):
-            check_equal(len(tree(command=[target("spawn"), mode, "/bin/true"])), 1, mode)
+            check_equal(len(tree("--follow=none", command=[target("spawn"), mode, "/bin/true"])), 1, mode)
 
 
 def test_fork_alone():
@@ -75,14 +75,14 @@ def check_count(expected, *options, command):
 def test_threads():
     # Those of the first process always are, those of its children with --follow-pthread alone.
     child = ["sh", "-c", f"{target('spin')} 5 3; :"]
-    for options, count in ([], 3), (["--follow-fork"], 3), (["--follow-pthread"], 3):
+    for options, count in ([], 3), (["--follow=none"], 3), (["--follow-fork"], 3), (["--follow-pthread"], 3):
         check_count(count, *options, command=[target("spin"), "5", "3"])
     check_count(2, "--follow-fork", "--follow-vfork", "--follow-exec", command=child)
     check_count(4, "--follow-all", command=child)
 
 
 def test_unfollowed_children_do_not_see_us():
-    for options in ([], ["--follow-fork"], ["--follow-exec"]):
+    for options in (["--follow=none"], ["--follow-fork"], ["--follow-exec"]):
         out = pinject_run("-q", *options, "--", target("spawn"), "posix_spawn", "/usr/bin/env").ok().out
         check("PINJECT" not in out and "LD_PRELOAD" not in out, (options, out))
     # A forked child that is not followed starts its own children clean, though its parent's environment has us.

@@ -25,8 +25,9 @@ def same(*words):
     alone = run(command, env=env)
     expected = alone.status, alone.out, alone.err
     check(alone.status == 0 and alone.out, alone)
-    check_equal(outcome(pinject_run("-q", "--", *command, env=env)), expected, "not followed")
-    check("LD_PRELOAD" not in pinject_run("-q", "--", *command, env=env).out, "the object's name is visible")
+    unfollowed = pinject_run("-q", "--follow=none", "--", *command, env=env)
+    check_equal(outcome(unfollowed), expected, "not followed")
+    check("LD_PRELOAD" not in unfollowed.out, "the object's name is visible")
     check_equal(outcome(pinject_run("-q", "--follow-all", "--", *command, env=env)), expected, "followed")
     check_equal(outcome(pinject_run("-q", "--exec-split-results", "--follow-fork", "--follow-exec", "--", *command,
                                     env=env)),
@@ -65,7 +66,7 @@ def test_before_main_with_a_preload_of_the_users():
     need_perf_events()
     command, env = truth(["truth-early"], LD_PRELOAD=target("libuser-preload.so"), BEHIND="behind")
     alone = run(command, env=env).ok()
-    check_equal(outcome(pinject_run("-q", "--", *command, env=env)), (0, alone.out, ""))
+    check_equal(outcome(pinject_run("-q", "--follow=none", "--", *command, env=env)), (0, alone.out, ""))
 
 
 if __name__ == "__main__":

@@ -423,7 +423,7 @@ def test_live_to_a_file():
     result = pinject_run("-q", "--live=shown", "--", "sh", "-c", f"{target('spin')} 50 >/dev/null; echo out").ok()
     check_equal((result.out, result.err), ("out\n", ""))
     text = open("shown").read()
-    check_match(r"^ended after .* 1 task, 0 alive", text.rpartition("\nsh -c")[2] or text)
+    check_match(r"^ended after .* 2 tasks, 0 alive", text.rpartition("\nsh -c")[2] or text)
     check("\033" not in text)
     check_equal(bare.status, 0)
 

@@ -13,7 +13,7 @@ OURS = re.escape(PRELOAD)
 ALONE = re.compile(rf" \[LD_PRELOAD={OURS}\]|^LD_PRELOAD={OURS}\n", re.MULTILINE)
 # Each way: the words before the command, and what its environment has besides.
 WAYS = {
-    "threads": ([PINJECT_RUN, "-q", "--"], {}),
+    "threads": ([PINJECT_RUN, "-q", "--follow=none", "--"], {}),
     "all": ([PINJECT_RUN, "-q", "--follow-all", "--"], {}),
     "split": ([PINJECT_RUN, "-q", "--follow-fork", "--follow-exec", "--exec-split-results", "--"], {}),
     "bare": ([], {"LD_PRELOAD": PRELOAD}),

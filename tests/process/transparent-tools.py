@@ -9,7 +9,7 @@ from harness import *
 # What a ptrace user needs; a container may refuse it.
 WAYS = {
     "alone": ([], {}),
-    "threads": ([PINJECT_RUN, "-q", "--"], {}),
+    "threads": ([PINJECT_RUN, "-q", "--follow=none", "--"], {}),
     "all": ([PINJECT_RUN, "-q", "--follow-all", "--"], {}),
     "bare all": ([], {"LD_PRELOAD": PRELOAD, "PINJECT_FOLLOW": "all"}),
 }

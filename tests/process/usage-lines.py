@@ -35,6 +35,9 @@ def test_run_and_analyze_lines():
     done = shell("panalyze out.* --aggregate").ok()
     with measured():
         check_match(r"cc1", done.out)
+    check_equal(shell("panalyze out.*").ok().out, done.out)
+    check_match(r"^[\d.]+ m?s elapsed, [\d.]+ m?s of CPU time \([\d.]+ CPUs busy on average\); [\d.]+ % of the CPU "
+                r"time is in this profile; no samples lost\n", done.out)
     document = json.loads(shell("panalyze out.* --aggregate --json").ok().out)
     check_equal(document["schema"], "pinject.report/1")
     comms = {task["comm"] for task in document["tasks"]}
@@ -42,10 +45,10 @@ def test_run_and_analyze_lines():
         check({"make", "gcc", "cc1", "as"} <= comms, comms)
 
 
-def test_sections_without_aggregate():
+def test_sections():
     need_perf_events()
     shell("pinject-run -q -- " + target("spin") + " 200 2").ok()
-    done = shell("panalyze out.*").ok()
+    done = shell("panalyze out.* --per-task").ok()
     with measured():
         check(len(re.findall(r"^.*spin_a", done.out, re.MULTILINE)) >= 2, done)
 
