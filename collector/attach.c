@@ -55,10 +55,13 @@ static int open_event(const struct attached *attached, unsigned index, enum atta
     return fd < 0 ? -errno : fd;
 }
 
-/* Smaller rings for all while the budget shrinks, so that late tasks have a ring too. */
-size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted)
+/* Smaller rings for all while the budget shrinks, so that late tasks have a ring too. Dumps of stacks need large rings:
+ * those who come first have them, up to half of what there is. */
+size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted, bool dumps)
 {
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), share = (budget > used ? budget - used : 0) / RING_SHARE;
+    bool large = dumps && used < budget / 2;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), left = budget > used ? budget - used : 0;
+    uint64_t share = large ? budget / DUMP_SHARE : left / RING_SHARE;
     while (budget != UINT64_MAX && wanted > 1 && (wanted + 1) * page > share)
         wanted /= 2;
     return wanted;
@@ -71,10 +74,7 @@ static size_t choose_pages(const struct attached *attached, enum attach_how how)
     uint64_t budget = session->ring_budget, used = __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED);
     if (session->plan->dump)
         pages = stacks_pages(session, attached->need, pages);
-    /* Dumps of stacks need large rings: those who come first have them, up to half of what there is. */
-    if (session->plan->dump && used < budget / 2)
-        return attach_ring_pages(RING_SHARE / DUMP_SHARE * budget, 0, pages);
-    return attach_ring_pages(budget, used, pages);
+    return attach_ring_pages(budget, used, pages, session->plan->dump);
 }
 
 static void map_ring(struct attached *attached, size_t pages)

@@ -93,8 +93,9 @@ void attach_read(const struct attached *attached, struct attach_value *values);
  * with others (spent.h).
  */
 void attach_free(struct attached *attached);
-/* Data pages of the next ring, WANTED or fewer: BUDGET (session_ring_budget()) and what is USED of it in bytes. */
-size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted);
+/* Data pages of the next ring, WANTED or fewer: BUDGET (session_ring_budget()) and what is USED of it in bytes. DUMPS:
+ * its samples have dumps of stacks. */
+size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted, bool dumps);
 
 /* attach_table.c: the table of live tasks. */
 /*

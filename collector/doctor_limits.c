@@ -29,12 +29,12 @@ static void get_limit(int which, uint64_t *ret_soft, uint64_t *ret_hard)
 
 /* ---- Rings ---- */
 
-unsigned doctor_count_rings(uint64_t budget, size_t pages)
+unsigned doctor_count_rings(uint64_t budget, size_t pages, bool dumps)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), used = 0;
     unsigned count = 0;
     for (; count < RINGS_MOST; count++) {
-        uint64_t size = (attach_ring_pages(budget, used, pages) + 1) * page;
+        uint64_t size = (attach_ring_pages(budget, used, pages, dumps) + 1) * page;
         /* A ring that does not fit becomes smaller, down to one page. */
         if (size > budget - used)
             size = 2 * page;
@@ -64,7 +64,7 @@ void doctor_rings(const struct doctor_facts *facts, struct doctor_finding *findi
     }
     get_limit(RLIMIT_MEMLOCK, &soft, &hard);
     uint64_t budget = session_ring_budget(hard == UINT64_MAX ? (uint64_t)RLIM_INFINITY : hard);
-    unsigned count = doctor_count_rings(budget, found->plan.thread_ring_pages);
+    unsigned count = doctor_count_rings(budget, found->plan.thread_ring_pages, found->plan.dump);
     if (found->ring < 0) {
         finding->level = DOCTOR_LIMITED;
         DOCTOR_TEXT(finding->value, "a ring of %zu pages is refused: %s", found->plan.ring_pages,

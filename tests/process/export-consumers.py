@@ -121,9 +121,14 @@ def test_perf_knows_tasks_and_objects():
     vdso = re.compile(r"/perf-vdso.so-.*")  # perf's own copy, each time another
     known = [{k: vdso.sub("/vdso", v) for k, v in each.items() if v[0] == "/"} for each in (merged, ids)]
     check_equal(known[0], known[1])
-    # Each mapping once, however many threads' files have it.
-    maps = run(["perf", "script", "-i", "all.data", "--show-mmap-events"]).ok().out
-    seen = collections.Counter(re.findall(r"PERF_RECORD_MMAP2? (\d+)/\d+: (\[.*libc.*)$", maps, re.M))
+    # Each mapping of a program once, however many threads' files have it.
+    shown = run(["perf", "script", "-i", "all.data", "--show-mmap-events", "--show-task-events"]).ok().out
+    programs, seen = collections.Counter(), collections.Counter()
+    for line in shown.splitlines():
+        if begun := re.search(r"PERF_RECORD_COMM exec: .*:(\d+)/\d+$", line):
+            programs[begun[1]] += 1
+        elif mapped := re.search(r"PERF_RECORD_MMAP2? (\d+)/\d+: (\[.*libc.*)$", line):
+            seen[mapped[1], programs[mapped[1]], mapped[2]] += 1
     check(seen and max(seen.values()) == 1, seen)
 
 

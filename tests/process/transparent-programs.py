@@ -16,7 +16,7 @@ WAYS = {
     "threads": ([PINJECT_RUN, "-q", "--follow=none", "--"], {}),
     "all": ([PINJECT_RUN, "-q", "--follow-all", "--"], {}),
     "split": ([PINJECT_RUN, "-q", "--follow-fork", "--follow-exec", "--exec-split-results", "--"], {}),
-    "bare": ([], {"LD_PRELOAD": PRELOAD}),
+    "bare": ([], {"LD_PRELOAD": PRELOAD, "PINJECT_FOLLOW": "none"}),
     "bare all": ([], {"LD_PRELOAD": PRELOAD, "PINJECT_FOLLOW": "all"}),
 }
 # In these ways there is a result file in the working directory, whatever the program does there.

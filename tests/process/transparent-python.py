@@ -16,7 +16,7 @@ SUITE = BUILD / "python-tests"
 WAYS = {
     "alone": ([], {}),
     "all": ([PINJECT_RUN, "-q", "--follow-all", "--"], {}),
-    "bare": ([], {"LD_PRELOAD": PRELOAD}),
+    "bare": ([], {"LD_PRELOAD": PRELOAD, "PINJECT_FOLLOW": "none"}),
 }
 # They wait for ever without us too: where the machine has no vsock device, and where an isolated python (-I) does not
 # find the tests.

@@ -79,15 +79,20 @@ static void rings_within_a_budget(void **state)
 {
     (void)state;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    assert_int_equal(doctor_count_rings(0, WANTED_PAGES), 0);
-    assert_int_equal(doctor_count_rings(2 * page - 1, WANTED_PAGES), 0);
-    assert_int_equal(doctor_count_rings(2 * page, WANTED_PAGES), 1);
-    assert_int_equal(doctor_count_rings(64 * page, WANTED_PAGES), 32);
+    assert_int_equal(doctor_count_rings(0, WANTED_PAGES, false), 0);
+    assert_int_equal(doctor_count_rings(2 * page - 1, WANTED_PAGES, false), 0);
+    assert_int_equal(doctor_count_rings(2 * page, WANTED_PAGES, false), 1);
+    assert_int_equal(doctor_count_rings(64 * page, WANTED_PAGES, false), 32);
     /* Large enough for whole rings first, small ones at the end. */
-    unsigned many = doctor_count_rings(2048 * page, 8);
+    unsigned many = doctor_count_rings(2048 * page, 8, false);
     assert_true(many > 2048 / 9 && many < 2048 / 2);
-    assert_true(doctor_count_rings(4096 * page, 8) > many);
-    assert_true(doctor_count_rings(UINT64_MAX, 8) >= 100000);
+    assert_true(doctor_count_rings(4096 * page, 8, false) > many);
+    assert_true(doctor_count_rings(UINT64_MAX, 8, false) >= 100000);
+    /* Rings for dumps of stacks are larger, for half of the memory. */
+    unsigned with_dumps = doctor_count_rings(2048 * page, 64, true);
+    assert_true(with_dumps < doctor_count_rings(2048 * page, 64, false));
+    assert_true(with_dumps > doctor_count_rings(2048 * page, 64, false) / 2);
+    assert_true(doctor_count_rings(UINT64_MAX, 8, true) >= 100000);
 }
 
 static void tasks_within_descriptors(void **state)
