@@ -32,7 +32,8 @@ def check_covered(tree, what, tasks, sampled=True):
     more = coverage["attributed_ns"] - coverage["cpu_ns"]
     slack = max(0.01 * coverage["cpu_ns"], 4e6)
     with measured():
-        check(-slack <= more <= slack + stolen_ns(), f"{what}: {more} more than {coverage}, {stolen_ns()} stolen")
+        check(-slack <= more <= above_ns(coverage["cpu_ns"]),
+              f"{what}: {more} more than {coverage}, {stolen_ns()} stolen")
     # With many tasks beside them, numbers may come again, of a task that began later.
     found = sorted((task["pid"], task["tid"], task["start_ns"], task["end_ns"]) for task in tree["tasks"])
     twice = [(one, other) for one, other in zip(found, found[1:]) if one[:2] == other[:2] and other[2] < one[3]]

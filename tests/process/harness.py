@@ -292,11 +292,20 @@ def said_stolen_ns(coverage):
     return sum(float(match[1]) * 1e6 for match in found if match)
 
 
+def above_ns(cpu_ns):
+    """By how much the tasks may have more CPU time than the CPU_NS that accounting has of their tree. Events go on while
+    a hypervisor has the CPU, accounting does not, and the kernel may not notice: up to 4 % were seen, three times in a
+    row, where by its own account nothing was stolen."""
+    with open("/proc/cpuinfo") as file:
+        virtual = re.search(r"^flags\s*:.* hypervisor( |$)", file.read(), re.MULTILINE)
+    return (0.05 * cpu_ns if virtual else 0.005 * cpu_ns) + 4e6 + stolen_ns()
+
+
 def adds_up(tree):
     """Whether the tasks of a document have the tree's CPU time. A few ms: what the kernel charges while the last ones
     end, under a load of other tests."""
     cpu, attributed = tree["coverage"]["cpu_ns"], tree["coverage"]["attributed_ns"]
-    return cpu * 0.995 - 4e6 <= attributed <= cpu * 1.005 + 4e6 + stolen_ns()
+    return cpu * 0.995 - 4e6 <= attributed <= cpu + above_ns(cpu)
 
 
 def unseen(tree):
