@@ -134,12 +134,13 @@ static struct task *find_renamed(const struct tasks *tasks, const struct net_rec
 }
 
 /*
- * Whoever writes, and was never announced: the kernel can lose a record without a word (net_ring.h), and with it the
- * start of a task. Of one whose number was known it may be a late record.
+ * Whoever writes, and was never announced, once records were lost: a task that is found from outside can write to its
+ * net before its arrival is taken, which knows what it used before. Of one whose number was known it may be a late
+ * record.
  */
 static struct task *adopt(struct tasks *tasks, const struct net_record *kept)
 {
-    if (kept->tid <= 0 || kept->pid <= 0 || tasks_knew(tasks, kept->tid))
+    if (!tasks->net_lost || kept->tid <= 0 || kept->pid <= 0 || tasks_knew(tasks, kept->tid))
         return NULL;
     pid_t parent = kept->pid == kept->tid ? 0 : kept->pid;
     return admit_writer(tasks, kept, kept->pid, kept->tid, parent, 0, kept->time_ns);
