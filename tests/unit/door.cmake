@@ -2,6 +2,7 @@
 pinject_unit_test(pressure SOURCES test_pressure.c LINK pinject_collector)
 pinject_unit_test(arrivals SOURCES test_arrivals.c LINK pinject_collector)
 pinject_unit_test(plan SOURCES test_plan.c LINK pinject_collector)
+pinject_unit_test(counts SOURCES test_counts.c LINK pinject_collector)
 pinject_unit_test(rings SOURCES test_rings.c LINK pinject_collector)
 target_link_options(test_rings PRIVATE -Wl,--wrap=fallocate)
 pinject_unit_test(session SOURCES test_session.c LINK pinject_collector)
