@@ -101,7 +101,7 @@ static bool is_late(const struct tasks *tasks, const struct records_task *made)
 {
     const struct task *task = tasks_find(tasks, made->tid);
     return task ? task->netted && made->time_ns <= task->start_ns
-                : made->time_ns < tasks->nets_taken_ns && tasks_knew(tasks, made->tid);
+                : made->time_ns < tasks->nets_taken_ns && tids_has(&tasks->known, made->tid);
 }
 
 static void take_fork(struct tasks *tasks, const struct net_record *kept, const struct perf_event_header *record)
@@ -114,7 +114,9 @@ static void take_fork(struct tasks *tasks, const struct net_record *kept, const 
         tasks_drain(tasks, creator); /* its name and its program, as of then */
         creator = tasks_find(tasks, made.ptid);
     }
-    if (tasks_follows(tasks, &made) && !is_late(tasks, &made))
+    if (!tasks_follows(tasks, &made))
+        tids_add(&tasks->known, made.tid);
+    else if (!is_late(tasks, &made))
         admit_writer(tasks, kept, made.pid, made.tid, made.ppid, made.ptid, made.time_ns);
     if (creator && creator->netted)
         tasks_take_record(tasks, creator, record);
@@ -134,14 +136,19 @@ static struct task *find_renamed(const struct tasks *tasks, const struct net_rec
 }
 
 /*
- * Whoever writes, and was never announced, once records were lost: a task that is found from outside can write to its
- * net before its arrival is taken, which knows what it used before. Of one whose number was known it may be a late
- * record.
+ * Whoever writes, and was never announced. Of one whose number was known it may be a late record. A task that is found
+ * from outside can write to its net before its arrival is taken, which knows what it used before: while no record is
+ * known to be lost, it is expected. Since the kernel can lose records without a word (net_ring.h), who has not come at
+ * the end is in the ledger.
  */
 static struct task *adopt(struct tasks *tasks, const struct net_record *kept)
 {
-    if (!tasks->net_lost || kept->tid <= 0 || kept->pid <= 0 || tasks_knew(tasks, kept->tid))
+    if (kept->tid <= 0 || kept->pid <= 0 || tids_has(&tasks->known, kept->tid))
         return NULL;
+    if (!tasks->net_lost) {
+        tids_add(&tasks->unannounced, kept->tid);
+        return NULL;
+    }
     pid_t parent = kept->pid == kept->tid ? 0 : kept->pid;
     return admit_writer(tasks, kept, kept->pid, kept->tid, parent, 0, kept->time_ns);
 }

@@ -69,6 +69,8 @@ static void add_ledger(struct tasks *tasks)
     unseen_add(unseen,
                "record of what a program that cannot be injected started: lost, as its ring was full or damaged", "",
                tasks->net_lost, 0);
+    unseen_add(unseen, "task below a program that cannot be injected: the kernel lost the record of its start", "",
+               tasks->unannounced.count, 0);
     unseen_add(unseen,
                "task below a program that cannot be injected, without its counts: CPU time estimated by its "
                "samples",

@@ -33,8 +33,11 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
     tasks->share_ns = SHARE_NS;
     tasks->stolen_ns = steal_ns();
     records_layout_init(&tasks->layout, session->plan);
-    tasks->known = calloc(PINJECT_TASKS / 64, sizeof(*tasks->known));
-    int error = tasks->known ? unseen_init(&tasks->unseen) : -ENOMEM;
+    int error = tids_init(&tasks->known);
+    if (error == 0)
+        error = tids_init(&tasks->unannounced);
+    if (error == 0)
+        error = unseen_init(&tasks->unseen);
     if (error == 0)
         error = stacks_new(session->plan, &tasks->stacks);
     if (tasks->stacks)
@@ -106,8 +109,8 @@ void tasks_release(struct tasks *tasks)
     stacks_free(tasks->stacks);
     kernelmap_release(&tasks->kernel);
     unseen_release(&tasks->unseen);
-    free(tasks->known);
-    tasks->known = NULL;
+    tids_release(&tasks->known);
+    tids_release(&tasks->unannounced);
 }
 
 struct task *tasks_find(const struct tasks *tasks, pid_t tid)
@@ -168,8 +171,8 @@ static void put_in_table(struct tasks *tasks, struct task *task, pid_t tid)
     task->key = tid;
     task->next = *bucket;
     *bucket = task;
-    if (tid > 0 && tid < PINJECT_TASKS)
-        tasks->known[tid / 64] |= UINT64_C(1) << (tid % 64);
+    tids_add(&tasks->known, tid);
+    tids_remove(&tasks->unannounced, tid);
 }
 
 static void take_from_table(struct tasks *tasks, struct task *task)
@@ -180,11 +183,6 @@ static void take_from_table(struct tasks *tasks, struct task *task)
     if (*at)
         *at = task->next;
     task->next = NULL;
-}
-
-bool tasks_knew(const struct tasks *tasks, pid_t tid)
-{
-    return tid > 0 && tid < PINJECT_TASKS && (tasks->known[tid / 64] >> (tid % 64) & 1);
 }
 
 void tasks_rename(struct tasks *tasks, struct task *task, pid_t tid)

@@ -24,6 +24,7 @@
 #include "collector/session.h"
 #include "collector/space.h"
 #include "collector/stacks.h"
+#include "collector/tids.h"
 #include "collector/unseen.h"
 #include "common/buffer.h"
 
@@ -141,7 +142,8 @@ struct tasks {
     int clock;                     /* index of task-clock in the plan; -1: none */
     struct task *by_tid[TASKS_TABLE];
     struct process *by_pid[TASKS_TABLE];
-    uint64_t *known;               /* a bit for each number that a task has had: see tasks_knew() */
+    struct tids known;             /* numbers that a task of the session has had */
+    struct tids unannounced;       /* of who wrote to a net, and was never made known */
     pid_t ended_threads[ENDED_THREADS]; /* their numbers, by themselves: a tracer's wait tells of them as of children */
     struct waiting *waiting;       /* oldest first */
     size_t waiting_count;
@@ -193,8 +195,6 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
 /* Frees everything, written or not. */
 void tasks_release(struct tasks *tasks);
 struct task *tasks_find(const struct tasks *tasks, pid_t tid);
-/* Has there been a task with the number TID in this session? */
-bool tasks_knew(const struct tasks *tasks, pid_t tid);
 struct process *tasks_find_process(const struct tasks *tasks, pid_t pid);
 /* A process of its own: added to the table. NULL: out of memory. */
 struct process *tasks_add_process(struct tasks *tasks, pid_t pid, pid_t ppid, uint64_t start_ns);

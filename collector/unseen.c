@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "collector/procfs.h"
 
@@ -31,14 +30,7 @@ static const char reason_policy[] = "child not followed (--follow-all follows it
 int unseen_init(struct unseen *unseen)
 {
     *unseen = (struct unseen){0};
-    /* Pages of zeros cost nothing until a bit is set. */
-    unseen->arrived = mmap(NULL, PINJECT_TASKS / 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                           -1, 0);
-    if (unseen->arrived == MAP_FAILED) {
-        unseen->arrived = NULL;
-        return -errno;
-    }
-    return 0;
+    return tids_init(&unseen->arrived);
 }
 
 void unseen_release(struct unseen *unseen)
@@ -54,8 +46,7 @@ void unseen_release(struct unseen *unseen)
             unseen->table[i] = child->next;
             free(child);
         }
-    if (unseen->arrived)
-        munmap(unseen->arrived, PINJECT_TASKS / 8);
+    tids_release(&unseen->arrived);
     *unseen = (struct unseen){0};
 }
 
@@ -148,17 +139,9 @@ static void settle(struct unseen *unseen, struct unseen_child **at)
     drop(unseen, at);
 }
 
-static bool take_bit(const struct unseen *unseen, pid_t tid)
-{
-    uint64_t *word = &unseen->arrived[tid / 64], bit = 1ull << (tid % 64);
-    bool set = *word & bit;
-    *word &= ~bit;
-    return set;
-}
-
 void unseen_announced(struct unseen *unseen, pid_t parent, pid_t pid, pid_t tid, uint64_t time_ns, bool followed)
 {
-    if (tid <= 0 || tid >= PINJECT_TASKS || take_bit(unseen, tid))
+    if (tid <= 0 || tid >= PINJECT_TASKS || tids_remove(&unseen->arrived, tid))
         return;
     struct unseen_child **at = find_child(unseen, tid);
     if (*at && (*at)->expected && (*at)->parent == parent) {
@@ -196,7 +179,7 @@ void unseen_expected(struct unseen *unseen, pid_t parent, pid_t pid, uint64_t ti
         child->tries = 0;
         return;
     }
-    take_bit(unseen, pid);
+    tids_remove(&unseen->arrived, pid);
     unseen_announced(unseen, parent, pid, pid, time_ns, true);
     child = unseen_find(unseen, pid);
     if (child)
@@ -205,7 +188,7 @@ void unseen_expected(struct unseen *unseen, pid_t parent, pid_t pid, uint64_t ti
 
 bool unseen_take_arrived(struct unseen *unseen, pid_t tid)
 {
-    return tid > 0 && tid < PINJECT_TASKS && take_bit(unseen, tid);
+    return tids_remove(&unseen->arrived, tid);
 }
 
 void unseen_arrived(struct unseen *unseen, pid_t tid)
@@ -214,11 +197,11 @@ void unseen_arrived(struct unseen *unseen, pid_t tid)
         return;
     struct unseen_child **at = find_child(unseen, tid), *child = *at;
     if (!child) {
-        unseen->arrived[tid / 64] |= 1ull << (tid % 64);
+        tids_add(&unseen->arrived, tid);
         return;
     }
     if (child->expected) /* its announcement may be on its way */
-        unseen->arrived[tid / 64] |= 1ull << (tid % 64);
+        tids_add(&unseen->arrived, tid);
     drop(unseen, at);
 }
 

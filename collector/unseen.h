@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "collector/result.h"
+#include "collector/tids.h"
 
 /* Distinct lines; further ones are counted in a last line. */
 enum { UNSEEN_LINES = 256, UNSEEN_TABLE = 1024 };
@@ -40,7 +41,7 @@ struct unseen {
     struct unseen_child *by_parent[UNSEEN_TABLE];
     size_t children;
     const uint32_t *dropped;     /* atomic, of the own channel: who found no slot to ask; NULL: no channel */
-    uint64_t *arrived;           /* a bit per tid: asked before its announcement was read */
+    struct tids arrived;         /* asked before their announcement was read */
 };
 
 int unseen_init(struct unseen *unseen);

@@ -113,6 +113,9 @@ static void who_was_not_announced(void **state)
     put_comm(lost, "absent\0", false, T + 40);
     take();
     assert_null(tasks_find(stage.tasks, 300)); /* it may be found, and its arrival be on its way */
+    put_exit((struct writer){300, 399, NET, 0, false}, T + 45);
+    take();
+    assert_int_equal(stage.tasks->unannounced.count, 2);
     lost_of_nets = 1;
     put_comm(lost, "absent\0", false, T + 50);
     put_sample(other, PERF_RECORD_MISC_USER, T + 60);
@@ -124,6 +127,7 @@ static void who_was_not_announced(void **state)
     assert_int_equal(tasks_find(stage.tasks, 301)->kind, PINJECT_THREAD);
     assert_int_equal(tasks_find(stage.tasks, 301)->parent_tid, 0); /* nobody knows */
     assert_int_equal(stage.tasks->seen, 4);
+    assert_int_equal(stage.tasks->unannounced.count, 1); /* who was made known is expected no more */
     /* Its counts come after its end, and what comes then is late. */
     for (unsigned i = 0; i < READINGS; i++)
         put_reading(short_one, 1, 1, 1, 0);
@@ -269,9 +273,17 @@ static void programs_that_are_not_followed(void **state)
     put_comm(child, "another", true, T + 20);
     put_sample(child, PERF_RECORD_MISC_USER, T + 30);
     take();
+    assert_int_equal(stage.tasks->unannounced.count, 0);
     assert_null(tasks_find(stage.tasks, 200));
     assert_true(task->left && !task->ended);
     assert_int_equal(task->samples, 0);
+    /* Nor is its child: nobody waits for it. */
+    stage.kit.settings.follow = PINJECT_SESSION_ALL & ~PINJECT_SESSION_FORK;
+    put_fork(root, 210, 210, T + 40);
+    put_exit((struct writer){210, 210, NET, 0, false}, T + 50);
+    take();
+    assert_null(tasks_find(stage.tasks, 210));
+    assert_int_equal(stage.tasks->unannounced.count, 0);
 }
 
 /* Who asked for events is known as soon as its arrival is taken; what it made meanwhile waits for that. */

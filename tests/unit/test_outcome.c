@@ -89,6 +89,7 @@ static const char lines_of_session[] =
     "21 pause of requests: too many came to nothing|\n"
     "6 process of a user for whom there was no channel|\n"
     "7 record of what a program that cannot be injected started: lost, as its ring was full or damaged|\n"
+    "14 task below a program that cannot be injected: the kernel lost the record of its start|\n"
     "11 task below a program that cannot be injected, without its counts: CPU time estimated by its samples|\n"
     "12 look at a task that was given up: it took too long|\n"
     "8 request dropped: the collector is out of memory|\n"
@@ -127,6 +128,7 @@ static void ledger_has_a_line_for_each_loss(void **state)
     session->denied = 5;
     session->channels.refused = 6;
     stage.tasks->net_lost = 7;
+    stage.tasks->unannounced.count = 14;
     stage.tasks->estimated = 11;
     stage.tasks->session->errands.given_up = 12;
     session->no_memory = 8;

@@ -23,7 +23,7 @@ static int tear_down(void **state)
 {
     (void)state;
     unseen_release(&unseen);
-    return unseen.arrived != NULL;
+    return unseen.arrived.words != NULL;
 }
 
 static void expect(const char *wanted)
