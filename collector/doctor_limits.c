@@ -203,8 +203,10 @@ void doctor_output(const struct doctor_facts *facts, struct doctor_finding *find
 {
     char path[PATH_MAX];
     struct statvfs space;
-    const char *wish = facts->args->settings->outfile;
-    int error = paths_absolute(wish, path, sizeof(path));
+    const struct settings *settings = facts->args->settings;
+    const char *wish = settings->outfile;
+    const bool is_made = settings->folder && access(settings->folder, F_OK) < 0; /* by the run */
+    int error = paths_absolute(is_made ? settings->folder : wish, path, sizeof(path));
     char *slash = error ? NULL : strrchr(path, '/');
     if (slash)
         slash[slash == path] = '\0';

@@ -49,7 +49,7 @@ static int refuse_mixing(const struct live *live, const struct settings *setting
         return 0;
     report_error("--live: the command's %s go%s to this terminal too, and both would mix; type: pinject-run --live ... "
                  "%s, or watch "
-                 "from another terminal: panalyze top %s.*",
+                 "from another terminal: panalyze top %s%s",
                  out && error ? "output and errors"
                  : out        ? "output"
                               : "errors",
@@ -57,7 +57,7 @@ static int refuse_mixing(const struct live *live, const struct settings *setting
                  out && error ? ">log 2>&1"
                  : out        ? ">log"
                               : "2>log",
-                 settings->outfile);
+                 settings->folder ? settings->folder : settings->outfile, settings->folder ? "" : ".*");
     return -EBUSY;
 }
 

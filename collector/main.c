@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,14 +44,37 @@ struct run {
     struct collect_args args;
     struct outcome outcome;
     char preload[PINJECT_PATH];
-    char outfile[PATH_MAX];
+    char outfile[PATH_MAX];              /* absolute */
+    char base[PATH_MAX], folder[PATH_MAX]; /* as the user called them */
     struct signals signals;
 };
+
+/* A name that is too long is left as it is, and refused where files are made. */
+static void find_outfile(struct run *run)
+{
+    struct settings *settings = &run->line.settings;
+    if (paths_outfile(settings->outfile, run->base, run->folder, sizeof run->base))
+        return;
+    settings->outfile = run->base;
+    settings->folder = run->folder[0] ? run->folder : NULL;
+}
+
+static int make_folder(const struct settings *settings)
+{
+    int error = settings->folder && mkdir(settings->folder, 0777) < 0 && errno != EEXIST ? -errno : 0;
+    if (error)
+        report_error("cannot make the folder '%s' for result files: %s; choose another place with --outfile",
+                     settings->folder, strerror(-error));
+    return error;
+}
 
 static int make_outfile_absolute(struct run *run)
 {
     struct settings *settings = &run->line.settings;
-    int error = paths_absolute(settings->outfile, run->outfile, sizeof run->outfile);
+    int error = make_folder(settings);
+    if (error)
+        return error;
+    error = paths_absolute(settings->outfile, run->outfile, sizeof run->outfile);
     if (error)
         report_error("cannot write result files to '%s': %s; choose another place with --outfile", settings->outfile,
                      error == -EINVAL ? "that is no file name" : strerror(-error));
@@ -62,11 +86,15 @@ static int prepare(struct run *run)
 {
     struct settings *settings = &run->line.settings;
     wait_sweep();
-    int error = make_outfile_absolute(run);
-    if (!error)
-        error = plan_init(&run->plan, settings);
+    find_outfile(run);
+    int error = plan_init(&run->plan, settings);
     if (error)
         return error;
+    error = make_outfile_absolute(run);
+    if (error) {
+        plan_release(&run->plan);
+        return error;
+    }
     error = session_init(&run->session, settings, &run->plan, run->preload);
     if (error) {
         plan_release(&run->plan);
@@ -277,6 +305,7 @@ static int examine(struct run *run)
 {
     char reason[2 * PATH_MAX + 256] = "the path of libpinject.so is too long; install pinject below a shorter one";
     int status = launch_look_for_preload(run->preload, reason, sizeof reason);
+    find_outfile(run);
     const struct doctor_args args = {.settings = &run->line.settings,
                                      .preload = status ? "" : run->preload,
                                      .preload_error = reason,
@@ -312,7 +341,10 @@ int main(int argc, char **argv)
     case SETTINGS_COLLECT:
         return collect_session(&run);
     case SETTINGS_WAIT:
-        return wait_for(run.line.wait_base ? run.line.wait_base : run.line.settings.outfile);
+        if (run.line.wait_base)
+            run.line.settings.outfile = run.line.wait_base;
+        find_outfile(&run);
+        return wait_for(run.line.settings.outfile);
     case SETTINGS_INFO:
         info_print(stdout);
         return flush_output();

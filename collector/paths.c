@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 const char *paths_segment_place(unsigned number)
 {
@@ -38,4 +40,24 @@ int paths_absolute(const char *base, char *ret, size_t size)
         return -errno;
     int length = snprintf(ret, size, "%s/%s", strcmp(resolved, "/") ? resolved : "", name);
     return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
+}
+
+int paths_outfile(const char *base, char *ret, char *folder, size_t size)
+{
+    struct stat status;
+    size_t length = strlen(base);
+    *folder = '\0';
+    if (length >= size)
+        return -ENAMETOOLONG;
+    const bool named = length && base[length - 1] == '/';
+    const bool is_folder = length && (named || (stat(base, &status) == 0 && S_ISDIR(status.st_mode)));
+    if (!is_folder) {
+        memcpy(ret, base, length + 1);
+        return 0;
+    }
+    while (length > 1 && base[length - 1] == '/')
+        length--;
+    int written = snprintf(ret, size, "%.*s%sout", (int)length, base, length == 1 && *base == '/' ? "" : "/");
+    snprintf(folder, size, "%.*s", (int)length, base);
+    return written < 0 || (size_t)written >= size ? -ENAMETOOLONG : 0;
 }

@@ -17,4 +17,10 @@ const char *paths_segment_place(unsigned number);
  */
 int paths_absolute(const char *base, char *ret, size_t size);
 
+/*
+ * What BASE stands for: a folder ("DIR/", or one that is there) for "out" in it. Writes that to RET, and to FOLDER how
+ * the folder is called; "": it is none. Both have SIZE bytes. 0 or -ENAMETOOLONG
+ */
+int paths_outfile(const char *base, char *ret, char *folder, size_t size);
+
 #endif

@@ -194,7 +194,7 @@ static int take_collect(void *state, const struct option_row *row, const char *v
 static const struct option_row rows[] = {
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Profiling"},
     {'o', "outfile", "BASE", 0, options_take_string, FIELD(outfile), 0, GROUP_BOTH,
-     "write result files BASE.PID.TID (default: out)"},
+     "write result files BASE.PID.TID (default: out); DIR/: in a folder"},
     {0, "mode", "OCTAL", OPTION_MORE, take_mode, 0, 0, GROUP_BOTH,
      "who may read the result files, as for chmod: 0640 for a group, 0644 for all (default: 0600, you alone)"},
     {'e', "events", "LIST", 0, take_events, 0, 0, GROUP_BOTH,

@@ -277,19 +277,25 @@ static void print_limits(const struct plan *plan, const struct outcome *outcome,
     }
 }
 
+/* What to give to panalyze. */
+static void append_place(struct buffer *line, const struct settings *settings)
+{
+    append_quoted(line, settings->folder ? settings->folder : settings->outfile);
+    buffer_printf(line, "%s", settings->folder ? "" : ".*");
+}
+
 static void print_files(const struct results *results, const struct settings *settings, struct buffer *line)
 {
     const uint64_t files = results_written(results);
     if (!files)
         return;
     append_count(line, files, "file", "files");
-    buffer_printf(line, " ");
-    append_quoted(line, settings->outfile);
-    buffer_printf(line, ".* (");
+    buffer_printf(line, "%s", settings->folder ? " in " : " ");
+    append_place(line, settings);
+    buffer_printf(line, " (");
     append_bytes(line, results_bytes(results));
     buffer_printf(line, "); next: panalyze %s", settings->stat ? "counts " : "");
-    append_quoted(line, settings->outfile);
-    buffer_printf(line, ".*");
+    append_place(line, settings);
     say(line);
 }
 

@@ -156,6 +156,8 @@ int loader_take(struct loader *loader, struct input *input, struct file *file, b
     return session_take(loader, file, input->own || loader->sessions[input->session].ours);
 }
 
+enum { OTHERS_SHOWN = 3 }; /* files that are no profiles, by their names */
+
 /* The files of one task in the order of its images. */
 static int compare_inputs(const void *left, const void *right)
 {
@@ -179,17 +181,37 @@ static bool known_already(const struct loader *loader, const struct lookup *look
     return false;
 }
 
+/* Of many files that are none ("out.*" names more than profiles): one line. */
+static void refuse_others(const struct loader *loader, const uint32_t shown[OTHERS_SHOWN], uint32_t others)
+{
+    const char *more = others > OTHERS_SHOWN ? ", ..." : "";
+    if (others == 1)
+        report_error("%s: is not a perf.data file", loader->inputs[shown[0]].path);
+    else if (others == 2)
+        report_error("2 files are not perf.data files: %s, %s", loader->inputs[shown[0]].path,
+                     loader->inputs[shown[1]].path);
+    else if (others)
+        report_error("%u files are not perf.data files: %s, %s, %s%s", others, loader->inputs[shown[0]].path,
+                     loader->inputs[shown[1]].path, loader->inputs[shown[2]].path, more);
+}
+
 /* A file that is named twice ("out.* out.1.1") counts once. */
 static int look_at_all(struct loader *loader)
 {
     struct lookup lookup = {0};
+    uint32_t others = 0, shown[OTHERS_SHOWN];
     int status = 0;
     for (uint32_t i = 0; status == 0 && i < loader->input_count; i++) {
         struct input *input = &loader->inputs[i];
         struct problem problem = {""};
         status = loader_look(loader, input, &problem);
-        if (status < 0 && status != -ENOMEM) {
+        if (status == -ENOEXEC && others < OTHERS_SHOWN)
+            shown[others] = i;
+        if (status == -ENOEXEC)
+            others++;
+        else if (status < 0 && status != -ENOMEM)
             report_error("%s: %s", input->path, problem.text);
+        if (status < 0 && status != -ENOMEM) {
             loader->profile.files_bad++;
             status = 0;
             continue;
@@ -202,6 +224,7 @@ static int look_at_all(struct loader *loader)
             status = lookup_add(&lookup, hash, i);
         }
     }
+    refuse_others(loader, shown, others);
     lookup_release(&lookup);
     return status;
 }

@@ -183,7 +183,7 @@ static int read_magic(struct file *file, struct problem *problem)
                            "is in perf's first file format (PERFFILE), which is not supported; record it anew");
     uint64_t magic = bytes ? bytes_u64(bytes, false) : 0;
     if (magic != PERFDATA_MAGIC && magic != bswap_64(PERFDATA_MAGIC))
-        return problem_set(problem, -EBADMSG, "is not a perf.data file");
+        return problem_set(problem, -ENOEXEC, "is not a perf.data file");
     file->swap = magic != PERFDATA_MAGIC;
     struct cursor rest = cursor_at(file, 8, 8);
     uint64_t size = cursor_u64(&rest);

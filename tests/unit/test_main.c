@@ -196,8 +196,11 @@ static void other_actions(void **state)
     assert_int_equal(RUN("--wait=nothing"), 0);
     assert_non_null(strstr(text_err, "pinject-run: no session writes to "));
     expect(RUN("-q", "--wait=nothing"), 0, "", "");
-    assert_int_equal(RUN("--wait=.."), 125);
-    assert_non_null(strstr(text_err, "pinject-run: '..' is no usable name for result files: Invalid argument\n"));
+    assert_int_equal(RUN("--wait=missing/"), 125);
+    assert_non_null(strstr(text_err, "pinject-run: 'missing/out' is no usable name for result files: No such file or "
+                                     "directory\n"));
+    assert_int_equal(RUN("--wait=.."), 0); /* the folder */
+    assert_non_null(strstr(text_err, "/out (any more)\n"));
     expect(RUN("--collect=77"), 125, "",
            "pinject-run: --collect is how libpinject.so starts its collector: there is nothing at descriptor 77\n");
 }
@@ -253,9 +256,11 @@ static void commands_that_do_not_start(void **state)
     expect(RUN("-o", "missing/out", "true"), 125, "",
            "pinject-run: cannot write result files to 'missing/out': No such file or directory; choose another place "
            "with --outfile\n");
-    expect(RUN("-o", "..", "true"), 125, "",
-           "pinject-run: cannot write result files to '..': that is no file name; choose another place with "
-           "--outfile\n");
+    expect(RUN("-o", "missing/folder/", "true"), 125, "",
+           "pinject-run: cannot make the folder 'missing/folder' for result files: No such file or directory; choose "
+           "another place with --outfile\n");
+    assert_int_equal(RUN("-e", "no-such-event", "-o", "folder/", "true"), 125);
+    assert_int_equal(access("folder", F_OK), -1); /* nothing to write in it */
     assert_int_equal(RUN("-F", "999999999", "true"), 125);
     assert_non_null(strstr(text_err, "is above this machine's limit"));
     strcpy(saved, preload);

@@ -56,6 +56,38 @@ static void test_absolute(void **state)
     expect(base, "real/x");
 }
 
+static void expect_outfile(const char *base, const char *outfile, const char *folder)
+{
+    char path[PATH_MAX], name[PATH_MAX];
+    assert_int_equal(paths_outfile(base, path, name, sizeof(path)), 0);
+    assert_string_equal(path, outfile);
+    assert_string_equal(name, folder);
+}
+
+static void test_folders(void **state)
+{
+    (void)state;
+    expect_outfile("out", "out", "");
+    expect_outfile("", "", "");
+    expect_outfile("missing/out", "missing/out", "");
+    expect_outfile("dangling", "dangling", "");
+    expect_outfile("missing/", "missing/out", "missing");
+    expect_outfile("a/b///", "a/b/out", "a/b");
+    expect_outfile("real", "real/out", "real");
+    expect_outfile("link", "link/out", "link");
+    expect_outfile("..", "../out", "..");
+    expect_outfile(".", "./out", ".");
+    expect_outfile("/", "/out", "/");
+    expect_outfile("///", "/out", "/");
+    char path[9], name[9];
+    assert_int_equal(paths_outfile("12345678", path, name, sizeof(path)), 0);
+    assert_string_equal(path, "12345678");
+    assert_int_equal(paths_outfile("123456789", path, name, sizeof(path)), -ENAMETOOLONG);
+    assert_int_equal(paths_outfile("1234/", path, name, sizeof(path)), 0);
+    assert_string_equal(path, "1234/out");
+    assert_int_equal(paths_outfile("12345/", path, name, sizeof(path)), -ENAMETOOLONG);
+}
+
 static void test_no_names(void **state)
 {
     static const char *const bases[] = {"", ".", "..", "/", "real/", "real/.", "real/..", "nowhere/", "/."};
@@ -135,6 +167,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_absolute),
+        cmocka_unit_test(test_folders),
         cmocka_unit_test(test_no_names),
         cmocka_unit_test(test_room),
         cmocka_unit_test(test_long_way),

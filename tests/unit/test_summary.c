@@ -130,6 +130,12 @@ static void test_names(void **state)
         free(text);
         kit_free(&scene.kit);
     }
+    /* A folder of their own is named alone. */
+    set_up(&scene, KIT_SAMPLING, "out");
+    write_files(&scene.kit, 2);
+    scene.kit.settings.folder = "-a b";
+    expect_last(&scene, "pinject-run: 2 files in ./'-a b' (", " kB); next: panalyze ./'-a b'\n");
+    kit_free(&scene.kit);
 }
 
 static void test_run(void **state)
