@@ -58,18 +58,22 @@ static uint64_t group_key(const struct calls *calls, const struct profile_entry 
 
 void calls_add(struct calls *calls, const struct profile_entry *entry)
 {
-    uint32_t depth, node = count_in(calls, 0, entry);
+    uint32_t depth, repeats = 0, node = count_in(calls, 0, entry);
     const uint32_t *frames = hits_stack(&calls->keys, entry->stack, &depth);
     if (!hits_has_stacks(calls->group))
         node = count_in(calls, child_of(calls, node, group_key(calls, entry), CALLS_GROUP, entry->task), entry);
     for (uint32_t i = 0; i < depth; i++) {
         uint32_t frame = frames[calls->reverse ? i : depth - 1 - i];
         uint64_t key = hits_frame_key(&calls->keys, frame);
+        const bool same = node && calls->nodes[node].frame != CALLS_GROUP && calls->nodes[node].key == key;
         /* What goes on inside of one object is no call of the object. */
-        if (calls->keys.by == BY_OBJECT && node && calls->nodes[node].frame != CALLS_GROUP &&
-            calls->nodes[node].key == key)
+        if (same && calls->keys.by == BY_OBJECT)
             continue;
-        node = count_in(calls, child_of(calls, node, key, frame, entry->task), entry);
+        repeats = same ? repeats + 1 : 1;
+        if (!same || !calls->fold_recursion)
+            node = count_in(calls, child_of(calls, node, key, frame, entry->task), entry);
+        if (calls->nodes[node].repeats < repeats)
+            calls->nodes[node].repeats = repeats;
     }
     calls->nodes[node].self_samples += entry->samples;
     calls->nodes[node].self_weight += entry->weight;

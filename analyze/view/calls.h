@@ -19,6 +19,7 @@ struct calls_node {
     uint64_t key;                 /* as in hits.h */
     uint64_t samples, weight;     /* with everything below */
     uint64_t self_samples, self_weight;
+    uint32_t repeats;             /* calls in a row of the function, in the deepest stack; of a group 0 */
 };
 
 struct calls {
@@ -28,6 +29,7 @@ struct calls {
     struct hits keys;    /* knows the key of a frame */
     int group;           /* BY_TASK, BY_PROCESS or BY_COMM: the first level; else there is none */
     bool reverse;
+    bool fold_recursion; /* calls of a function by itself are one node; the caller's to set after calls_init() */
 };
 
 /* BY: enum settings_by, what a node stands for; where that is no part of a stack, it is the first level, above

@@ -48,10 +48,23 @@ static void choose_by_share(struct flame *flame, double percent)
     flame->drawn[0] = true;
 }
 
+/* Children are in order of their weights: those that are not drawn are the last ones. */
+static void fold(struct flame *flame, uint32_t node)
+{
+    const struct calls_node *narrow = &flame->calls.nodes[node];
+    struct flame_folded *folded = &flame->folded[narrow->parent];
+    if (!folded->count)
+        folded->start = flame->starts[node];
+    folded->count++;
+    folded->weight += narrow->weight;
+    folded->samples += narrow->samples;
+}
+
 static void lay_out(struct flame *flame)
 {
     const struct calls_node *nodes = flame->calls.nodes;
     flame->starts = memory_new(flame->calls.count, sizeof(*flame->starts));
+    flame->folded = memory_new(flame->calls.count, sizeof(*flame->folded));
     flame->levels = 1;
     bool below = true;
     for (uint32_t at = calls_after(&flame->calls, 0, true); at; at = calls_after(&flame->calls, at, below)) {
@@ -72,8 +85,22 @@ static void lay_out(struct flame *flame)
         } else if (!below) {
             flame->narrow_boxes++;
             flame->narrow_weight += node->weight;
+            fold(flame, at);
         }
     }
+    for (uint32_t i = 0; i < flame->calls.count; i++)
+        if (flame->drawn[i] && flame_shows_folded(flame, i) && nodes[i].level + 2 > flame->levels)
+            flame->levels = nodes[i].level + 2;
+}
+
+bool flame_shows_folded(const struct flame *flame, uint32_t node)
+{
+    const struct settings *settings = flame->view->settings;
+    const struct flame_folded *folded = &flame->folded[node];
+    if (!folded->count)
+        return false;
+    return settings->min_given ? text_share(folded->weight, flame->calls.nodes[0].weight) >= settings->min
+                               : folded->weight >= flame->least;
 }
 
 static void take_entries(struct flame *flame)
@@ -103,10 +130,11 @@ void flame_init(struct flame *flame, struct view *view)
 {
     const struct settings *settings = view->settings;
     int by = settings->by_given ? settings->by : settings->aggregate ? BY_FUNCTION : BY_COMM;
-    *flame = (struct flame){.view = view, .hanging = settings->icicle || settings->reverse};
+    *flame = (struct flame){.view = view, .hanging = settings->layout == LAYOUT_HANGING || settings->reverse};
     if (by != BY_OBJECT)
         view_look_ahead(view);
     calls_init(&flame->calls, view->profile, view->names, by, settings->reverse);
+    flame->calls.fold_recursion = !settings->no_fold;
     take_entries(flame);
     calls_sort(&flame->calls);
     flame->drawn = memory_new(flame->calls.count, sizeof(*flame->drawn));
@@ -122,5 +150,6 @@ void flame_release(struct flame *flame)
     calls_release(&flame->calls);
     free(flame->starts);
     free(flame->drawn);
+    free(flame->folded);
     *flame = (struct flame){0};
 }

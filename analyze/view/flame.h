@@ -12,13 +12,20 @@
 
 #define FLAME_COLORS 10 /* objects that have a colour of their own */
 
+/* Boxes beside each other that are too small: one takes their place. */
+struct flame_folded {
+    uint64_t start, weight, samples;
+    uint32_t count;
+};
+
 struct flame {
     struct view *view;
     struct calls calls;
     bool hanging;                         /* the outermost level on top */
-    uint64_t least;      /* without --min: the weight of the heaviest box that is not drawn */
+    uint64_t least;                       /* without --min: the weight of the heaviest box that is not drawn */
     uint64_t *starts;                     /* by node: the weight left of it */
     bool *drawn;                          /* by node */
+    struct flame_folded *folded;          /* by node: its children that are not drawn */
     uint32_t levels;                      /* drawn ones, with the root's */
     uint64_t narrow_boxes, narrow_weight; /* left out */
     uint64_t deep_weight;                 /* of what is too deep to be drawn */
@@ -31,6 +38,8 @@ struct flame {
 /* Of the chosen entries of VIEW. */
 void flame_init(struct flame *flame, struct view *view);
 void flame_release(struct flame *flame);
+/* Are what NODE has folded wide enough, together, for a box? */
+bool flame_shows_folded(const struct flame *flame, uint32_t node);
 void flame_svg(struct flame *flame, FILE *to);
 
 #endif

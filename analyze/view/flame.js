@@ -9,7 +9,9 @@
     var matched = document.getElementById("flame-matched");
     var input = document.getElementById("flame-search");
     var reset = document.getElementById("flame-reset");
-    var left = Number(svg.getAttribute("data-left")), width = Number(svg.getAttribute("data-width"));
+    var tools = document.getElementById("flame-tools");
+    var left = Number(svg.getAttribute("data-left")), drawn = Number(svg.getAttribute("data-width")), width = drawn;
+    var height = Number(svg.getAttribute("height"));
     var down = svg.getAttribute("data-hanging") === "1"; /* callers above */
     var boxes = [], whole, zoomed, focused;
 
@@ -19,15 +21,83 @@
         return {
             group: group, rect: group.querySelector("rect"), text: group.querySelector("text"), title: title,
             name: end < 0 ? title : title.slice(0, end), level: Number(group.getAttribute("data-l")),
-            x: x, end: x + weight, weight: weight, shown: true, hit: false
+            x: x, end: x + weight, weight: weight, shown: true, hit: false,
+            folded: group.classList.contains("folded")
         };
     }
 
+    /* As in brief.c: "(...)" for what a function is called with, "<...>" for a template's arguments. */
+    function behindBrackets(name, from) {
+        for (var at = from, depth = 0; at < name.length; at++) {
+            if ("<([{".indexOf(name[at]) >= 0)
+                depth++;
+            else if (")]}".indexOf(name[at]) >= 0 || name[at] === ">" && name[at - 1] !== "-")
+                depth--;
+            if (depth === 0 && at > from)
+                return at + 1;
+        }
+        return 0;
+    }
+
+    function isArgument(name, at) {
+        return at > 0 && /[A-Za-z0-9_>:)\]}$]/.test(name[at - 1]) && (name[at] === "<" || name[at - 1] !== ":");
+    }
+
+    function fold(name, templates) {
+        var folded = "", at = 0, nameEnd = 0;
+        while (at < name.length) {
+            var symbol = name.slice(at - 8 < 0 ? 0 : at - 8, at) === "operator" &&
+                /^(<=>|<<=|>>=|->|<<|>>|<=|>=|<|>|\(\))/.exec(name.slice(at));
+            var behind = 0;
+            if (symbol) {
+                folded += symbol[0];
+                at += symbol[0].length;
+                nameEnd = at;
+                continue;
+            }
+            if ((name[at] === "(" || templates && name[at] === "<") &&
+                (isArgument(name, at) || at > 0 && at === nameEnd))
+                behind = behindBrackets(name, at);
+            if (!behind || behind <= at + 5) { /* "(...)" is no shorter */
+                folded += name[at++];
+                continue;
+            }
+            folded += name[at] + "..." + name[behind - 1];
+            at = behind;
+        }
+        return folded;
+    }
+
+    function innerName(name, from) {
+        for (var at = from, depth = 0; at < name.length; at++) {
+            if ("<([{".indexOf(name[at]) >= 0)
+                depth++;
+            else if (")]}".indexOf(name[at]) >= 0 || name[at] === ">" && at > from && name[at - 1] !== "-")
+                depth -= depth > 0 ? 1 : 0;
+            if (depth === 0 && at > from && name.slice(at, at + 2) === "::")
+                return at + 2;
+        }
+        return name.length;
+    }
+
+    function withoutNamespaces(name, room) {
+        for (var at = innerName(name, 0); at < name.length; at = innerName(name, at))
+            if (3 + name.length - at <= room)
+                return "..." + name.slice(at);
+        return name;
+    }
+
     function shorten(name, pixels) {
-        var room = Math.floor((pixels - 2 * GAP) / LETTER);
+        var room = Math.floor((pixels - 2 * GAP) / LETTER), brief = name;
         if (room < LEAST_LETTERS)
             return "";
-        return name.length <= room ? name : name.slice(0, room - 3) + "...";
+        if (brief.length > room)
+            brief = fold(name, false);
+        if (brief.length > room)
+            brief = fold(name, true);
+        if (brief.length > room)
+            brief = withoutNamespaces(brief, room);
+        return brief.length <= room ? brief : brief.slice(0, room - 3) + "...";
     }
 
     function percent(weight) {
@@ -64,6 +134,18 @@
         svg.setAttribute("data-zoomed", to.name);
     }
 
+    /* As wide as the window; without one (or in a narrow one) as it was drawn. */
+    function fit() {
+        var room = document.documentElement.clientWidth || 0;
+        var now = Math.max(drawn, room - 2 * left);
+        if (now === width)
+            return;
+        width = now;
+        svg.setAttribute("viewBox", "0 0 " + (width + 2 * left) + " " + height);
+        tools.setAttribute("transform", "translate(" + (width - drawn) + ",0)");
+        zoom(zoomed);
+    }
+
     function tester(words) {
         try {
             var pattern = new RegExp(words, "i");
@@ -78,7 +160,7 @@
         var test = words ? tester(words) : function () { return false; };
         var count = 0, weight = 0, counted = -1;
         boxes.forEach(function (box) {
-            box.hit = box !== whole && test(box);
+            box.hit = box !== whole && !box.folded && test(box);
             box.group.classList.toggle("hit", box.hit);
             if (!box.hit)
                 return;
@@ -195,4 +277,6 @@
     svg.addEventListener("mouseover", onHover);
     svg.addEventListener("focusin", onHover);
     input.addEventListener("input", function () { search(input.value); });
+    window.addEventListener("resize", fit);
+    fit();
 })();

@@ -3,16 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/view/brief.h"
 #include "analyze/view/flame.h"
 #include "analyze/view/heading.h"
 #include "analyze/view/markup.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
-/* Pixels. LETTER to LEAST_WIDTH as in flame.js. */
+/* Pixels. LETTER to LEAST_WIDTH as in flame.js, which fits the picture to its window. */
 #define WIDTH 1200
 #define SIDE 10
-#define TOP 58
+#define TOP 70
+#define DETAILS 60
 #define HEIGHT 16
 #define LETTER 6.6
 #define GAP 3
@@ -33,6 +35,7 @@ extern const char flame_script[];
 static const char *const colors[FLAME_COLORS + 1] = {"#f4a582", "#92c5de", "#b8e186", "#fdd49e", "#c2a5cf", "#80cdc1",
                                                      "#f1b6da", "#e6e49a", "#bdb6e8", "#d8b79a", "#d4d4d4"};
 #define GROUP_COLOR "#cfd8dc"
+#define FOLDED_COLOR "#eceff1"
 
 static const char style[] =
     "  <style>\n"
@@ -45,6 +48,7 @@ static const char style[] =
     "    .flame.lively .b { cursor: pointer; outline: none; }\n"
     "    .flame.lively .b:hover rect, .flame.lively .b:focus rect { stroke: #000; stroke-width: 1.5px; }\n"
     "    .flame .b.dim { opacity: 0.55; }\n"
+    "    .flame .b.folded { font-style: italic; }\n"
     "    .flame .b.hit rect { fill: #e600e6; }\n"
     "    .flame .b.hit text { fill: #fff; }\n"
     "    .flame #flame-reset { cursor: pointer; }\n"
@@ -54,20 +58,25 @@ static const char style[] =
     "    .flame input { width: 100%; box-sizing: border-box; font: inherit; }\n"
     "  </style>\n";
 
+/* What a box stands for, in samples. */
+struct span {
+    uint64_t start, weight;
+    uint32_t level;
+};
+
 /* Where the screen's coordinates come from. */
 struct place {
     double x, y, width;
 };
 
-static struct place place_of(const struct flame *flame, uint32_t index)
+static struct place place_of(const struct flame *flame, const struct span *span)
 {
-    const struct calls_node *node = &flame->calls.nodes[index];
     uint64_t whole = flame->calls.nodes[0].weight;
     double scale = whole ? (WIDTH - 2 * SIDE) / (double)whole : 0;
-    uint32_t row = flame->hanging ? node->level : flame->levels - 1 - node->level;
-    double width = index || whole ? (double)node->weight * scale : WIDTH - 2 * SIDE;
+    uint32_t row = flame->hanging ? span->level : flame->levels - 1 - span->level;
+    double width = span->level || whole ? (double)span->weight * scale : WIDTH - 2 * SIDE;
     width = width > 4 * SEAM ? width - SEAM : width < LEAST_WIDTH ? LEAST_WIDTH : width;
-    return (struct place){SIDE + (double)flame->starts[index] * scale, TOP + (double)row * HEIGHT, width};
+    return (struct place){SIDE + (double)span->start * scale, TOP + (double)row * HEIGHT, width};
 }
 
 static const char *color_of(struct flame *flame, uint32_t index)
@@ -116,38 +125,93 @@ static void box_title(struct flame *flame, uint32_t index, const char *label, FI
     if (node->self_weight)
         fprintf(to, "; self %s, %s", text_weight(self, node->self_weight, nanoseconds),
                 text_percent(share, node->self_weight, whole));
+    if (flame->calls.fold_recursion && node->repeats > 1)
+        fprintf(to, "; called by itself, %s deep", text_count(self, node->repeats));
     fputs("</title>", to);
+}
+
+static void begin_box(const struct flame *flame, const struct span *span, const char *kind, FILE *to)
+{
+    unsigned shift = 0;
+    while (flame->calls.nodes[0].weight >> shift >= EXACT)
+        shift++;
+    uint64_t start = span->start >> shift, end = (span->start + span->weight) >> shift;
+    fprintf(to, "    <g class=\"b%s\" data-x=\"%" PRIu64 "\" data-w=\"%" PRIu64 "\" data-l=\"%" PRIu32 "\">", kind,
+            start, end - start, span->level);
+}
+
+static void end_box(const struct flame *flame, const struct span *span, const char *color, const char *label, FILE *to)
+{
+    struct place place = place_of(flame, span);
+    fprintf(to, "<rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" fill=\"%s\"/>", place.x, place.y,
+            place.width, HEIGHT - 1, color);
+    double room = (place.width - 2 * GAP) / LETTER;
+    if (room >= LEAST_LETTERS) {
+        char *clean = text_clean(label, true), *brief = brief_name(clean, (size_t)room, true);
+        fprintf(to, "<text x=\"%.2f\" y=\"%.0f\">", place.x + GAP, place.y + 12);
+        markup_text(to, brief);
+        fputs("</text>", to);
+        free(brief);
+        free(clean);
+    }
+    fputs("</g>\n", to);
 }
 
 static void box(struct flame *flame, uint32_t index, FILE *to)
 {
     const struct calls_node *node = &flame->calls.nodes[index];
-    struct place place = place_of(flame, index);
-    unsigned shift = 0;
-    while (flame->calls.nodes[0].weight >> shift >= EXACT)
-        shift++;
-    uint64_t start = flame->starts[index] >> shift, end = (flame->starts[index] + node->weight) >> shift;
+    const struct span span = {flame->starts[index], node->weight, node->level};
     char *label = calls_label(&flame->calls, index);
-    fprintf(to, "    <g class=\"b\" data-x=\"%" PRIu64 "\" data-w=\"%" PRIu64 "\" data-l=\"%" PRIu32 "\">", start,
-            end - start, node->level);
+    begin_box(flame, &span, "", to);
     box_title(flame, index, label, to);
-    fprintf(to, "<rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" fill=\"%s\"/>", place.x, place.y,
-            place.width, HEIGHT - 1, color_of(flame, index));
-    double room = (place.width - 2 * GAP) / LETTER;
-    if (room >= LEAST_LETTERS) {
-        fprintf(to, "<text x=\"%.2f\" y=\"%.0f\">", place.x + GAP, place.y + 12);
-        cut_text(to, label, (size_t)room);
-        fputs("</text>", to);
-    }
-    fputs("</g>\n", to);
+    end_box(flame, &span, color_of(flame, index), label, to);
     free(label);
+}
+
+static void folded_box(const struct flame *flame, uint32_t parent, FILE *to)
+{
+    const struct flame_folded *folded = &flame->folded[parent];
+    const struct span span = {folded->start, folded->weight, flame->calls.nodes[parent].level + 1};
+    const struct profile *profile = flame->view->profile;
+    char number[TEXT_AMOUNT], total[TEXT_AMOUNT], share[TEXT_AMOUNT], samples[TEXT_AMOUNT];
+    char *label = memory_print("(%s)", text_plural(number, folded->count, "smaller box", "smaller boxes"));
+    begin_box(flame, &span, " folded", to);
+    fprintf(to, "<title>%s\n%s, %s, %s</title>", label,
+            text_weight(total, folded->weight, profile->events[profile->event].nanoseconds),
+            text_percent(share, folded->weight, flame->calls.nodes[0].weight),
+            text_plural(samples, folded->samples, "sample", "samples"));
+    end_box(flame, &span, FOLDED_COLOR, label, to);
+    free(label);
+}
+
+/* In the order of the tree, a folded box behind its siblings: as if it were the last child. */
+static void boxes(struct flame *flame, FILE *to)
+{
+    const struct calls_node *nodes = flame->calls.nodes;
+    uint32_t at = 0;
+    do {
+        box(flame, at, to);
+        const uint32_t from = at;
+        do
+            at = calls_after(&flame->calls, at, flame->drawn[at]);
+        while (at && !flame->drawn[at]);
+        /* Of which boxes was this the end? Those from FROM up to the level of what comes next. */
+        for (uint32_t done = from;; done = nodes[done].parent) {
+            if (at && nodes[done].level < nodes[at].level)
+                break;
+            if (flame_shows_folded(flame, done))
+                folded_box(flame, done, to);
+            if (!done)
+                break;
+        }
+    } while (at);
 }
 
 static void tools(FILE *to)
 {
     fprintf(
         to,
-        "  <g class=\"tools\">\n"
+        "  <g class=\"tools\" id=\"flame-tools\">\n"
         "    <g id=\"flame-reset\" class=\"idle\" role=\"button\" tabindex=\"0\"><title>Reset the zoom (Esc)</title>"
         "<rect x=\"%d\" y=\"8\" width=\"78\" height=\"20\" rx=\"3\"/><text x=\"%d\" y=\"22\">Reset zoom</text></g>\n"
         "    <foreignObject x=\"%d\" y=\"6\" width=\"200\" height=\"26\"><input "
@@ -172,16 +236,17 @@ static void head(struct flame *flame, unsigned height, FILE *to)
     fprintf(
         to,
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"flame\" width=\"%d\" height=\"%u\" viewBox=\"0 0 %d %u\" "
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"flame\" width=\"100%%\" height=\"%u\" viewBox=\"0 0 %d %u\" "
+        "preserveAspectRatio=\"xMinYMin meet\" "
         "role=\"group\" aria-labelledby=\"flame-title\" data-left=\"%d\" data-width=\"%d\" data-hanging=\"%d\">\n"
         "  <title id=\"flame-title\">",
-        WIDTH, height, WIDTH, height, SIDE, WIDTH - 2 * SIDE, flame->hanging);
+        height, WIDTH, height, SIDE, WIDTH - 2 * SIDE, flame->hanging);
     cut_text(to, command, TITLE_LETTERS);
     fputs("</title>\n  <desc>", to);
     cut_text(to, facts, LONGEST_NAME);
     fputs("</desc>\n", to);
     fputs(style, to);
-    fprintf(to, "  <rect x=\"0\" y=\"0\" width=\"%d\" height=\"%u\" fill=\"#fff\"/>\n", WIDTH, height);
+    fprintf(to, "  <rect x=\"0\" y=\"0\" width=\"100%%\" height=\"%u\" fill=\"#fff\"/>\n", height);
     text_line(to, SIDE, 22, " class=\"head\"", command, TITLE_LETTERS - 15);
     text_line(to, SIDE, 44, "", facts, FACTS_LETTERS);
     tools(to);
@@ -252,14 +317,10 @@ void flame_svg(struct flame *flame, FILE *to)
     unsigned rows = (flame->narrow_boxes > 0) + (flame->deep_weight > 0) + (flame->unwanted_weight > 0);
     head(flame, notes_at + rows * LINE, to);
     fputs("  <g class=\"boxes\">\n", to);
-    for (uint32_t at = 0, more = 1; more; more = at) {
-        box(flame, at, to);
-        do
-            at = calls_after(&flame->calls, at, flame->drawn[at]);
-        while (at && !flame->drawn[at]);
-    }
+    boxes(flame, to);
     fputs("  </g>\n", to);
-    fprintf(to, "  <text id=\"flame-details\" x=\"%d\" y=\"%u\" role=\"status\"></text>\n", SIDE, below);
+    fprintf(to, "  <text id=\"flame-details\" x=\"%d\" y=\"%u\" role=\"status\"></text>\n", SIDE,
+            flame->hanging ? DETAILS : below); /* beside the outermost boxes */
     legend(flame, below + LINE + 4, to);
     notes(flame, notes_at, to);
     fprintf(to, "  <script><![CDATA[\n%s]]></script>\n</svg>\n", flame_script);

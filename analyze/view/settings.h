@@ -13,6 +13,7 @@ enum settings_by { BY_FUNCTION, BY_OBJECT, BY_TASK, BY_PROCESS, BY_COMM, BY_ADDR
 enum settings_sort { SORT_SELF, SORT_TOTAL };
 /* Of report: TASKS_USUAL is together in text; the JSON document has both. */
 enum settings_tasks { TASKS_USUAL, TASKS_TOGETHER, TASKS_APART };
+enum settings_layout { LAYOUT_HANGING, LAYOUT_UPRIGHT };
 enum settings_color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 struct settings_list {
@@ -31,11 +32,13 @@ struct top_look;
 struct export_format;
 
 struct settings {
-    bool aggregate, callers, callees, call_tree, reverse, icicle, json, markdown;
+    bool aggregate, callers, callees, call_tree, reverse, json, markdown;
     bool pager, no_pager, no_demangle, help, version;
     bool lines, inlined, no_inline, debuginfod;
     int by, sort, color;
     int tasks; /* enum settings_tasks */
+    int layout; /* flame: enum settings_layout */
+    bool no_fold;
     bool by_given, sort_given, min_given;
     bool total; /* diff: with what was called */
     int diff_by, diff_sort;

@@ -3,10 +3,13 @@
 
 #include "analyze/view/flame.h"
 #include "analyze/view/sink.h"
+#include "analyze/view/text.h"
 #include "analyze/view/view.h"
 #include "common/report.h"
 
-static int write_file(struct flame *flame, const char *path)
+#define USUAL_FILE "flame.svg"
+
+static int write_file(struct flame *flame, const char *path, uint64_t *ret_bytes)
 {
     struct sink sink;
     if (sink_holds_samples(path)) {
@@ -16,32 +19,46 @@ static int write_file(struct flame *flame, const char *path)
     if (sink_open(&sink, path, 0, SINK_SHARED) < 0)
         return 1;
     flame_svg(flame, sink.to);
+    fflush(sink.to);
+    *ret_bytes = sink.bytes;
     return sink_close(&sink, true);
+}
+
+static void tell(const struct flame *flame, uint64_t bytes)
+{
+    const struct profile *profile = flame->view->profile;
+    const struct calls_node *whole = &flame->calls.nodes[0];
+    char size[TEXT_AMOUNT], total[TEXT_AMOUNT], samples[TEXT_AMOUNT];
+    fprintf(flame->view->output->to, "%s: %s in %s, %s; open it in a browser\n", USUAL_FILE,
+            text_weight(total, whole->weight, profile->events[profile->event].nanoseconds),
+            text_plural(samples, whole->samples, "sample", "samples"), text_bytes(size, bytes));
 }
 
 int view_flame(struct view *view)
 {
     struct flame flame;
     const char *path = view->settings->file;
+    uint64_t bytes = 0;
     int status = 0;
-    if (path && strcmp(path, "-") == 0)
-        path = NULL;
     if (!view->selection->total_samples) {
         report_error("no samples to draw; 'panalyze counts' shows what was counted, 'panalyze tree' what ran");
         return 1;
     }
-    if (!path && view->output->terminal) {
-        report_error("a picture is nothing for a terminal; name a file with -o FILE.svg, or redirect the output");
+    const bool out = path && strcmp(path, "-") == 0;
+    if (out && view->output->terminal) {
+        report_error("a picture is nothing for a terminal; without -o it is written to " USUAL_FILE);
         return 1;
     }
     flame_init(&flame, view);
     if (!flame.calls.nodes[0].samples) {
         report_error("no sampled stack passes where --symbol and --object say; 'panalyze report' shows the names");
         status = 1;
-    } else if (path) {
-        status = write_file(&flame, path);
-    } else {
+    } else if (out) {
         flame_svg(&flame, view->output->to);
+    } else {
+        status = write_file(&flame, path ? path : USUAL_FILE, &bytes);
+        if (!path && status == 0)
+            tell(&flame, bytes);
     }
     flame_release(&flame);
     return status;

@@ -153,7 +153,7 @@ def test_callers_and_callees_of_one_function():
 # ---- flame
 
 def picture(*args):
-    text = panalyze("flame", *args).ok().out_bytes
+    text = panalyze("flame", "-o", "-", *args).ok().out_bytes
     root = xml.etree.ElementTree.fromstring(text)
     return root, text.decode()
 
@@ -195,8 +195,8 @@ def visible(width):
 def test_flame_boxes_are_the_sum_of_the_samples():
     files = record()
     all_samples = samples(files)
-    for options, expected in ((["-a", "--no-inline"], folded(all_samples)),
-                              ([], folded(samples(files, "--inline"), with_comm=True)),
+    for options, expected in ((["-a", "--no-inline", "--upright"], folded(all_samples)),
+                              (["--icicle"], folded(samples(files, "--inline"), with_comm=True)),
                               (["--by=function", "--reverse", "--no-inline"], folded(all_samples, reverse=True))):
         root, _ = picture("--min=0", *options, *files)
         boxes, sums = boxes_of(root)
@@ -205,7 +205,7 @@ def test_flame_boxes_are_the_sum_of_the_samples():
         for box in boxes:
             check_near(box.width, visible(1180 * box.weight / whole.weight), points=0.02, what=box.name)
             check_near(box.x, 10 + 1180 * box.start / whole.weight, points=0.02, what=box.name)
-            check_equal((box.y - whole.y) / 16, box.level if "--reverse" in options else -box.level, box.name)
+            check_equal((box.y - whole.y) / 16, -box.level if "--upright" in options else box.level, box.name)
             cut = box.text.endswith("...") and box.name.startswith(box.text[:-3])
             check(cut or box.text in ("", box.name), box.text)
 
@@ -253,7 +253,11 @@ def test_flame_file():
     files = record()
     result = panalyze("flame", "-o", "flame.svg", *files).ok()
     check_equal(result.out + result.err, "")
-    check_equal(pathlib.Path("flame.svg").read_bytes(), panalyze("flame", *files).ok().out_bytes)
+    check_equal(pathlib.Path("flame.svg").read_bytes(), panalyze("flame", "-o", "-", *files).ok().out_bytes)
+    os.rename("flame.svg", "named.svg")
+    result = panalyze("flame", *files).ok()
+    check_match(r"^flame\.svg: \S+ m?s in \d+ samples, [\d.]+ kB; open it in a browser\n$", result.out)
+    check_equal(pathlib.Path("flame.svg").read_bytes(), pathlib.Path("named.svg").read_bytes())
     before = pathlib.Path(files[0]).read_bytes()
     result = panalyze("flame", "-o", *files)
     check_equal(result.status, 1)
@@ -286,7 +290,7 @@ def test_damaged_files():
         for _ in range(1 + 4 * round % 50):
             damaged[random.randrange(len(damaged) if round % 2 else min(len(damaged), 400))] = random.randrange(256)
         pathlib.Path("damaged").write_bytes(damaged)
-        for args in ("report --call-tree --symbol=* --callers --callees", "flame --min=0", "diff --total"):
+        for args in ("report --call-tree --symbol=* --callers --callees", "flame --min=0 -o -", "diff --total"):
             result = panalyze(*args.split(), *([good] if args.startswith("diff") else []), "damaged", timeout=60)
             check(result.status in (0, 1), f"round {round}: {result}")
             check(result.status == 0 or result.err.startswith("panalyze: "), result)

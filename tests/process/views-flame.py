@@ -37,25 +37,27 @@ def plain(element):
             "children": [plain(child) for child in element]}
 
 
-def in_chromium(path):
+def in_chromium(path, window):
     """The document after its scripts have run; None where Chromium does not start here."""
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-               "--disable-background-networking", f"--user-data-dir={os.path.abspath('browser')}", "--dump-dom"]
+               "--disable-background-networking", "--hide-scrollbars", f"--window-size={window},900",
+               f"--user-data-dir={os.path.abspath('browser')}", "--dump-dom"]
     result = run(["chromium", *options, pathlib.Path(path).absolute().as_uri()])
     return result.out if "<svg" in result.out else None
 
 
-def use(picture, **settings):
-    """What flame-test.js saw in the picture (text)."""
+def use(picture, window=LEFT + WIDTH + LEFT, **settings):
+    """What flame-test.js saw in the picture (text) in a window of so many pixels."""
     driver = (SOURCE / "tests/process/browser/flame-test.js").read_text()
     root = xml.etree.ElementTree.fromstring(picture)
     root.set("data-test", json.dumps(settings))
+    root.set("data-window", str(window))
     xml.etree.ElementTree.SubElement(root, SVG + "script").text = driver
     xml.etree.ElementTree.register_namespace("", SVG[1:-1])
     pathlib.Path("used.svg").write_bytes(xml.etree.ElementTree.tostring(root))
     found = {}
     if shutil.which("chromium", path=PATH):
-        document = in_chromium("used.svg")
+        document = in_chromium("used.svg", window)
         if document:
             found["chromium"] = check_match(r'data-result="([^"]*)"', document)[1]
         else:
@@ -111,7 +113,7 @@ def check_keys(seen, boxes):
 
 
 def check_picture(*options, inwards, outwards):
-    picture = panalyze("flame", "--min=0", "--event=page-faults", *options, DATA / "fp.data").ok().out
+    picture = panalyze("flame", "--min=0", "-o", "-", "--event=page-faults", *options, DATA / "fp.data").ok().out
     root = xml.etree.ElementTree.fromstring(picture)
     boxes = [Box(group) for group in root.iter(SVG + "g") if group.get("class") == "b"]
     # A box that is neither everything nor alone, with something on it.
@@ -124,15 +126,32 @@ def check_picture(*options, inwards, outwards):
         check_zoom(seen, boxes, boxes[index])
         check_search(seen, boxes, words)
         check_keys(seen, boxes)
+        # What is written in a box is the same, whether panalyze or the script chose it.
+        check_equal([now["text"] for now in seen["escaped"]["boxes"]], [now["text"] for now in seen["start"]["boxes"]])
         check_equal(seen["pointed"]["details"], "   ".join(boxes[index].title.split("\n")))
 
 
 def test_flame():
-    check_picture(inwards="ArrowUp", outwards="ArrowDown")
+    check_picture(inwards="ArrowDown", outwards="ArrowUp")
+
+
+def test_upright():
+    check_picture("--upright", inwards="ArrowUp", outwards="ArrowDown")
 
 
 def test_reverse():
     check_picture("--reverse", inwards="ArrowDown", outwards="ArrowUp")
+
+
+def test_windows():
+    """As wide as the window; a narrow one shows the picture as it was drawn."""
+    picture = panalyze("flame", "-o", "-", "--event=page-faults", DATA / "fp.data").ok().out
+    for window in 1600, 700:
+        for seen in use(picture, window=window, box=1, words="x", inwards="ArrowDown", outwards="ArrowUp").values():
+            width = max(window - 2 * LEFT, WIDTH)
+            for name in "start", "escaped":
+                check_equal(seen[name]["boxes"][0]["width"], visible(width), (window, name))
+            check_equal((seen["zoomed"]["boxes"][1]["x"], seen["zoomed"]["boxes"][1]["width"]), (LEFT, visible(width)))
 
 
 if __name__ == "__main__":

@@ -167,14 +167,15 @@ def test_callers_and_callees():
 def test_flame_and_diff():
     files = build_and_record()
     samples = chains(files)
-    text = panalyze("flame", "-a", "--min=0", *files).ok().out_bytes
+    text = panalyze("flame", "-a", "--min=0", "-o", "-", *files).ok().out_bytes
     boxes = collections.Counter()
     for title in xml.etree.ElementTree.fromstring(text).iter("{http://www.w3.org/2000/svg}title"):
         boxes[title.text.split("\n")[0]] += 1
     with measured():
         for name in "turn (inlined)", "pass (inlined)", "between (inlined)", "work", "deepest":
             check(boxes[name], boxes)
-    check(b"(inlined)" not in panalyze("flame", "-a", "--no-inline", *files).ok().out_bytes, "flame --no-inline")
+    bare = panalyze("flame", "-a", "--no-inline", "-o", "-", *files).ok().out_bytes
+    check(b"(inlined)" not in bare, "flame --no-inline")
     # In a difference a function is the same whether it was inlined or not, and what hit is in the innermost.
     own = collections.Counter()
     for weight, chain, hit in samples:
@@ -187,7 +188,7 @@ def test_flame_and_diff():
 def test_threads_change_nothing():
     files = build_and_record()
     for words in (["report", "-a", "--call-tree"], ["report", "-a", "--json", "--reverse"], ["report", "--callers"],
-                  ["report", "-a", "--by", "line"], ["flame"], ["export", "folded", "--inline"],
+                  ["report", "-a", "--by", "line"], ["flame", "-o", "-"], ["export", "folded", "--inline"],
                   ["script", "--inline", "--lines"]):
         one = panalyze(*words, "--threads", "1", *files).ok().out_bytes
         for threads in "2", "5":

@@ -58,7 +58,7 @@ static const struct shown shown[] = {
     {.name = "summary", .view = view_summary},
     {.name = "summary-markdown", .view = view_summary, .settings = {.markdown = true}},
     {.name = "flame", .view = view_flame},
-    {.name = "flame-reverse", .view = view_flame, .settings = {.reverse = true, .icicle = true, .aggregate = true}},
+    {.name = "flame-reverse", .view = view_flame, .settings = {.reverse = true, .aggregate = true}},
     {.name = "export-folded", .view = export_golden, .format = "folded"},
     {.name = "export-csv", .view = export_golden, .format = "csv"},
     {.name = "export-csv-tasks", .view = export_golden, .format = "csv-tasks"},

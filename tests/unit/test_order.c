@@ -91,6 +91,7 @@ static void test_report(void **state)
         check_view(&settings, view_report);
         settings.reverse = true;
         check_view(&settings, view_report);
+        settings.file = "-";
         check_view(&settings, view_flame);
     }
 }
@@ -109,7 +110,7 @@ static void test_neighbours_of_a_function(void **state)
 static void test_top_flame_and_counts(void **state)
 {
     (void)state;
-    struct settings settings = {.color = COLOR_NEVER};
+    struct settings settings = {.color = COLOR_NEVER, .file = "-"};
     check_view(&settings, view_top);
     check_view(&settings, view_flame);
     check_view(&settings, view_counts);

@@ -103,6 +103,7 @@ static void test_recursion_is_its_own_caller(void **state)
 
 static char *drawn(struct fake *fake)
 {
+    fake->settings.file = "-";
     char *text = run(fake, view_flame);
     has(text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg ");
     has(text, "]]></script>\n</svg>\n");
@@ -118,15 +119,38 @@ static void test_flame(void **state)
     has(text, "data-x=\"0\" data-w=\"100000000\" data-l=\"0\"><title>all\n100 ms, 100.00 %, 100 samples</title>");
     has(text, "data-x=\"0\" data-w=\"85000000\" data-l=\"1\"><title>cc1\n85.0 ms, 85.00 %, 85 samples</title>");
     has(text, "<title>app+0x200\n/opt/no-such/app\n10.0 ms, 10.00 %, 10 samples; self 10.0 ms, 10.00 %</title>");
-    has(text, "x=\"10.00\" y=\"138\" width=\"1179.50\""); /* the root, below four frames and their command */
+    has(text, "x=\"10.00\" y=\"70\" width=\"1179.50\""); /* the root on top */
     free(text);
     fake.settings.by = BY_TASK;
-    fake.settings.by_given = fake.settings.icicle = true;
+    fake.settings.by_given = true;
+    fake.settings.layout = LAYOUT_UPRIGHT;
     text = drawn(&fake);
     has(text, "<title>worker 10.11\n");
-    has(text, "x=\"10.00\" y=\"58\" width=\"1179.50\"");
+    /* below two frames and their command; app+0x300 calls itself */
+    has(text, "x=\"10.00\" y=\"118\" width=\"1179.50\"");
+    has(text, "; called by itself, 3 deep</title>");
+    free(text);
+    fake.settings.no_fold = true;
+    text = drawn(&fake);
+    assert_null(strstr(text, "by itself"));
+    has(text, "x=\"10.00\" y=\"150\" width=\"1179.50\"");
+    free(text);
+    fake.settings.layout = LAYOUT_HANGING;
+    fake.settings.by = BY_COMM;
+    fake.settings.min_given = true;
+    fake.settings.min = 12; /* two are below that, and together above */
+    text = drawn(&fake);
+    has(text, "<g class=\"b folded\" data-x=\"85000000\" data-w=\"15000000\" data-l=\"1\"><title>(2 smaller boxes)\n"
+              "15.0 ms, 15.00 %, 15 samples</title>");
+    assert_null(strstr(text, "worker"));
+    free(text);
+    fake.settings.min = 16;
+    text = drawn(&fake);
+    assert_null(strstr(text, "smaller"));
+    has(text, "Not drawn: 3 branches below 16 %, with 20.00 % of the width together");
     free(text);
     fake.settings.by = BY_FUNCTION;
+    fake.settings.min_given = false;
     fake.settings.reverse = true;
     text = drawn(&fake);
     has(text, "data-w=\"10000000\" data-l=\"2\"><title>app+0x100\n");

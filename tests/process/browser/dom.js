@@ -70,7 +70,9 @@ const document = {
     createElementNS: (space, tag) => new Element(tag),
     get activeElement() { return active; }
 };
-const world = vm.createContext({ document, Event, MouseEvent: Event, KeyboardEvent: Event });
+root.clientWidth = Number(root.getAttribute("data-window"));
+const window = { addEventListener() {} };
+const world = vm.createContext({ document, window, Event, MouseEvent: Event, KeyboardEvent: Event });
 for (const script of root.querySelectorAll("script"))
     vm.runInContext(script.textContent, world);
 process.stdout.write(root.getAttribute("data-result") || "");

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/view/brief.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view/memory.h"
+#include "analyze/view/text.h"
+
+/* Is AT the byte of NAME behind the word "operator"? What follows is its symbol. */
+static bool follows_operator(const char *name, const char *at)
+{
+    static const char word[] = "operator";
+    const size_t size = sizeof(word) - 1;
+    return (size_t)(at - name) >= size && strncmp(at - size, word, size) == 0;
+}
+
+/* How many bytes at AT are an operator's symbol that looks like brackets. */
+static size_t operator_size(const char *name, const char *at)
+{
+    static const char *const symbols[] = {"<=>", "<<=", ">>=", "->", "<<", ">>", "<=", ">=", "<", ">", "()"};
+    for (size_t i = 0; follows_operator(name, at) && i < sizeof(symbols) / sizeof(symbols[0]); i++)
+        if (strncmp(at, symbols[i], strlen(symbols[i])) == 0)
+            return strlen(symbols[i]);
+    return 0;
+}
+
+/* Behind the bracket that closes the one at AT; NULL: none does. */
+static const char *behind_brackets(const char *at)
+{
+    int depth = 0;
+    for (const char *from = at; *at; at++) {
+        if (strchr("<([{", *at))
+            depth++;
+        else if (strchr(")]}", *at) || (*at == '>' && at[-1] != '-'))
+            depth--;
+        if (depth == 0 && at > from)
+            return at + 1;
+    }
+    return NULL;
+}
+
+/* Stands there what a name was called with, or made of? Rust's "<T as Trait>::f", "(anonymous namespace)" and Go's
+ * "main.(*T).f" begin a name. */
+static bool is_argument(const char *name, const char *at)
+{
+    return at > name && (isalnum((unsigned char)at[-1]) || strchr("_>:)]}$", at[-1])) &&
+           (*at == '<' || at[-1] != ':');
+}
+
+static char *fold(const char *name, bool templates)
+{
+    char *folded = memory_new(2 * strlen(name) + 1, 1), *to = folded;
+    const char *name_end = name; /* of the last operator's */
+    for (const char *at = name; *at;) {
+        size_t symbol = operator_size(name, at);
+        const char *behind = NULL;
+        if (symbol) {
+            memcpy(to, at, symbol);
+            to += symbol;
+            at += symbol;
+            name_end = at;
+            continue;
+        }
+        if ((*at == '(' || (templates && *at == '<')) && (is_argument(name, at) || (at == name_end && at > name)))
+            behind = behind_brackets(at);
+        if (!behind || behind <= at + 5) { /* "(...)" is no shorter */
+            *to++ = *at++;
+            continue;
+        }
+        *to++ = *at;
+        to = stpcpy(to, "...");
+        *to++ = behind[-1];
+        at = behind;
+    }
+    *to = '\0';
+    return folded;
+}
+
+/* Behind the next "::" that is in no brackets; NULL: there is none. */
+static const char *inner_name(const char *name)
+{
+    int depth = 0;
+    for (const char *at = name; *at; at++) {
+        if (strchr("<([{", *at))
+            depth++;
+        else if (strchr(")]}", *at) || (*at == '>' && at > name && at[-1] != '-'))
+            depth -= depth > 0;
+        if (depth == 0 && at > name && strncmp(at, "::", 2) == 0)
+            return at + 2;
+    }
+    return NULL;
+}
+
+/* NAME in at most COLUMNS, where that is enough for "..." and what stands behind one of its "::"; else as it is. */
+static char *without_namespaces(char *name, size_t columns, bool utf8)
+{
+    for (const char *at = name; text_columns(name, utf8) > columns && (at = inner_name(at)) && *at;) {
+        if (3 + text_columns(at, utf8) > columns)
+            continue;
+        char *inner = memory_print("...%s", at);
+        free(name);
+        return inner;
+    }
+    return name;
+}
+
+char *brief_name(const char *clean, size_t columns, bool utf8)
+{
+    char *brief = memory_text(clean);
+    for (int templates = 0; templates <= 1 && text_columns(brief, utf8) > columns; templates++) {
+        free(brief);
+        brief = fold(clean, templates);
+    }
+    brief = without_namespaces(brief, columns, utf8);
+    text_cut(brief, columns, utf8);
+    return brief;
+}
