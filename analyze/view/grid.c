@@ -16,6 +16,8 @@ struct cell {
     char *text; /* clean */
     size_t columns;
     enum output_color color;
+    size_t front;          /* bytes that stay */
+    grid_shorten *shorten; /* NULL: cut at the end */
 };
 
 struct line {
@@ -64,7 +66,33 @@ void grid_cell(struct grid *grid, enum output_color color, const char *text)
 {
     grid->cells = memory_grow(grid->cells, &grid->capacity, grid->count + 1, sizeof(*grid->cells));
     char *clean = text_clean(text, grid->utf8);
-    grid->cells[grid->count++] = (struct cell){clean, text_columns(clean, grid->utf8), color};
+    grid->cells[grid->count++] = (struct cell){clean, text_columns(clean, grid->utf8), color, 0, NULL};
+}
+
+void grid_brief(struct grid *grid, enum output_color color, const char *front, const char *text,
+                grid_shorten *shorten)
+{
+    char *both = memory_print("%s%s", front, text), *clean = text_clean(front, grid->utf8);
+    grid_cell(grid, color, both);
+    grid->cells[grid->count - 1].front = strlen(clean);
+    grid->cells[grid->count - 1].shorten = shorten;
+    free(clean);
+    free(both);
+}
+
+static void fit(const struct grid *grid, struct cell *cell, size_t width)
+{
+    char *rest = cell->text + cell->front;
+    const size_t rest_columns = text_columns(rest, grid->utf8), front = cell->columns - rest_columns;
+    if (cell->shorten && front < width) {
+        char *brief = cell->shorten(rest, width - front, grid->utf8);
+        char *text = memory_print("%.*s%s", (int)cell->front, cell->text, brief);
+        free(brief);
+        free(cell->text);
+        cell->text = text;
+    }
+    text_cut(cell->text, width, grid->utf8);
+    cell->columns = text_columns(cell->text, grid->utf8);
 }
 
 static size_t sum_of(const size_t *widths, size_t count)
@@ -124,10 +152,8 @@ static void print_row(const struct grid *grid, struct output *output, struct cel
 {
     size_t pending = 0;
     for (size_t i = 0; i < grid->column_count; i++) {
-        if (row[i].columns > widths[i]) {
-            text_cut(row[i].text, widths[i], grid->utf8);
-            row[i].columns = text_columns(row[i].text, grid->utf8);
-        }
+        if (row[i].columns > widths[i])
+            fit(grid, &row[i], widths[i]);
         pending += i ? GAP : 0;
         if (grid->broken && i + 1 == grid->column_count && row[i].columns) {
             fputc('\n', output->to);
@@ -152,7 +178,7 @@ static void print_head(const struct grid *grid, struct output *output, const siz
     struct cell *head = memory_new(grid->column_count, sizeof(*head));
     for (size_t i = 0; i < grid->column_count; i++) {
         char *text = text_clean(grid->columns[i].head, grid->utf8);
-        head[i] = (struct cell){text, text_columns(text, grid->utf8), OUTPUT_BOLD};
+        head[i] = (struct cell){text, text_columns(text, grid->utf8), OUTPUT_BOLD, 0, NULL};
     }
     print_row(grid, output, head, widths);
     for (size_t i = 0; i < grid->column_count; i++)

@@ -96,7 +96,7 @@ char *heading_event(const struct view *view)
 }
 
 /* The command's own time, where it has ended: what it left behind may run on. Else as heading_duration(). */
-static uint64_t elapsed_of(const struct profile *profile)
+uint64_t heading_elapsed(const struct profile *profile)
 {
     uint64_t start = 0, end = 0;
     for (uint32_t i = 0; i < profile->task_count && !profile->session.bare; i++) {
@@ -119,7 +119,7 @@ static bool has_idle(const struct profile *profile)
 }
 
 /* CPU time of the whole run, where it is known: by accounting, else by samples that are times. 0: unknown. */
-static uint64_t cpu_of(const struct profile *profile)
+uint64_t heading_cpu(const struct profile *profile)
 {
     if (profile->session.coverage_known && profile->session.cpu_ns)
         return profile->session.cpu_ns;
@@ -137,7 +137,7 @@ static void append(struct buffer *line, const char *separator, const char *text)
 /* "12.3 s elapsed, 20.1 s of CPU time (1.63 CPUs busy on average)" */
 static void append_times(struct buffer *line, const struct profile *profile)
 {
-    uint64_t elapsed = elapsed_of(profile), cpu = cpu_of(profile);
+    uint64_t elapsed = heading_elapsed(profile), cpu = heading_cpu(profile);
     char text[TEXT_AMOUNT], part[2 * TEXT_AMOUNT];
     if (elapsed) {
         snprintf(part, sizeof(part), "%s elapsed", text_time(text, elapsed));

@@ -4,8 +4,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analyze/view/brief.h"
 #include "analyze/view/butterfly.h"
 #include "analyze/view/chains.h"
+#include "analyze/view/command.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
@@ -92,7 +94,7 @@ static void add_label(struct grid *grid, const struct hits *hits, const struct h
         struct names_function function = names_function(hits->names, (uint32_t)row->key);
         grid_cell(grid, OUTPUT_DIM, text_base(function.object));
         char *inlined = function.inlined ? memory_print("%s (inlined)", function.symbol) : NULL;
-        grid_cell(grid, OUTPUT_PLAIN, inlined ? inlined : function.symbol);
+        grid_brief(grid, OUTPUT_PLAIN, "", inlined ? inlined : function.symbol, brief_name);
         free(inlined);
     } else {
         const struct names_place *place = names_frame(hits->names, row->frame);
@@ -120,10 +122,10 @@ static void add_task_label(struct grid *grid, const struct view *view, const str
     else
         snprintf(number, sizeof(number), "%" PRId32, task->pid);
     char *command = text_task_command(task);
-    char *label = hits->by == BY_TASK && task->tid != task->pid ? memory_print("{%s} %s", task->comm, command) : NULL;
+    char *thread = hits->by == BY_TASK && task->tid != task->pid ? memory_print("{%s} ", task->comm) : memory_text("");
     grid_cell(grid, OUTPUT_PLAIN, number);
-    grid_cell(grid, OUTPUT_PLAIN, label ? label : command);
-    free(label);
+    grid_brief(grid, OUTPUT_PLAIN, thread, command, command_brief);
+    free(thread);
     free(command);
 }
 

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/view/bound.h"
+#include "analyze/view/brief.h"
+#include "analyze/view/command.h"
 #include "analyze/view/coverage.h"
 #include "analyze/view/counters.h"
 #include "analyze/view/grid.h"
@@ -19,15 +22,23 @@
 #define LONGEST 100 /* of a command line in Markdown */
 
 struct command {
-    const char *text; /* of the map of strings */
-    uint64_t cpu, tasks, failed;
+    const char *text; /* of a map of strings */
+    uint64_t cpu, tasks;
+};
+
+/* Command lines that differ only in files. */
+struct group {
+    const struct command *heaviest;
+    uint64_t cpu, tasks;
+    size_t lines; /* different ones */
 };
 
 /* Tasks with the same command line, as processes: threads add to their process' line. */
 struct commands {
-    struct map_strings names;
+    struct map_strings names, patterns;
     struct command *list;
-    size_t count, capacity;
+    struct group *groups;
+    size_t count, capacity, group_count, group_capacity;
     uint64_t cpu;
 };
 
@@ -39,13 +50,12 @@ static void add_task(struct commands *commands, const struct view *view, const s
     free(text);
     if (index == commands->count) {
         commands->list = memory_grow(commands->list, &commands->capacity, commands->count + 1, sizeof(*commands->list));
-        commands->list[commands->count++] = (struct command){commands->names.texts[index], 0, 0, 0};
+        commands->list[commands->count++] = (struct command){commands->names.texts[index], 0, 0};
     }
     uint64_t cpu = counters_cpu(view->profile, task, view->selection->weights[task->index], &estimate);
     commands->list[index].cpu += cpu == COUNTERS_UNKNOWN ? 0 : cpu;
     commands->cpu += cpu == COUNTERS_UNKNOWN ? 0 : cpu;
     commands->list[index].tasks += task->pid == task->tid;
-    commands->list[index].failed += task->pid == task->tid && task->exit > 0;
 }
 
 static int compare(const void *left, const void *right)
@@ -55,11 +65,55 @@ static int compare(const void *left, const void *right)
     return order ? order : strcmp(a->text, b->text);
 }
 
-/* TEXT inside a cell of a Markdown table, as code: no bars, backticks or line ends of its own. */
-static void print_code(struct output *output, const char *text)
+static int compare_groups(const void *left, const void *right)
 {
-    char *clean = text_clean(text, true);
-    text_cut(clean, LONGEST, output->utf8);
+    const struct group *a = left, *b = right;
+    int order = order_larger(a->cpu, b->cpu);
+    return order ? order : strcmp(a->heaviest->text, b->heaviest->text);
+}
+
+/* Of the list, heaviest first. */
+static void make_groups(struct commands *commands)
+{
+    for (size_t i = 0; i < commands->count; i++) {
+        const struct command *command = &commands->list[i];
+        char *pattern = command_pattern(command->text);
+        uint32_t index = map_strings_add(&commands->patterns, pattern);
+        free(pattern);
+        if (index == commands->group_count) {
+            commands->groups = memory_grow(commands->groups, &commands->group_capacity, commands->group_count + 1,
+                                           sizeof(*commands->groups));
+            commands->groups[commands->group_count++] = (struct group){.heaviest = command};
+        }
+        commands->groups[index].cpu += command->cpu;
+        commands->groups[index].tasks += command->tasks;
+        commands->groups[index].lines++;
+    }
+    if (commands->group_count)
+        qsort(commands->groups, commands->group_count, sizeof(*commands->groups), compare_groups);
+}
+
+/* "cc1 with 12 different files"; of a single command line NULL. Owned by the caller. */
+static char *group_name(const struct group *group)
+{
+    char *program = command_program(group->heaviest->text);
+    char *name = group->lines > 1 ? memory_print("%s with %zu different files", program, group->lines) : NULL;
+    free(program);
+    return name;
+}
+
+/* What the heaviest of a group worked on; owned by the caller. */
+static char *heaviest_name(const struct group *group)
+{
+    char *file = command_file(group->heaviest->text);
+    return file ? file : memory_text(group->heaviest->text);
+}
+
+/* TEXT inside a cell of a Markdown table, as code: no bars, backticks or line ends of its own. */
+static void print_code(struct output *output, const char *text, grid_shorten *shorten)
+{
+    char *whole = text_clean(text, true), *clean = shorten(whole, LONGEST, output->utf8);
+    free(whole);
     fputc('`', output->to);
     for (const char *at = clean; *at; at++) {
         if (*at == '|')
@@ -71,32 +125,57 @@ static void print_code(struct output *output, const char *text)
     free(clean);
 }
 
-static void print_commands_markdown(struct view *view, const struct commands *commands)
+static void print_row_markdown(struct view *view, const struct commands *commands, const struct command *row,
+                               const char *before)
 {
     FILE *to = view->output->to;
     char time[TEXT_AMOUNT], share[TEXT_AMOUNT];
+    fprintf(to, "| %s | %s | %" PRIu64 " | %s", text_time(time, row->cpu),
+            text_percent(share, row->cpu, commands->cpu), row->tasks, before);
+    print_code(view->output, row->text, command_brief);
+    fputs(" |\n", to);
+}
+
+static void print_commands_markdown(struct view *view, const struct commands *commands)
+{
+    FILE *to = view->output->to;
     fputs("\n| CPU time | share | runs | command |\n| ---: | ---: | ---: | --- |\n", to);
-    for (size_t i = 0; i < commands->count && i < LINES; i++) {
-        const struct command *command = &commands->list[i];
-        fprintf(to, "| %s | %s | %" PRIu64 " | ", text_time(time, command->cpu),
-                text_percent(share, command->cpu, commands->cpu), command->tasks);
-        print_code(view->output, command->text);
-        fputs(" |\n", to);
+    for (size_t i = 0; i < commands->group_count && i < LINES; i++) {
+        const struct group *group = &commands->groups[i];
+        char *name = group_name(group), *heaviest = heaviest_name(group);
+        const struct command row = {name ? name : group->heaviest->text, group->cpu, group->tasks};
+        print_row_markdown(view, commands, &row, "");
+        const struct command first = {heaviest, group->heaviest->cpu, group->heaviest->tasks};
+        if (name)
+            print_row_markdown(view, commands, &first, "the heaviest: ");
+        free(heaviest);
+        free(name);
     }
+}
+
+static void add_row(struct grid *grid, const struct commands *commands, const struct command *row, const char *before)
+{
+    char text[TEXT_AMOUNT];
+    grid_cell(grid, OUTPUT_PLAIN, text_time(text, row->cpu));
+    grid_cell(grid, output_heat(text_share(row->cpu, commands->cpu)), text_percent(text, row->cpu, commands->cpu));
+    grid_cell(grid, OUTPUT_PLAIN, text_count(text, row->tasks));
+    grid_brief(grid, OUTPUT_PLAIN, before, row->text, command_brief);
 }
 
 static void print_commands(struct view *view, const struct commands *commands)
 {
     static const struct grid_column columns[] = {{"CPU time", true}, {"Share", true}, {"Runs", true}, {"Command"}};
     struct grid *grid = grid_new(columns, 4, view->output->utf8);
-    for (size_t i = 0; i < commands->count && i < LINES; i++) {
-        char text[TEXT_AMOUNT];
-        const struct command *command = &commands->list[i];
-        grid_cell(grid, OUTPUT_PLAIN, text_time(text, command->cpu));
-        grid_cell(grid, output_heat(text_share(command->cpu, commands->cpu)),
-                  text_percent(text, command->cpu, commands->cpu));
-        grid_cell(grid, OUTPUT_PLAIN, text_count(text, command->tasks));
-        grid_cell(grid, OUTPUT_PLAIN, command->text);
+    for (size_t i = 0; i < commands->group_count && i < LINES; i++) {
+        const struct group *group = &commands->groups[i];
+        char *name = group_name(group), *heaviest = heaviest_name(group);
+        const struct command row = {name ? name : group->heaviest->text, group->cpu, group->tasks};
+        add_row(grid, commands, &row, "");
+        const struct command first = {heaviest, group->heaviest->cpu, group->heaviest->tasks};
+        if (name)
+            add_row(grid, commands, &first, view->output->utf8 ? "└─ the heaviest: " : "`- the heaviest: ");
+        free(heaviest);
+        free(name);
     }
     fputc('\n', view->output->to);
     grid_print(grid, view->output, true);
@@ -111,11 +190,14 @@ static void show_commands(struct view *view)
             add_task(&commands, view, &view->profile->tasks[i]);
     if (commands.count)
         qsort(commands.list, commands.count, sizeof(*commands.list), compare);
+    make_groups(&commands);
     if (view->settings->markdown)
         print_commands_markdown(view, &commands);
     else
         print_commands(view, &commands);
     map_strings_release(&commands.names);
+    map_strings_release(&commands.patterns);
+    free(commands.groups);
     free(commands.list);
 }
 
@@ -132,9 +214,9 @@ static void print_functions_markdown(struct view *view, const struct hits *hits,
         fprintf(to, "| %s | %s | %s | ", text_percent(self, row->self_weight, hits->weight),
                 text_weight(weight, row->self_weight, nanoseconds),
                 text_percent(total, row->total_weight, hits->weight));
-        print_code(view->output, function.symbol);
+        print_code(view->output, function.symbol, brief_name);
         fputs(" | ", to);
-        print_code(view->output, text_base(function.object));
+        print_code(view->output, text_base(function.object), brief_name);
         fputs(" |\n", to);
     }
 }
@@ -175,11 +257,17 @@ static void markdown_heading(struct view *view)
     char amount[TEXT_AMOUNT], samples[TEXT_AMOUNT], tasks[TEXT_AMOUNT];
     char *command = heading_command(profile);
     fputs("### Profile of ", to);
-    print_code(view->output, command);
+    print_code(view->output, command, command_brief);
     free(command);
     char *run = heading_run(view);
     fprintf(to, "\n\n%s%s", run, *run ? ".\n\n" : "");
     free(run);
+    char *bound = bound_text(view);
+    if (bound) {
+        output_text(view->output, bound);
+        fputs(".\n\n", to);
+    }
+    free(bound);
     fputs(text_plural(tasks, selection->task_count, "task", "tasks"), to);
     if (profile->event_count) {
         const struct profile_event *event = &profile->events[profile->event];
@@ -190,12 +278,22 @@ static void markdown_heading(struct view *view)
     fputs(".\n", to);
 }
 
+static void print_bound(struct view *view)
+{
+    char *bound = bound_text(view);
+    if (bound)
+        output_wrapped(view->output, 2, bound);
+    free(bound);
+}
+
 int view_summary(struct view *view)
 {
-    if (view->settings->markdown)
+    if (view->settings->markdown) {
         markdown_heading(view);
-    else
+    } else {
         heading_print(view);
+        print_bound(view);
+    }
     show_commands(view);
     show_functions(view);
     fputc('\n', view->output->to);

@@ -3,12 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/view/command.h"
 #include "analyze/view/counters.h"
 #include "analyze/view/coverage.h"
 #include "analyze/view/family.h"
 #include "analyze/view/grid.h"
 #include "analyze/view/heading.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/order.h"
 #include "analyze/view/text.h"
 #include "analyze/view/view.h"
 
@@ -56,21 +58,36 @@ static char *history(const struct profile *profile, const struct family *family,
     return text;
 }
 
-static char *label(const struct profile *profile, const struct family *family, uint32_t index, bool utf8)
+/* What is shown: of the tree, or of the heaviest tasks one by one. */
+struct tree {
+    struct view *view;
+    struct family family;
+    struct grid *grid;
+    uint64_t origin;
+    uint32_t last; /* the task that ran last; FAMILY_NONE: not known */
+    bool flat;     /* no branches */
+    bool marked;   /* that one was shown */
+};
+
+static void add_label(struct tree *tree, uint32_t index)
 {
+    const struct profile *profile = tree->view->profile;
     const struct profile_task *task = &profile->tasks[index];
-    char *left = branches(family, index, utf8), *label_text;
-    if (task->tid != task->pid) {
-        label_text = memory_print("%s{%s}", left, task->comm);
-    } else {
-        char *before = history(profile, family, index, utf8);
-        char *command = text_task_command(task);
-        label_text = memory_print("%s%s%s", left, before, command);
-        free(command);
-        free(before);
-    }
+    bool utf8 = tree->view->output->utf8, thread = task->tid != task->pid;
+    char *left = tree->flat ? memory_text("") : branches(&tree->family, index, utf8);
+    char *before = thread ? memory_text("") : history(profile, &tree->family, index, utf8);
+    tree->marked |= index == tree->last;
+    char *front = memory_print("%s%s%s", left, index == tree->last ? "* " : "", before);
+    char *command = text_task_command(task);
+    char *name = thread && tree->flat ? memory_print("{%s} of %s", task->comm, command)
+                 : thread             ? memory_print("{%s}", task->comm)
+                                      : memory_text(command);
+    grid_brief(tree->grid, OUTPUT_PLAIN, front, name, command_brief);
+    free(name);
+    free(command);
+    free(front);
+    free(before);
     free(left);
-    return label_text;
 }
 
 static void add_times(struct grid *grid, const struct view *view, const struct profile_task *task, uint64_t origin)
@@ -95,23 +112,22 @@ static void add_times(struct grid *grid, const struct view *view, const struct p
     grid_cell(grid, OUTPUT_PLAIN, text);
 }
 
-static void add_task(struct grid *grid, const struct view *view, const struct family *family, uint32_t index,
-                     uint64_t origin)
+static void add_task(struct tree *tree, uint32_t index)
 {
+    const struct view *view = tree->view;
+    struct grid *grid = tree->grid;
     const struct profile_task *task = &view->profile->tasks[index];
     char text[TEXT_AMOUNT];
     snprintf(text, sizeof(text), "%" PRId32 ".%" PRId32, task->pid, task->tid);
     grid_cell(grid, OUTPUT_PLAIN, text);
-    add_times(grid, view, task, origin);
+    add_times(grid, view, task, tree->origin);
     if (task->exit >= 0)
         snprintf(text, sizeof(text), "%d", task->exit);
     else
         snprintf(text, sizeof(text), "%s", task->tid != task->pid ? "" : "-");
     grid_cell(grid, task->exit > 0 ? OUTPUT_HOT : OUTPUT_PLAIN, text);
     grid_cell(grid, OUTPUT_PLAIN, text_count(text, view->selection->samples[index]));
-    char *command = label(view->profile, family, index, view->output->utf8);
-    grid_cell(grid, OUTPUT_PLAIN, command);
-    free(command);
+    add_label(tree, index);
 }
 
 static uint64_t origin_of(const struct profile *profile)
@@ -123,6 +139,85 @@ static uint64_t origin_of(const struct profile *profile)
     return origin;
 }
 
+static bool has_children(const struct tree *tree, uint32_t index)
+{
+    const struct profile_task *tasks = tree->view->profile->tasks;
+    uint32_t child = tree->family.first[index];
+    while (child != FAMILY_NONE && tasks[child].pid == tasks[index].pid) /* a thread */
+        child = tree->family.next[child];
+    return child != FAMILY_NONE;
+}
+
+/* Of those that waited for nobody at their end; a shell that waits for its last command ends after it. */
+static uint32_t find_last(const struct tree *tree)
+{
+    const struct profile *profile = tree->view->profile;
+    uint32_t last = FAMILY_NONE, processes = 0;
+    for (uint32_t i = 0; i < profile->task_count; i++) {
+        const struct profile_task *task = &profile->tasks[i];
+        processes += tree->view->selection->tasks[i] && task->pid == task->tid;
+        if (tree->view->selection->tasks[i] && task->ended && task->pid == task->tid &&
+            (last == FAMILY_NONE || task->end_ns > profile->tasks[last].end_ns) && !has_children(tree, i))
+            last = i;
+    }
+    return processes > 1 ? last : FAMILY_NONE;
+}
+
+struct weighed {
+    uint32_t index;
+    uint64_t cpu;
+};
+
+static int by_weight(const void *left, const void *right)
+{
+    const struct weighed *a = left, *b = right;
+    int order = order_larger(a->cpu, b->cpu);
+    return order ? order : order_smaller(a->index, b->index);
+}
+
+/* -n: the heaviest tasks. How many are shown. */
+static uint64_t add_heaviest(struct tree *tree, uint64_t top)
+{
+    const struct view *view = tree->view;
+    struct weighed *list = memory_new(view->profile->task_count, sizeof(*list));
+    size_t count = 0;
+    for (uint32_t i = 0; i < view->profile->task_count; i++) {
+        bool estimate;
+        uint64_t cpu = counters_cpu(view->profile, &view->profile->tasks[i], view->selection->weights[i], &estimate);
+        if (view->selection->tasks[i])
+            list[count++] = (struct weighed){i, cpu == COUNTERS_UNKNOWN ? 0 : cpu};
+    }
+    qsort(list, count, sizeof(*list), by_weight);
+    if (count > top)
+        count = (size_t)top;
+    for (size_t i = 0; i < count; i++)
+        add_task(tree, list[i].index);
+    free(list);
+    return count;
+}
+
+static uint64_t add_all(struct tree *tree)
+{
+    uint64_t shown = 0;
+    for (uint32_t at = tree->family.root; at != FAMILY_NONE; at = family_next(&tree->family, at), shown++)
+        add_task(tree, at);
+    return shown;
+}
+
+static void print_notes(const struct tree *tree, uint64_t shown)
+{
+    FILE *to = tree->view->output->to;
+    const uint64_t all = tree->view->selection->task_count;
+    char count[TEXT_AMOUNT], text[TEXT_AMOUNT];
+    if (shown < all)
+        fprintf(to, "and %s more, less heavy ones (-n)\n", text_count(count, all - shown));
+    if (tree->last != FAMILY_NONE) {
+        const struct profile_task *task = &tree->view->profile->tasks[tree->last];
+        fprintf(to, "%s ran last, until %s (pid %" PRId32 ")\n", tree->marked ? "*:" : "Another one",
+                text_time(text, task->end_ns - tree->origin), task->pid);
+    }
+}
+
 int view_tree(struct view *view)
 {
     static const struct grid_column columns[] = {{"PID.TID", true},  {"Start", true}, {"Duration", true},
@@ -132,18 +227,16 @@ int view_tree(struct view *view)
         return view_document(view, false);
     heading_print(view);
     fputc('\n', view->output->to);
-    struct family family;
-    family_init(&family, view->profile, view->selection->tasks);
-    struct grid *grid = grid_new(columns, sizeof(columns) / sizeof(columns[0]), view->output->utf8);
-    uint64_t origin = origin_of(view->profile), shown = 0, top = view->settings->top;
-    uint32_t at = family.root;
-    for (; at != FAMILY_NONE && (!top || shown < top); at = family_next(&family, at), shown++)
-        add_task(grid, view, &family, at, origin);
-    grid_print(grid, view->output, true);
-    if (at != FAMILY_NONE)
-        fprintf(view->output->to, "and %" PRIu64 " more (--top)\n", view->selection->task_count - shown);
-    grid_free(grid);
-    family_release(&family);
+    const uint64_t top = view->settings->top;
+    struct tree tree = {.view = view, .origin = origin_of(view->profile), .flat = top && top != SETTINGS_ALL};
+    family_init(&tree.family, view->profile, view->selection->tasks);
+    tree.last = find_last(&tree);
+    tree.grid = grid_new(columns, sizeof(columns) / sizeof(columns[0]), view->output->utf8);
+    uint64_t shown = tree.flat ? add_heaviest(&tree, top) : add_all(&tree);
+    grid_print(tree.grid, view->output, true);
+    print_notes(&tree, shown);
+    grid_free(tree.grid);
+    family_release(&tree.family);
     fputc('\n', view->output->to);
     coverage_print(view);
     return 0;

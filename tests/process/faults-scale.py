@@ -82,7 +82,7 @@ def storms(threads, processes):
     phases.run()
     fds, kb = phases.calm()
     seconds = phases.run() + phases.run()
-    # Some 100 kB are what the heap is divided into: 30 bytes that each task left behind are more than all of it.
+    # The heap's pieces take some 100 kB more; beyond the limit is who leaves 30 bytes of each task behind.
     after_fds, after_kb = phases.settled(fds * 1.1, kb * 1.1 + 256)
     done = phases.end()
     started = 1 + 1000 + 1 + 200 + 9 + threads + 1 + processes + 9

@@ -166,7 +166,20 @@ static void test_tree(void **state)
     char *text = run(&fake, view_tree);
     has(text, "900 ms   15.0 ms     2       10  make -j2\n");
     has(text, "|- {worker}\n");
-    has(text, "`- cc1 'a b.c'"); /* what it was before the exec was its parent's copy */
+    has(text, "`- * cc1 'a b.c'"); /* what it was before the exec was its parent's copy */
+    has(text, "\n*: ran last, until 800 ms (pid 20)\n");
+    free(text);
+    /* -n: the heaviest, without branches. */
+    fake.settings.top = 2;
+    text = run(&fake, view_tree);
+    has(text, "  Command\n  20.20  0.000 s    800 ms   90.0 ms     0       85  * cc1 'a b.c'");
+    has(text, "  10.10  0.000 s    900 ms   15.0 ms     2       10  make -j2\n"
+              "and 1 more, less heavy ones (-n)\n*: ran last");
+    has_not(text, "worker");
+    free(text);
+    fake.settings.top = SETTINGS_ALL;
+    text = run(&fake, view_tree);
+    has(text, "`- * cc1");
     free(text);
 }
 

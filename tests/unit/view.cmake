@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 if(TARGET pinject_view)
   pinject_unit_test(view SOURCES test_view.c test_view_fake.c LINK pinject_view)
+  pinject_unit_test(bound SOURCES test_bound.c test_view_fake.c LINK pinject_view)
   pinject_unit_test(brief SOURCES test_brief.c LINK pinject_view)
+  pinject_unit_test(command SOURCES test_command.c LINK pinject_view)
   pinject_unit_test(views SOURCES test_views.c test_view_fake.c LINK pinject_view)
   pinject_unit_test(significance SOURCES test_significance.c LINK pinject_view)
   pinject_unit_test(order SOURCES test_order.c test_view_fake.c LINK pinject_view)

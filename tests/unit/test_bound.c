@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* What bounded the time of a run. */
+#include "check.h"
+
+#include "analyze/view/bound.h"
+#include "test_view_fake.h"
+
+#define MS 1000000ull
+#define T 1000000ull
+
+enum { MOST = 5 };
+
+static const char *const words[MOST][3] = {
+    {"make", "-j2"}, {"/usr/bin/cc1", "-quiet", "a.c"}, {"/usr/bin/cc1", "-quiet", "big.c"},
+    {"sleep", "1"},  {"worker"}};
+static struct profile_task tasks[MOST];
+static struct profile_entry entries[MOST];
+static struct fake fake;
+
+static void put(unsigned at, int32_t pid, uint64_t start_ms, uint64_t end_ms, uint64_t cpu_ms)
+{
+    tasks[at] = (struct profile_task){.pid = pid,
+                                      .tid = pid,
+                                      .ppid = pid == 10 ? 1 : 10,
+                                      .parent_tid = pid == 10 ? 0 : 10,
+                                      .file = "out",
+                                      .comm = words[at][0],
+                                      .exec = "",
+                                      .cmdline = (const char **)(uintptr_t)words[at],
+                                      .cmdline_count = at == 4 ? 1 : words[at][2] ? 3 : 2,
+                                      .start_ns = T + start_ms * MS,
+                                      .end_ns = T + end_ms * MS,
+                                      .ended = true,
+                                      .root = pid == 10,
+                                      .samples = 1,
+                                      .weight = cpu_ms * MS,
+                                      .index = at};
+    entries[at] = (struct profile_entry){at, 0, 0, words[at][0], 1, cpu_ms * MS};
+}
+
+/* A make of two files: a.c from 10 to 200 ms, big.c from 10 to 900 ms, of 1000 ms; one sleeps all the time. */
+static void set_up(void)
+{
+    fake_new(&fake);
+    put(0, 10, 0, 1000, 5);
+    put(1, 20, 10, 200, 150);
+    put(2, 30, 10, 990, 800);
+    put(3, 40, 0, 990, 1);
+    fake.profile.tasks = tasks;
+    fake.profile.task_count = 4;
+    fake.profile.entries = entries;
+    fake.profile.entry_count = 4;
+    fake.profile.session.cpus = 2;
+    fake.profile.session.cpu_ns = 1000 * MS;
+}
+
+static void expect(const char *wanted)
+{
+    struct view view = {.settings = &fake.settings, .profile = &fake.profile};
+    view.names = names_new(&fake.profile, &fake.settings);
+    view.selection = select_new(&fake.profile, &fake.settings, view.names, false);
+    char *text = bound_text(&view);
+    if (!text != !wanted || (text && strcmp(text, wanted) != 0))
+        fail_msg("'%s', not '%s'", text ? text : "(none)", wanted ? wanted : "(none)");
+    free(text);
+    select_free(view.selection);
+    names_free(view.names);
+}
+
+static void test_alone(void **state)
+{
+    (void)state;
+    set_up();
+    expect("1.00 of 2 CPUs were busy on average; cc1 of big.c ran alone for the last 790 ms");
+    fake.profile.session.cpus = 0;
+    expect("1.00 CPUs were busy on average; cc1 of big.c ran alone for the last 790 ms");
+    fake.profile.session.cpus = 2;
+    put(1, 20, 800, 950, 120); /* beside it near its end */
+    expect("1.00 of 2 CPUs were busy on average; cc1 of big.c ran alone for 790 ms");
+    put(1, 20, 60, 980, 700);
+    expect("1.00 of 2 CPUs were busy on average");
+    put(1, 20, 60, 980, 90); /* it waited most of the time */
+    expect("1.00 of 2 CPUs were busy on average");
+    put(1, 20, 10, 15, 4); /* too little of all */
+    expect("1.00 of 2 CPUs were busy on average");
+}
+
+/* What the threads of a process used is the process'. */
+static void test_threads(void **state)
+{
+    (void)state;
+    set_up();
+    put(4, 30, 300, 500, 400);
+    tasks[4].tid = 31;
+    tasks[2].weight = entries[2].weight = 10 * MS;
+    fake.profile.task_count = fake.profile.entry_count = 5;
+    expect("1.00 of 2 CPUs were busy on average; cc1 of big.c ran alone for the last 790 ms");
+    tasks[4].pid = tasks[4].tid = 50;
+    expect("1.00 of 2 CPUs were busy on average; worker ran alone for the last 200 ms");
+}
+
+static void test_nothing_known(void **state)
+{
+    (void)state;
+    set_up();
+    fake.profile.session.cpu_ns = 0;
+    expect(NULL);
+    set_up();
+    for (unsigned i = 0; i < 4; i++)
+        tasks[i].start_ns = tasks[i].end_ns = 0;
+    expect(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests_of_this[] = {
+        cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_nothing_known),
+    };
+    return cmocka_run_group_tests(tests_of_this, NULL, NULL);
+}
