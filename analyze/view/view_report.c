@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "analyze/view/call_tree.h"
+#include "analyze/view/command.h"
 #include "analyze/view/coverage.h"
 #include "analyze/view/heading.h"
 #include "analyze/view/hits.h"
 #include "analyze/view/line_hits.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/programs.h"
 #include "analyze/view/rows.h"
 #include "analyze/view/select.h"
 #include "analyze/view/text.h"
@@ -38,6 +40,15 @@ static bool wants_trees(const struct view *view)
     return (view->settings->callers || view->settings->callees) && hits_has_stacks(view->settings->by);
 }
 
+/* Whoever asks for something takes the list as it is. */
+static bool is_first_look(const struct view *view)
+{
+    const struct settings *settings = view->settings;
+    return settings->by == BY_FUNCTION && settings->tasks != TASKS_APART && !settings->call_tree &&
+           !settings->callers && !settings->callees && !settings->sort_given && !settings->symbols.count &&
+           !settings->objects.count;
+}
+
 static void print_sum(struct view *view, const uint32_t *entries, uint32_t count, uint64_t usual)
 {
     if (view->settings->call_tree) {
@@ -56,6 +67,8 @@ static void print_sum(struct view *view, const uint32_t *entries, uint32_t count
         hits_add(&hits, &view->profile->entries[entries[i]]);
     hits_sort(&hits, view->settings->sort);
     rows_choose(&rows, view, &hits, limit_of(view, usual));
+    if (is_first_look(view))
+        programs_print_inclusive(view, &hits);
     if (rows.count)
         rows_print(view, &hits, &rows, entries, count);
     else
@@ -81,9 +94,9 @@ static void print_task_head(struct view *view, uint32_t index)
     if (!task->cmdline_count)
         return;
     char *command = text_command(task->cmdline, task->cmdline_count), *clean = text_clean(command, output->utf8);
-    if (output->width)
-        text_cut(clean, (size_t)output->width, output->utf8);
-    fprintf(output->to, "%s\n", clean);
+    char *brief = command_brief(clean, output->width ? (size_t)output->width : SIZE_MAX, output->utf8);
+    fprintf(output->to, "%s\n", brief);
+    free(brief);
     free(clean);
     free(command);
 }
@@ -260,6 +273,8 @@ static int print_report(struct view *view)
         fputs("\nNo samples. 'panalyze counts' shows what was counted, 'panalyze tree' what ran.\n", to);
     } else if (settings->tasks != TASKS_APART || !hits_has_stacks(settings->by)) {
         fputc('\n', to);
+        if (is_first_look(view))
+            programs_print(view);
         print_sum(view, selection->entries, selection->entry_count, wants_trees(view) ? TOP_WITH_TREES : TOP_ALL_TASKS);
     } else {
         print_sections(view);

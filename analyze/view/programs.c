@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/view/programs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view/brief.h"
+#include "analyze/view/counters.h"
+#include "analyze/view/grid.h"
+#include "analyze/view/map.h"
+#include "analyze/view/memory.h"
+#include "analyze/view/order.h"
+#include "analyze/view/text.h"
+
+#define LINES 5
+#define INCLUSIVE_PROGRAMS 3 /* of which functions are shown, */
+#define INCLUSIVE_LINES 5    /* so many of each */
+#define FLAT 10              /* functions that have so little by themselves, in percent, say little */
+#define FLAT_PERCENT 25
+#define NEARLY_ALL 90        /* percent of a program: main, and what led there */
+#define LEAST_PERCENT 1      /* of the whole */
+#define MOSTLY_SELF 50       /* percent of a function: the list of those by themselves has it */
+
+struct program {
+    const char *name; /* of the map of strings */
+    const char *path; /* of its file; "": not known */
+    uint64_t cpu, runs;
+};
+
+struct programs {
+    struct map_strings names;
+    struct program *list;
+    size_t count, capacity;
+    uint64_t cpu;
+};
+
+static void add_task(struct programs *programs, const struct view *view, const struct profile_task *task)
+{
+    bool estimate;
+    const char *name = *task->exec ? text_base(task->exec) : task->comm;
+    uint32_t at = map_strings_add(&programs->names, name);
+    if (at == programs->count) {
+        programs->list = memory_grow(programs->list, &programs->capacity, programs->count + 1, sizeof(*programs->list));
+        programs->list[programs->count++] = (struct program){programs->names.texts[at], task->exec, 0, 0};
+    }
+    uint64_t cpu = counters_cpu(view->profile, task, view->selection->weights[task->index], &estimate);
+    programs->list[at].cpu += cpu == COUNTERS_UNKNOWN ? 0 : cpu;
+    programs->cpu += cpu == COUNTERS_UNKNOWN ? 0 : cpu;
+    programs->list[at].runs += task->pid == task->tid;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct program *a = left, *b = right;
+    int order = order_larger(a->cpu, b->cpu);
+    return order ? order : strcmp(a->name, b->name);
+}
+
+static void find_programs(struct programs *programs, const struct view *view)
+{
+    *programs = (struct programs){0};
+    for (uint32_t i = 0; i < view->profile->task_count; i++)
+        if (view->selection->tasks[i])
+            add_task(programs, view, &view->profile->tasks[i]);
+    if (programs->count)
+        qsort(programs->list, programs->count, sizeof(*programs->list), compare);
+}
+
+static void release(struct programs *programs)
+{
+    map_strings_release(&programs->names);
+    free(programs->list);
+}
+
+void programs_print(struct view *view)
+{
+    static const struct grid_column columns[] = {{"CPU time", true}, {"Share", true}, {"Runs", true}, {"Program"}};
+    struct programs programs;
+    find_programs(&programs, view);
+    struct grid *grid = grid_new(columns, 4, view->output->utf8);
+    char text[TEXT_AMOUNT];
+    for (size_t i = 0; i < programs.count && i < LINES; i++) {
+        const struct program *program = &programs.list[i];
+        grid_cell(grid, OUTPUT_PLAIN, text_time(text, program->cpu));
+        grid_cell(grid, output_heat(text_share(program->cpu, programs.cpu)),
+                  text_percent(text, program->cpu, programs.cpu));
+        grid_cell(grid, OUTPUT_PLAIN, text_count(text, program->runs));
+        grid_cell(grid, OUTPUT_PLAIN, program->name);
+    }
+    if (programs.count > 1) {
+        grid_print(grid, view->output, true);
+        if (programs.count > LINES)
+            fprintf(view->output->to, "and %s more; 'panalyze summary' has the commands\n",
+                    text_plural(text, programs.count - LINES, "program", "programs"));
+        fputc('\n', view->output->to);
+    }
+    grid_free(grid);
+    release(&programs);
+}
+
+static bool says_little(const struct hits *hits)
+{
+    uint64_t weight = 0;
+    for (size_t i = 0; i < hits->count && i < FLAT; i++)
+        weight += hits->rows[i].self_weight;
+    return text_share(weight, hits->weight) < FLAT_PERCENT;
+}
+
+static int by_total(const void *left, const void *right, void *context)
+{
+    const struct hits_row *a = *(const struct hits_row *const *)left, *b = *(const struct hits_row *const *)right;
+    const struct hits *hits = context;
+    int order = order_larger(a->total_weight, b->total_weight);
+    return order ? order : order_functions(hits->names, (uint32_t)a->key, (uint32_t)b->key);
+}
+
+/* Adds the functions of PROGRAM to GRID. How many. */
+static size_t add_functions(struct grid *grid, const struct view *view, const struct hits *hits,
+                            const struct program *program)
+{
+    const struct hits_row **rows = memory_new(hits->count, sizeof(*rows));
+    size_t count = 0, shown = 0;
+    uint64_t most = 0;
+    for (size_t i = 0; i < hits->count && *program->path; i++) {
+        const struct hits_row *row = &hits->rows[i];
+        if (strcmp(names_function(hits->names, (uint32_t)row->key).object, program->path) != 0)
+            continue;
+        rows[count++] = row;
+        most = row->total_weight > most ? row->total_weight : most;
+    }
+    qsort_r(rows, count, sizeof(*rows), by_total, (void *)(uintptr_t)hits);
+    const bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
+    char text[TEXT_AMOUNT];
+    for (size_t i = 0; i < count && shown < INCLUSIVE_LINES; i++) {
+        if (text_share(rows[i]->total_weight, most) >= NEARLY_ALL ||
+            text_share(rows[i]->self_weight, rows[i]->total_weight) >= MOSTLY_SELF)
+            continue;
+        if (text_share(rows[i]->total_weight, hits->weight) < LEAST_PERCENT)
+            break;
+        grid_cell(grid, output_heat(text_share(rows[i]->total_weight, hits->weight)),
+                  text_percent(text, rows[i]->total_weight, hits->weight));
+        grid_cell(grid, OUTPUT_PLAIN, text_weight(text, rows[i]->total_weight, nanoseconds));
+        grid_cell(grid, OUTPUT_PLAIN, text_percent(text, rows[i]->self_weight, hits->weight));
+        grid_cell(grid, OUTPUT_DIM, program->name);
+        grid_brief(grid, OUTPUT_PLAIN, "", names_function(hits->names, (uint32_t)rows[i]->key).symbol, brief_name);
+        shown++;
+    }
+    free(rows);
+    return shown;
+}
+
+void programs_print_inclusive(struct view *view, const struct hits *hits)
+{
+    static const struct grid_column columns[] = {
+        {"Total", true}, {"Time", true}, {"Self", true}, {"Program", false, true}, {"Function, with all that it called"}};
+    if (!says_little(hits))
+        return;
+    struct programs programs;
+    find_programs(&programs, view);
+    struct grid *grid = grid_new(columns, 5, view->output->utf8);
+    size_t shown = 0;
+    for (size_t i = 0; i < programs.count && i < INCLUSIVE_PROGRAMS; i++)
+        shown += add_functions(grid, view, hits, &programs.list[i]);
+    if (shown) {
+        grid_print(grid, view->output, true);
+        fputc('\n', view->output->to);
+    }
+    grid_free(grid);
+    release(&programs);
+}

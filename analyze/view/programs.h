@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* A report of many programs begins with them. */
+#ifndef ANALYZE_VIEW_PROGRAMS_H
+#define ANALYZE_VIEW_PROGRAMS_H
+
+#include "analyze/view/hits.h"
+#include "analyze/view/view.h"
+
+/* The heaviest programs: CPU time, share, runs. Nothing where all tasks ran the same one. */
+void programs_print(struct view *view);
+/*
+ * Where the heaviest functions of HITS (by function, sorted) have little of the whole by themselves: those of each
+ * program that have most of its time with what they called, below those through which nearly all of it went.
+ */
+void programs_print_inclusive(struct view *view, const struct hits *hits);
+
+#endif
