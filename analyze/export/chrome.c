@@ -9,6 +9,7 @@
 
 #include "analyze/export/export.h"
 #include "analyze/view/counters.h"
+#include "analyze/view/family.h"
 #include "analyze/view/json.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
@@ -18,6 +19,7 @@ struct chrome {
     struct json json;
     uint64_t start_ns;  /* of everything */
     uint64_t last_ns;   /* the end of those whose own is not known */
+    struct family family;
     struct change *changes;
     size_t change_count, change_capacity;
 };
@@ -138,15 +140,15 @@ static void put_slices(struct chrome *chrome, const struct profile_task *task)
     }
 }
 
-/* An arrow from the creator's slice to the new task's. */
+/* An arrow from the creator's slice to the new task's, where the creator has one. */
 static void put_creation(struct chrome *chrome, const struct profile_task *task)
 {
-    struct profile_task creator = {.pid = task->pid == task->tid ? task->ppid : task->pid};
-    creator.tid = task->parent_tid > 0 ? task->parent_tid : creator.pid;
-    if (creator.pid <= 0 || !task->start_ns)
+    const uint32_t parent = chrome->family.parent[task->index];
+    const struct profile_task *creator = parent == FAMILY_NONE ? NULL : &chrome->view->profile->tasks[parent];
+    if (!creator || !task->start_ns || creator->pid != (task->pid == task->tid ? task->ppid : task->pid))
         return;
     for (int i = 0; i < 2; i++) {
-        begin_event(chrome, i ? "f" : "s", "start", i ? task : &creator);
+        begin_event(chrome, i ? "f" : "s", "start", i ? task : creator);
         json_string(&chrome->json, "cat", "start");
         json_unsigned(&chrome->json, "id", task->index + 1ull);
         put_time(&chrome->json, "ts", chrome->start_ns, task->start_ns);
@@ -233,6 +235,7 @@ int chrome_write(struct view *view, struct sink *sink)
     struct chrome chrome = {.view = view, .json = {.to = sink->to}};
     struct json *json = &chrome.json;
     find_times(&chrome);
+    family_init(&chrome.family, view->profile, view->selection->tasks);
     json_object(json, NULL);
     json_list(json, "traceEvents");
     put_tasks(&chrome, sink);
@@ -246,6 +249,7 @@ int chrome_write(struct view *view, struct sink *sink)
     json_unsigned(json, "start_realtime_ns", session->start_realtime_ns);
     json_end_object(json);
     json_end_object(json);
+    family_release(&chrome.family);
     free(chrome.changes);
     return 0;
 }

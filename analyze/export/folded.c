@@ -17,14 +17,28 @@ struct folded {
     size_t capacity;
 };
 
-/* A semicolon would begin another frame; control characters and broken UTF-8 become \ooo. */
-static void put_name(FILE *to, const char *name)
+static void put_part(FILE *to, const char *text, size_t size)
 {
-    char *clean = text_clean(name, true);
+    char *part = memory_print("%.*s", (int)size, text), *clean = text_clean(part, true);
     for (char *at = clean; (at = strchr(at, ';'));)
         *at = ':';
-    fputs(*clean ? clean : "[unknown]", to);
+    fputs(clean, to);
     free(clean);
+    free(part);
+}
+
+/* A semicolon would begin another frame; control characters, broken UTF-8 and backslashes become \ooo: names that
+ * differ in them stay different. */
+static void put_name(FILE *to, const char *name)
+{
+    if (!*name)
+        fputs("[unknown]", to);
+    for (size_t size; *name; name += size) {
+        size = strcspn(name, "\\");
+        put_part(to, name, size);
+        for (; name[size] == '\\'; size++)
+            fputs("\\134", to);
+    }
 }
 
 static void put_stack(FILE *to, struct folded *folded, uint32_t node)

@@ -259,10 +259,10 @@ static void put_functions(struct pprof *pprof)
 {
     for (size_t i = 0; i < pprof->functions.count; i++) {
         struct tree_function function = tree_function(&pprof->tree, (uint32_t)pprof->functions.pairs[i].a);
-        uint32_t name = string_of(pprof, function.symbol);
         proto_number(&pprof->message, FUNCTION_ID, i + 1);
-        proto_number(&pprof->message, FUNCTION_NAME, name);
-        proto_number(&pprof->message, FUNCTION_SYSTEM_NAME, name);
+        proto_number(&pprof->message, FUNCTION_NAME, string_of(pprof, function.symbol));
+        /* Where both are the same, pprof takes the name apart: work<1> and work<2> would be one function. */
+        proto_number(&pprof->message, FUNCTION_SYSTEM_NAME, string_of(pprof, function.linkage));
         proto_number(&pprof->message, FUNCTION_FILE, pprof->functions.pairs[i].b);
         flush(pprof, PROFILE_FUNCTION, &pprof->message);
     }

@@ -22,6 +22,7 @@ struct tree_call {
 
 struct tree_function {
     const char *symbol, *object;
+    const char *linkage; /* its mangled name, or SYMBOL */
 };
 
 struct tree {

@@ -69,6 +69,7 @@ static void do_job(struct ahead *ahead, struct job *job)
         struct ahead_frame *to = &ahead->frames[job->frames[i]];
         if ((ahead->what & AHEAD_SYMBOLS) && symbols_find(job->object, offset, &symbol)) {
             to->name = symbol.name;
+            to->raw_name = symbol.raw_name;
             to->module = symbol.module;
         }
         if (ahead->what & (AHEAD_INLINED | AHEAD_LINES))

@@ -23,6 +23,7 @@ enum ahead_what {
 
 struct ahead_frame {
     const char *name;   /* as struct symbol has it; NULL: not looked for, or there is none */
+    const char *raw_name;
     const char *module;
     uint32_t job;       /* the object's number + 1; 0: not looked for */
     uint32_t line_count;

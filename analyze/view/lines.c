@@ -11,7 +11,7 @@
 #include "analyze/view/order.h"
 
 struct function {
-    uint32_t symbol, object; /* numbers of strings */
+    uint32_t symbol, object, linkage; /* numbers of strings */
     bool inlined;
 };
 
@@ -62,14 +62,17 @@ void lines_free(struct lines *lines)
     free(lines);
 }
 
-static uint32_t number_function(struct lines *lines, const char *symbol, const char *object, bool inlined)
+static uint32_t number_function(struct lines *lines, const char *symbol, const char *linkage, const char *object,
+                                bool inlined)
 {
     struct function function = {map_strings_add(&lines->strings, symbol), map_strings_add(&lines->strings, object),
-                                inlined};
+                                map_strings_add(&lines->strings, linkage), inlined};
+    const size_t before = lines->functions.count;
     uint32_t index = map_add(&lines->functions, function.object, (uint64_t)function.symbol * 2 + inlined);
     lines->function_list =
         memory_grow(lines->function_list, &lines->function_capacity, lines->functions.count, sizeof(function));
-    lines->function_list[index] = function;
+    if (lines->functions.count > before)
+        lines->function_list[index] = function;
     return index;
 }
 
@@ -99,9 +102,12 @@ static struct parts *number_parts(struct lines *lines, uint32_t frame, const str
         bool inlined = i + 1 < count;
         const char *symbol = found[i].function ? found[i].function : "[unknown]";
         /* What has code of its own is called as everywhere else. */
-        if (!inlined && (place->named || !found[i].function))
+        const char *linkage = found[i].raw_function ? found[i].raw_function : symbol;
+        if (!inlined && (place->named || !found[i].function)) {
             symbol = place->symbol;
-        parts->list[i].function = number_function(lines, symbol, place->object, inlined);
+            linkage = names_function(lines->names, place->function).linkage;
+        }
+        parts->list[i].function = number_function(lines, symbol, linkage, place->object, inlined);
         parts->list[i].line = number_line(lines, found[i].file, found[i].line, parts->list[i].function);
     }
     return parts;
@@ -152,6 +158,7 @@ struct lines_function lines_function(const struct lines *lines, uint32_t index)
     return (struct lines_function){
         .symbol = lines->strings.texts[function->symbol],
         .object = lines->strings.texts[function->object],
+        .linkage = lines->strings.texts[function->linkage],
         .inlined = function->inlined,
     };
 }

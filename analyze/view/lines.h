@@ -21,6 +21,7 @@ struct lines_part {
 
 struct lines_function {
     const char *symbol, *object;
+    const char *linkage; /* as names_function has it */
     bool inlined;
 };
 

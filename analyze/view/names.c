@@ -143,15 +143,20 @@ static void name_address(const struct names_place *place, const struct profile_f
         snprintf(ret, size, "0x%" PRIx64, frame->module || frame->kernel ? place->address : frame->ip);
 }
 
-uint32_t names_number(struct names *names, const char *object, const char *symbol, unsigned flags)
+uint32_t names_number(struct names *names, const char *object, const char *symbol, const char *linkage,
+                      unsigned flags)
 {
+    const size_t before = names->functions.count;
     uint32_t object_id = map_strings_add(&names->strings, object);
     uint32_t symbol_id = map_strings_add(&names->strings, symbol);
     bool inlined = flags & NAMES_INLINED;
     uint32_t function = map_add(&names->functions, object_id, (uint64_t)symbol_id * 2 + inlined);
     names->function_list = memory_grow(names->function_list, &names->function_capacity, names->functions.count,
                                        sizeof(*names->function_list));
-    names->function_list[function] = (struct names_entry){symbol_id, object_id, flags};
+    if (names->functions.count > before)
+        names->function_list[function] =
+            (struct names_entry){symbol_id, object_id, linkage ? map_strings_add(&names->strings, linkage) : symbol_id,
+                                 flags};
     return function;
 }
 
@@ -178,7 +183,7 @@ uint32_t names_number_symbol(struct names *names, const struct profile_frame *fr
     }
     names->known_functions = memory_grow(names->known_functions, &names->known_capacity, names->known.count,
                                          sizeof(*names->known_functions));
-    uint32_t function = names_number(names, object, symbol->name, NAMES_NAMED);
+    uint32_t function = names_number(names, object, symbol->name, symbol->raw_name, NAMES_NAMED);
     names->known_functions[index] = function;
     return function;
 }
@@ -192,7 +197,7 @@ static void look_up(struct names *names, const struct profile_frame *frame, stru
     if (frame->module && frame->module->symbol) {
         place->named = true;
         place->offset = frame->offset - frame->module->symbol_start;
-        place->function = names_number(names, frame->module->path, frame->module->symbol, NAMES_NAMED);
+        place->function = names_number(names, frame->module->path, frame->module->symbol, NULL, NAMES_NAMED);
         return;
     }
     place->named = object && symbols_find(object, frame->offset, &symbol);
@@ -209,7 +214,7 @@ static void look_up(struct names *names, const struct profile_frame *frame, stru
         place->offset = place->address - start;
     char text[4200];
     name_address(place, frame, text, sizeof(text));
-    place->function = names_number(names, names_object_name(frame), text, 0);
+    place->function = names_number(names, names_object_name(frame), text, NULL, 0);
 }
 
 void names_make_room(struct names *names, size_t count)
@@ -311,6 +316,7 @@ struct names_function names_function(const struct names *names, uint32_t index)
     return (struct names_function){
         .symbol = names->strings.texts[function->symbol],
         .object = names->strings.texts[function->object],
+        .linkage = names->strings.texts[function->linkage],
         .object_id = function->object,
         .named = function->flags & NAMES_NAMED,
         .inlined = function->flags & NAMES_INLINED,

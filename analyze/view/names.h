@@ -65,6 +65,7 @@ size_t names_frame_count(const struct names *names);
 /* By the numbers of a place. Valid until the next names_frame(). */
 struct names_function {
     const char *symbol, *object;
+    const char *linkage; /* the mangled name of one that is called SYMBOL; SYMBOL where it has no other */
     uint32_t object_id;
     bool named, inlined;
 };

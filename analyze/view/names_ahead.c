@@ -48,7 +48,7 @@ static void take_inlined(struct names *names, struct map *known, uint32_t frame,
     put_inlined(names, count - 1);
     for (uint32_t i = 0; i + 1 < count; i++) {
         const char *symbol = lines[i].function ? lines[i].function : "[unknown]";
-        function = names_number(names, object, symbol, NAMES_NAMED | NAMES_INLINED);
+        function = names_number(names, object, symbol, lines[i].raw_function, NAMES_NAMED | NAMES_INLINED);
         put_inlined(names, inlined_frame(names, known, function));
     }
 }
@@ -69,7 +69,7 @@ void names_look_ahead(struct names *names, const bool *wanted, bool inlined, uns
     }
     for (uint32_t i = 0; i < profile->frame_count; i++) {
         const struct ahead_frame *found = ahead_frame(ahead, i);
-        const struct symbol symbol = {.name = found->name, .module = found->module};
+        const struct symbol symbol = {.name = found->name, .raw_name = found->raw_name, .module = found->module};
         if (found->name && !names->functions_of[i])
             names->functions_of[i] = names_number_symbol(names, &profile->frames[i], &symbol) + 1;
         if (inlined && found->line_count)

@@ -10,7 +10,7 @@
 enum { NAMES_NAMED = 1, NAMES_INLINED = 2 };
 
 struct names_entry {
-    uint32_t symbol, object; /* numbers of strings */
+    uint32_t symbol, object, linkage; /* numbers of strings */
     unsigned flags;
 };
 
@@ -38,7 +38,9 @@ struct names {
     size_t stack_capacity;
 };
 
-uint32_t names_number(struct names *names, const char *object, const char *symbol, unsigned flags);
+/* LINKAGE: the mangled name; NULL: not known. That of the first one counts. */
+uint32_t names_number(struct names *names, const char *object, const char *symbol, const char *linkage,
+                      unsigned flags);
 uint32_t names_number_symbol(struct names *names, const struct profile_frame *frame, const struct symbol *symbol);
 const char *names_object_name(const struct profile_frame *frame);
 /* Room for COUNT frames. */

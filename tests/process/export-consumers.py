@@ -188,6 +188,36 @@ def test_pprof():
     check_match(r"^\s*pid: Total", tags)
 
 
+TEMPLATES = """
+#include <time.h>
+static volatile unsigned long sink;
+template <int N> __attribute__((noinline)) void work() { for (unsigned long i = 0; i < 100000ul * N; i++) sink += i; }
+int main() {
+    while (clock() < CLOCKS_PER_SEC / 5) { work<1>(); work<3>(); }
+    return 0;
+}
+"""
+
+
+def test_pprof_keeps_templates_apart():
+    """pprof takes a name without a mangled one apart: work<1> and work<3> would be one function."""
+    need("go", "g++")
+    need_perf_events()
+    pathlib.Path("t.cc").write_text(TEMPLATES)
+    run("g++ -g -O1 -o t t.cc".split()).ok()
+    pinject_run("-q", "-o", "run/", "--", "./t").ok()
+    home = {"HOME": os.getcwd(), "PPROF_TMPDIR": os.getcwd()}
+    for words in ([], ["--no-inline"]):
+        panalyze("export", "-o", "t.pb.gz", *words, "run").ok()
+        top = run(["go", "tool", "pprof", "-top", "-unit=ns", "t.pb.gz"], env=home).ok().out
+        functions = panalyze_json("report", "--aggregate", "run")["functions"]
+        expected = {row["symbol"]: row["self_weight"] for row in functions if row["symbol"].startswith("work<")}
+        shown = {name: int(weight) for weight, name in
+                 re.findall(r"^\s*(\d+)(?:ns)? .* (work<\d>)(?: \(inline\))?$", top, re.M)}
+        check_equal(set(shown), {"work<1>", "work<3>"}, top)
+        check_equal(shown, expected, top)
+
+
 # ---- speedscope
 
 def speedscope(*files):

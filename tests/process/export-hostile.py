@@ -158,6 +158,9 @@ def test_folded_lines():
     check(not re.search(CONTROL, text.replace("\n", "")), "control characters")
     check_equal(len(set(part[1] for part in parts)), len(parts), "a stack has one line")
     check_in(LONG.decode(), text)
+    # Each backslash begins \\ooo, its own too: names that differ in them stay different.
+    check(not re.search(r"\\(?![0-7]{3})", text), "a backslash by itself")
+    check_in("\\134", text)
 
 
 def in_a_cell(name):
