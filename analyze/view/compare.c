@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/sym/symbols.h"
 #include "analyze/view/identity.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/order.h"
@@ -38,6 +39,7 @@ void compare_release(struct compare *compare)
         free(compare->tables[i].weights);
     }
     free(compare->run_weights);
+    free(compare->gone);
     map_strings_release(&compare->texts);
     *compare = (struct compare){0};
 }
@@ -94,6 +96,21 @@ static void add_once(struct adding *adding, enum compare_by by, uint32_t row, co
     add_sum(adding, by, row, entry);
 }
 
+static struct compare_gone *find_gone(const struct compare *compare, uint32_t object)
+{
+    for (size_t i = 0; i < compare->gone_count; i++)
+        if (compare->gone[i].object == object)
+            return &compare->gone[i];
+    return NULL;
+}
+
+static const char *name_of(struct compare *compare, const struct names_place *place, uint32_t object)
+{
+    if (find_gone(compare, object))
+        return "[functions not compared]";
+    return place->named ? place->symbol : "[no symbol]";
+}
+
 /* An address without a symbol means nothing in another build: all of an object are one. */
 static void identify(struct adding *adding, uint32_t frame)
 {
@@ -101,7 +118,7 @@ static void identify(struct adding *adding, uint32_t frame)
     const struct settings *settings = adding->view->settings;
     const struct names_place *place = names_frame(adding->view->names, frame);
     uint32_t object = text_of(compare, identity_object(place->object));
-    uint32_t symbol = text_of(compare, place->named ? identity_symbol(place->symbol) : memory_text("[no symbol]"));
+    uint32_t symbol = text_of(compare, identity_symbol(name_of(compare, place, object)));
     uint32_t function_row = row_of(compare, COMPARE_FUNCTION, symbol, object);
     uint32_t object_row = row_of(compare, COMPARE_OBJECT, object, 0);
     adding->functions[frame] = function_row + 1;
@@ -147,6 +164,35 @@ static void add_entry(struct adding *adding, const struct profile_entry *entry)
     }
     add_sum(adding, COMPARE_STACK, at, entry);
     compare->tables[COMPARE_STACK].rows[at].wanted |= wanted;
+}
+
+/* The file of FRAME's object has gone, or is another one: why; else NULL. */
+static const char *why_gone(struct names *names, uint32_t frame)
+{
+    struct symbols_object *object = names_symbols(names, frame);
+    if (!object || names_frame(names, frame)->named || names_frame(names, frame)->kernel)
+        return NULL;
+    return symbols_lacks(object) & (SYMBOLS_NO_FILE | SYMBOLS_OTHER_BUILD_ID) ? symbols_why(object) : NULL;
+}
+
+void compare_look(struct compare *compare, struct view *view, int side)
+{
+    for (uint32_t i = 0; i < view->selection->entry_count; i++) {
+        const struct profile_entry *entry = &view->profile->entries[view->selection->entries[i]];
+        const uint32_t frame = view->profile->stacks[entry->stack].frames[0];
+        const char *why = why_gone(view->names, frame);
+        if (!why)
+            continue;
+        const uint32_t object = text_of(compare, identity_object(names_frame(view->names, frame)->object));
+        struct compare_gone *gone = find_gone(compare, object);
+        if (!gone) {
+            compare->gone =
+                memory_grow(compare->gone, &compare->gone_capacity, compare->gone_count + 1, sizeof(*compare->gone));
+            gone = &compare->gone[compare->gone_count++];
+            *gone = (struct compare_gone){object, why, {0}};
+        }
+        gone->weights[side] += entry->weight;
+    }
 }
 
 void compare_add(struct compare *compare, struct view *view, int side, size_t run)

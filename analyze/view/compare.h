@@ -37,8 +37,17 @@ struct compare_table {
     size_t weight_capacity;
 };
 
+/* An object whose file is not the one that ran, on one side at least: its functions have no names to compare. */
+struct compare_gone {
+    uint32_t object;  /* number of a text */
+    const char *why;  /* of symbols_why() */
+    uint64_t weights[2];
+};
+
 struct compare {
     struct map_strings texts;
+    struct compare_gone *gone;
+    size_t gone_count, gone_capacity;
     struct compare_table tables[COMPARE_KINDS];
     struct noise_side sides[2];
     size_t runs[2];
@@ -58,6 +67,8 @@ enum compare_verdict {
 /* TOTAL: functions and objects with everything that they called. RUNS: at least 1 on each side. */
 void compare_init(struct compare *compare, const size_t runs[2], bool total);
 void compare_release(struct compare *compare);
+/* Of all runs, before the first is added: finds the objects whose functions cannot be compared. */
+void compare_look(struct compare *compare, struct view *view, int side);
 /* What VIEW has chosen, as run RUN of side 0 or 1. */
 void compare_add(struct compare *compare, struct view *view, int side, size_t run);
 /* After all runs. */

@@ -154,6 +154,16 @@ void diff_json(struct view *view, struct compare *compare)
     side_object(&json, "b", view, compare, 1);
     json_number(&json, "weight_change", compare_weight_change(compare, sums));
     verdict_members(&json, "weight_verdict", compare_verdict(compare), "weight_limit", compare->limit);
+    json_list(&json, "not_compared");
+    for (size_t i = 0; i < compare->gone_count; i++) {
+        json_object(&json, NULL);
+        json_string(&json, "dso", compare_text(compare, compare->gone[i].object));
+        json_string(&json, "why", compare->gone[i].why);
+        json_unsigned(&json, "a", compare->gone[i].weights[0]);
+        json_unsigned(&json, "b", compare->gone[i].weights[1]);
+        json_end_object(&json);
+    }
+    json_end_list(&json);
     json_object(&json, "noise");
     json_number(&json, "sigmas", NOISE_SIGMAS);
     json_unsigned(&json, "least_samples", NOISE_LEAST_SAMPLES);

@@ -15,6 +15,7 @@
 #define TOP_ALONE 30
 #define MOST_COLUMNS 10
 #define LONGEST_STACK 12 /* functions of a stack that are shown in text */
+#define LEAST_GONE 1.0   /* percent of a side: of less in objects without names nothing is said */
 
 int diff_wanted(const struct settings *settings)
 {
@@ -441,12 +442,34 @@ static unsigned shown_kinds(const struct settings *settings)
     return 1u << COMPARE_FUNCTION | (places ? 0 : 1u << COMPARE_COMM);
 }
 
+static void print_gone(struct view *view, const struct compare *compare)
+{
+    for (size_t i = 0; i < compare->gone_count; i++) {
+        const struct compare_gone *gone = &compare->gone[i];
+        double shares[2];
+        for (int side = 0; side < 2; side++)
+            shares[side] = text_share(gone->weights[side], compare->sides[side].all.weight);
+        if (shares[0] < LEAST_GONE && shares[1] < LEAST_GONE)
+            continue;
+        char *line = memory_print("Functions of %s are not compared: it has no names in %s, as %s. Next time keep the "
+                                  "names before it is built anew: panalyze archive out.*",
+                                  compare_text(compare, gone->object),
+                                  shares[0] < LEAST_GONE   ? "B"
+                                  : shares[1] < LEAST_GONE ? "A"
+                                                           : "A and B",
+                                  gone->why);
+        output_wrapped(view->output, 2, line);
+        free(line);
+    }
+}
+
 static void print_text(struct view *view, const struct compare *compare)
 {
     unsigned kinds = shown_kinds(view->settings);
     print_side(view, compare, 0);
     print_side(view, compare, 1);
     print_all(view, compare);
+    print_gone(view, compare);
     print_changed(view, compare, kinds);
     for (int by = 0; by < COMPARE_KINDS; by++)
         if (kinds & 1u << by)
@@ -463,6 +486,9 @@ int view_diff(struct view *view)
     compare_init(&compare, view->runs->counts, view->settings->total);
     for (size_t i = 0; i < run_count(view); i++)
         compare.no_executables |= !view->runs->views[i].profile->session.ours;
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < view->runs->counts[side]; i++)
+            compare_look(&compare, diff_run(view, side, i), side);
     for (int side = 0; side < 2; side++)
         for (size_t i = 0; i < view->runs->counts[side]; i++)
             compare_add(&compare, diff_run(view, side, i), side, i);

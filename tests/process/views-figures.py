@@ -340,6 +340,37 @@ def test_diff_is_the_difference_of_the_sums():
         check_match(r"^From A to B: \?\+", text)
 
 
+def test_diff_of_a_binary_that_is_gone():
+    """Functions without names are no change: what was built anew, or removed, is compared as a whole, and it is said."""
+    os.mkdir("place")
+    for folder in "before", "after":
+        shutil.copy(target("spin"), "place/app")
+        os.mkdir(folder)
+        record(folder, ["place/app", "100"])
+    os.remove("place/app")
+    shutil.copy(target("family"), "place/app")
+    for prepare, why in ((lambda: None, "the file has another build-id"),
+                         (lambda: os.remove("place/app"), "the file is gone")):
+        prepare()
+        text = panalyze("diff", "before", "after").ok().out
+        check_match(rf"^Functions of app are not compared: it has no names in A and B, as {why}", text)
+        check_match(r"app +\[functions not compared\]$", text)
+        check("[no symbol]" not in text and "spin_a" not in text, text)
+        document = panalyze_json("diff", "before", "after")
+        gone = {row["dso"]: row for row in document["not_compared"]}
+        check(gone["app"]["a"] > 0 and gone["app"]["b"] > 0, gone)
+    # Where one side alone has lost its file, the other one's names say nothing either.
+    shutil.copy(target("spin"), "place/app")
+    os.mkdir("last")
+    need("cc")
+    pathlib.Path("app.c").write_text("int main() { for (volatile long i = 0; i < 100000000; i++); return 0; }")
+    run("cc -O1 -o place/app app.c".split()).ok()
+    record("last", ["place/app"])
+    text = panalyze("diff", "before", "last").ok().out
+    check_match(r"^Functions of app are not compared: it has no names in A, as the file has another build-id", text)
+    check(not re.search(r"app +main$", text), text)
+
+
 def identity(function):
     """A function as diff names it: without folder, version, and what compilers add."""
     symbol, dso = function
