@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether events can be opened, what they see, and how often they may sample. */
+#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "collector/doctor_probe.h"
@@ -278,6 +282,25 @@ static bool shows_addresses(void)
     return address != 0;
 }
 
+/* The program that looks up names: beside this one. */
+static void find_panalyze(const struct doctor_facts *facts, char *ret, size_t size)
+{
+    const char *slash = strrchr(facts->self, '/');
+    snprintf(ret, size, "%.*spanalyze", slash ? (int)(slash - facts->self + 1) : 0, facts->self);
+}
+
+/* Was it given the right to see the kernel's addresses (setcap cap_syslog+ep)? */
+static bool panalyze_sees_addresses(const struct doctor_facts *facts)
+{
+    char path[PATH_MAX];
+    struct vfs_ns_cap_data rights = {0};
+    find_panalyze(facts, path, sizeof(path));
+    if (getxattr(path, "security.capability", &rights, sizeof(rights)) < (ssize_t)sizeof(struct vfs_cap_data))
+        return false;
+    return le32toh(rights.magic_etc) & VFS_CAP_FLAGS_EFFECTIVE &&
+           le32toh(rights.data[CAPABILITY_SYSLOG / 32].permitted) >> (CAPABILITY_SYSLOG % 32) & 1;
+}
+
 void doctor_kernel_names(const struct doctor_facts *facts, struct doctor_finding *finding)
 {
     int64_t restrict_level = probe_read_sysctl("kptr_restrict", -1);
@@ -288,7 +311,10 @@ void doctor_kernel_names(const struct doctor_facts *facts, struct doctor_finding
         DOCTOR_TEXT(finding->value, "not needed, since the kernel is not sampled%s", known);
     } else if (shows_addresses()) {
         DOCTOR_TEXT(finding->value, "/proc/kallsyms can be read%s", known);
+    } else if (panalyze_sees_addresses(facts)) {
+        DOCTOR_TEXT(finding->value, "panalyze may read /proc/kallsyms (cap_syslog)");
     } else {
+        char panalyze[PATH_MAX];
         finding->level = DOCTOR_LIMITED;
         DOCTOR_TEXT(finding->value, "/proc/kallsyms %s%s",
                     access("/proc/kallsyms", R_OK) < 0 ? "cannot be read" : "hides the addresses", known);
@@ -297,7 +323,8 @@ void doctor_kernel_names(const struct doctor_facts *facts, struct doctor_finding
             doctor_remedy(finding, "sysctl -w kernel.kptr_restrict=0    # as root%s", on_host(facts));
         if (facts->paranoid > 1 && !doctor_has_capability(facts, CAPABILITY_SYSLOG))
             doctor_remedy(finding, "sysctl -w kernel.perf_event_paranoid=1    # as root%s", on_host(facts));
-        doctor_remedy(finding, "setcap cap_syslog+ep panalyze    # as root: panalyze alone, which gives the names");
+        find_panalyze(facts, panalyze, sizeof(panalyze));
+        doctor_remedy(finding, "setcap cap_syslog+ep %s    # as root: for the program that gives the names", panalyze);
     }
 }
 

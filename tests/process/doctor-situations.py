@@ -54,6 +54,47 @@ def in_own_mounts(script):
     return prefix
 
 
+def test_remedies_of_rights():
+    """What setcap gives, run as it is printed, changes the finding, and then the kernel's functions have names."""
+    need_perf_events()
+    setcap = shutil.which("setcap", path=PATH + ":/usr/sbin:/sbin")
+    if not IS_ROOT or not setcap:
+        skip("needs root and setcap")
+    if PARANOID is None or PARANOID < 2:
+        skip(f"perf_event_paranoid is {PARANOID}")
+    place = pathlib.Path(tempfile.mkdtemp(dir="/tmp", prefix="pinject-rights-"))
+    try:
+        place.chmod(0o755)
+        for folder, names in (("bin", (PINJECT_RUN, PANALYZE)), ("lib", (PRELOAD,))):
+            (place / folder).mkdir(mode=0o755)
+            for name in names:
+                shutil.copy(name, place / folder)
+        (place / "made").mkdir()
+        os.chown(place / "made", 65534, 65534)
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        program, analyzer = place / "bin/pinject-run", place / "bin/panalyze"
+        tried = []
+        for name in ("kernel samples", "kernel names"):
+            _, found = findings(run([*nobody, program, "--doctor"]).out)
+            check_equal(found[name].level, "limited", found[name])
+            remedy = next(line for line in found[name].remedies if line.startswith("setcap "))
+            done = run(["sh", "-c", remedy], env={"PATH": f"{PATH}:/usr/sbin:/sbin"})
+            if done.status:
+                skip(f"this file system keeps no rights: {done.err}")
+            tried.append(remedy)
+            _, found = findings(run([*nobody, program, "--doctor"]).out)
+            check_equal(found[name].level, "ok", f"after '{remedy}': {found[name]}")
+        check_equal([remedy.split()[2] for remedy in tried], [str(program), str(analyzer)])
+        done = run([*nobody, program, "-q", "-o", f"{place}/made/", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1M",
+                    "count=2000"])
+        check_equal(done.status, 0, done)
+        rows = json.loads(run([*nobody, analyzer, "report", "--json", "-a", place / "made"]).ok().out)["functions"]
+        check([row["symbol"] for row in rows if row["dso"] == "[kernel.kallsyms]" and
+               not row["symbol"].startswith("0x")], rows[:5])
+    finally:
+        shutil.rmtree(place)
+
+
 def test_as_we_are():
     """Root on a machine of its own: everything. Others: what the level allows."""
     need_perf_events()

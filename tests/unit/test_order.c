@@ -166,10 +166,10 @@ static void test_functions_and_objects(void **state)
     struct names *names = names_new(&profile, &settings);
     (void)state;
     /* By their names, then by their objects, then what is inlined behind what is not. */
-    uint64_t keys[] = {names_number(names, "/lib/b", "alpha", NAMES_NAMED),
-                       names_number(names, "/lib/b", "alpha", NAMES_NAMED | NAMES_INLINED),
-                       names_number(names, "/lib/c", "alpha", NAMES_NAMED),
-                       names_number(names, "/lib/a", "beta", NAMES_NAMED)};
+    uint64_t keys[] = {names_number(names, "/lib/b", "alpha", NULL, NAMES_NAMED),
+                       names_number(names, "/lib/b", "alpha", NULL, NAMES_NAMED | NAMES_INLINED),
+                       names_number(names, "/lib/c", "alpha", NULL, NAMES_NAMED),
+                       names_number(names, "/lib/a", "beta", NULL, NAMES_NAMED)};
     in_order(names, &profile, BY_FUNCTION, keys, 4);
     uint64_t objects[] = {names_function(names, (uint32_t)keys[3]).object_id,
                           names_function(names, (uint32_t)keys[1]).object_id,
