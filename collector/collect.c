@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
@@ -35,7 +36,7 @@ enum {
     TRIM = 1024,                   /* ended tasks whose memory is worth a call */
     STACK = 2 << 20,               /* of the loop's thread */
     GRACE_NS = 500 * 1000 * 1000,  /* for tasks that are ending when the root has ended */
-    LINGER_NS = 300 * 1000 * 1000, /* bare: without any task; a child of posix_spawn may be on its way */
+    LINGER_NS = 300 * 1000 * 1000, /* without any task; a child of posix_spawn may be on its way */
 };
 #define NOBODY_NS 10000000000ull /* bare: nobody came at all */
 
@@ -46,14 +47,14 @@ struct collect {
     uint64_t swept_ns;
     uint64_t gather_ns;      /* until then news may gather; 0: there were none */
     uint64_t write_ns;       /* no file before that while there are news */
-    uint64_t alone_ns;       /* bare: since when there is no task; 0: there is one */
+    uint64_t alone_ns;       /* bare, or lingering: since when there is no task; 0: there is one */
     unsigned interrupts;
     uint64_t trimmed;        /* tasks that had been seen when memory was given back last */
     bool trim;               /* threads have handed over since, or are about to: it can be given back */
     bool alone;              /* no further thread could be started */
     bool hand_over;          /* to a fresh thread, after this round */
     bool over;
-    bool stop;               /* a signal ends a bare session */
+    bool stop;               /* a signal ends a bare session, or one that lingers */
     bool root_ended;
     int root_status;
     struct rusage tree;
@@ -66,9 +67,9 @@ static void take_signal(struct collect *collect, const struct signalfd_siginfo *
 {
     struct signals *signals = collect->args->signals;
     collect->interrupts += ends;
-    if (!collect->args->root)
+    if (!collect->args->root || collect->root_ended)
         collect->stop |= ends;
-    else if (!collect->root_ended)
+    else
         signals_pass(signals, info, tasks_find_process(&collect->tasks, (pid_t)info->ssi_pid));
     if (info->ssi_signo == SIGCHLD && !collect->root_ended)
         signals_stop_with_root(signals);
@@ -309,7 +310,7 @@ static int timeout_ms(const struct collect *collect)
     uint64_t now = tasks_now_ns(), next = collect->swept_ns + sweep_ns(collect);
     if (collect->tasks.done || collect->tasks.unread)
         return 0;
-    if (collect->tasks.waiting || (collect->alone_ns && !collect->args->root))
+    if (collect->tasks.waiting || collect->alone_ns)
         return 2;
     return next > now ? (int)((next - now) / 1000000u) + 1 : 0;
 }
@@ -321,19 +322,25 @@ static bool is_tree_over(const struct session *session)
     return poll_fd.fd >= 0 && poll(&poll_fd, 1, 0) > 0 && poll_fd.revents & (POLLHUP | POLLERR);
 }
 
+/* How long nobody has been there. */
+static uint64_t alone_ns(struct collect *collect)
+{
+    const struct tasks *tasks = &collect->tasks;
+    if (tasks->live_count || tasks->waiting)
+        collect->alone_ns = 0;
+    else if (!collect->alone_ns)
+        collect->alone_ns = tasks->now_ns;
+    return collect->alone_ns ? tasks->now_ns - collect->alone_ns : 0;
+}
+
 /* Bare: has everybody gone, or did nobody come? */
 static bool is_deserted(struct collect *collect)
 {
     const struct tasks *tasks = &collect->tasks;
     if (!tasks->arrivals)
         return tasks->now_ns - collect->args->session->start_ns > NOBODY_NS;
-    if (tasks->live_count || tasks->waiting)
-        collect->alone_ns = 0;
-    else if (!collect->alone_ns)
-        collect->alone_ns = tasks->now_ns;
-    if (!collect->alone_ns)
-        return false;
-    return tasks->now_ns - collect->alone_ns > LINGER_NS || is_tree_over(collect->args->session);
+    uint64_t alone = alone_ns(collect);
+    return alone > LINGER_NS || (collect->alone_ns && is_tree_over(collect->args->session));
 }
 
 /* Is a task there whose process has ended? Its HUP is on its way. */
@@ -360,6 +367,20 @@ static void grace(struct collect *collect)
     tasks->root_ended = true;
 }
 
+/* --linger: whom the command left behind is waited for, until a signal comes. */
+static bool lingers(struct collect *collect)
+{
+    return collect->args->session->settings->linger && !collect->stop && alone_ns(collect) <= LINGER_NS;
+}
+
+static void say_linger(const struct collect *collect)
+{
+    const struct tasks *tasks = &collect->tasks;
+    if (collect->args->session->settings->linger && tasks->live_count)
+        report_note("the command has ended; waiting for %" PRIu64 " %s that it left behind (Ctrl-C ends that)",
+                    tasks->live_count, tasks->live_count == 1 ? "task" : "tasks");
+}
+
 /* Until the session is over, or the next thread's turn has come. */
 static void *run_rounds(void *argument)
 {
@@ -369,8 +390,15 @@ static void *run_rounds(void *argument)
         if (collect->hand_over)
             return NULL;
     }
-    if (collect->args->root)
+    if (collect->args->root && !collect->tasks.root_ended) {
         grace(collect);
+        say_linger(collect);
+    }
+    while (collect->args->root && lingers(collect)) {
+        run_round(collect, timeout_ms(collect));
+        if (collect->hand_over)
+            return NULL;
+    }
     collect->over = true;
     return NULL;
 }

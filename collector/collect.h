@@ -15,7 +15,8 @@
  * ROOT: the command's process, our child (launcher), or 0 (bare: ends when the last task has ended, when nobody came
  * within 10 s, or by SIGINT, SIGQUIT, SIGTERM or SIGHUP). SIGNALS: blocked and opened by the caller, and told of ROOT.
  * ROOT_EVENTS: of the root, armed before its exec (owned by collect_run afterwards), NULL when refused.
- * Ends when the root has ended and everything is written; who stays behind is not waited for.
+ * Ends when the root has ended and everything is written; who stays behind is waited for with settings.linger alone,
+ * until one of these signals comes.
  */
 struct collect_args {
     struct session *session;

@@ -254,6 +254,17 @@ static void print_no_dumps(const struct plan *plan, const struct settings *setti
     say(line);
 }
 
+static void print_alive(const struct outcome *outcome, const struct settings *settings, struct buffer *line)
+{
+    if (!outcome->alive)
+        return;
+    append_count(line, outcome->alive, "task still runs", "tasks still run");
+    buffer_printf(line, ", profiled up to now");
+    if (!settings->linger && !settings->bare)
+        buffer_printf(line, " (--linger waits for %s)", outcome->alive == 1 ? "it" : "them");
+    say(line);
+}
+
 static void print_limits(const struct plan *plan, const struct outcome *outcome, bool stat, struct buffer *line)
 {
     uint64_t short_of_memory = outcome->counted_only > outcome->stood_in_counted
@@ -268,11 +279,6 @@ static void print_limits(const struct plan *plan, const struct outcome *outcome,
         append_count(line, short_of_memory, "task was", "tasks were");
         buffer_printf(line, " counted but not sampled: the memory for sampling was used up"
                             " (raise 'ulimit -l' or /proc/sys/kernel/perf_event_mlock_kb)");
-        say(line);
-    }
-    if (outcome->alive) {
-        append_count(line, outcome->alive, "task still runs", "tasks still run");
-        buffer_printf(line, ", profiled up to now");
         say(line);
     }
 }
@@ -331,6 +337,7 @@ void summary_print(const struct session *session, const struct results *results,
             print_time(outcome, &line);
         print_unseen(outcome, settings->verbose > 0, &line);
         print_limits(session->plan, outcome, settings->stat, &line);
+        print_alive(outcome, settings, &line);
         if (settings->verbose && outcome->without_sample && !settings->stat) {
             append_count(&line, outcome->without_sample, "task was", "tasks were");
             buffer_printf(&line, " too short for a sample");

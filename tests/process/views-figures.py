@@ -198,7 +198,7 @@ def test_flame_boxes_are_the_sum_of_the_samples():
     for options, expected in ((["-a", "--no-inline", "--upright"], folded(all_samples)),
                               (["--icicle"], folded(samples(files, "--inline"), with_comm=True)),
                               (["--by=function", "--reverse", "--no-inline"], folded(all_samples, reverse=True))):
-        root, _ = picture("--min=0", *options, *files)
+        root, _ = picture("--min=0", "--no-fold", *options, *files)
         boxes, sums = boxes_of(root)
         check_equal(sums, expected, options)
         whole = boxes[0]
@@ -208,6 +208,29 @@ def test_flame_boxes_are_the_sum_of_the_samples():
             check_equal((box.y - whole.y) / 16, -box.level if "--upright" in options else box.level, box.name)
             cut = box.text.endswith("...") and box.name.startswith(box.text[:-3])
             check(cut or box.text in ("", box.name), box.text)
+
+
+def test_flame_folds_recursion():
+    """A box is never its own caller, and nothing is lost by that."""
+    need("cc")
+    pathlib.Path("deep.c").write_text("""
+        static volatile unsigned long sink;
+        __attribute__((noinline)) int deep(int n) {
+            for (int i = 0; i < 1000; i++) sink += i;
+            return n ? deep(n - 1) + 1 : 0; }
+        int main(void) { for (int i = 0; i < 4000; i++) sink += deep(20); return 0; }""")
+    run("cc -O1 -fno-optimize-sibling-calls -o deep deep.c".split()).ok()
+    files = record(command=["./deep"])
+    whole, plain = (boxes_of(picture("--min=0", "--by=function", *options, *files)[0])[0]
+                    for options in (["--no-fold"], []))
+    check_equal(whole[0].weight, plain[0].weight)
+    check(len([box for box in whole if box.name == "deep"]) > 10, "the calls")
+    check_equal(len([box for box in plain if box.name == "deep"]), 1)
+    path = []
+    for box in plain:
+        del path[box.level:]
+        check(not path or (path[-1].name, path[-1].dso) != (box.name, box.dso), box.name)
+        path.append(box)
 
 
 def test_flame_is_self_contained():

@@ -154,7 +154,7 @@ static void test_run(void **state)
     char *text = kit_stderr(print, &scene);
     assert_non_null(strstr(text, "pinject-run: 1 task, 1 sample of task-clock, 0 lost\n"
                                  "pinject-run: CPU time 200 us in tasks; 0 us more by pinject itself\n"
-                                 "pinject-run: 1 task still runs, profiled up to now\n"));
+                                 "pinject-run: 1 task still runs, profiled up to now (--linger waits for it)\n"));
     free(text);
     scene.kit.settings.quiet = true;
     expect(&scene, "");
@@ -257,7 +257,7 @@ static void test_all_lines(void **state)
                          "itself; includes 2.0 ms that the host took away\n"
                          "pinject-run: 1 task was not sampled, but known by the kernel's accounting: no timer ran in "
                          "it\n"
-                         "pinject-run: 2 tasks still run, profiled up to now\n");
+                         "pinject-run: 2 tasks still run, profiled up to now (--linger waits for them)\n");
     scene.kit.settings.verbose = 1;
     scene.outcome.stolen_ns = scene.outcome.counted_only = scene.outcome.alive = 0;
     expect(&scene, TASKS "pinject-run: stacks of all kinds\n" TIME

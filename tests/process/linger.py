@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+# labels: collector
+"""--linger: daemons that the command left behind are profiled to their ends."""
+import contextlib
+import signal
+
+from harness import *
+
+
+def daemon(milliseconds):
+    """A shell that leaves a process of its own session behind, which runs by then, and ends with status 3."""
+    return ["sh", "-c", f"rm -f began; setsid sh -c ': >began; exec {target('spin')} {milliseconds}' </dev/null "
+            ">/dev/null 2>&1 & while [ ! -e began ]; do :; done; exit 3"]
+
+
+def named(document, comm):
+    return [task for task in document["tasks"] if task["comm"] == comm]
+
+
+def test_waits_for_a_daemon():
+    need_perf_events()
+    done = pinject_run("--linger", "-o", "run/", "--", *daemon(700))
+    check_equal(done.status, 3, done)
+    check_match(r"the command has ended; waiting for \d tasks? that it left behind \(Ctrl-C ends that\)", done.err)
+    check("still run" not in done.err, done.err)
+    tree = panalyze_json("tree", "run")
+    spin, = named(tree, "spin")
+    check(spin["ended"], spin)
+    check(spin["cpu_ns"] >= 650e6, spin)
+    coverage = tree["coverage"]
+    with measured():
+        check_near(100 * coverage["attributed_ns"] / coverage["cpu_ns"], 100, points=1, what="CPU time in tasks")
+
+
+def test_without_it():
+    need_perf_events()
+    began = time.monotonic()
+    done = pinject_run("-o", "run/", "--", *daemon(600000))
+    left = [task["pid"] for task in panalyze_json("tree", "run")["tasks"] if not task["ended"]]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    check_equal(done.status, 3, done)
+    check(time.monotonic() - began < 300, "the daemon was waited for")
+    check_equal(len(left), 1, done)
+    check_match(r"1 task still runs, profiled up to now \(--linger waits for it\)", done.err)
+
+
+def test_nobody_is_left():
+    need_perf_events()
+    began = time.monotonic()
+    done = pinject_run("--linger", "-o", "run/", "--", "true").ok()
+    check("waiting" not in done.err, done.err)
+    check(time.monotonic() - began < 60, "it waited for nobody")
+
+
+def is_running(command):
+    """Whether a process has that command line."""
+    wanted = b"\0".join(os.fsencode(word) for word in command) + b"\0"
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (folder / "cmdline").read_bytes() == wanted:
+                return True
+    return False
+
+
+def test_interrupted():
+    """A signal ends the waiting: what was there so far is kept, and the status is the command's."""
+    need_perf_events()
+    for number in signal.SIGINT, signal.SIGTERM:
+        milliseconds = 6000000 + os.getpid() * 100 + number
+        process = start([PINJECT_RUN, "--linger", "-o", f"run{int(number)}/", "--", *daemon(milliseconds)])
+        check_in(b"waiting for", process.stderr.readline())
+        wait_until(lambda: is_running([target("spin"), str(milliseconds)]), 60, "the daemon")
+        process.send_signal(number)
+        out, err = process.communicate(timeout=200)
+        spin = panalyze_json("tree", f"run{int(number)}")["tasks"][-1]
+        os.kill(spin["pid"], signal.SIGKILL)
+        check_equal(process.returncode, 3, err)
+        check_in(b"still runs, profiled up to now\n", err)
+        check_equal((spin["comm"], spin["ended"]), ("spin", False))
+
+
+def test_what_a_daemon_starts():
+    """Who comes after the command has ended is followed as before."""
+    need_perf_events()
+    later = f"while kill -0 $$; do :; done; {target('spin')} 200; {target('spin')} 100 2"
+    pinject_run("--linger", "-q", "-o", "run/", "--", "sh", "-c",
+                f'setsid sh -c "{later}" </dev/null >/dev/null 2>&1 &').ok()
+    tree = panalyze_json("tree", "run")
+    check_equal(len([task for task in named(tree, "spin") if task["pid"] == task["tid"]]), 2)
+    check(all(task["ended"] for task in tree["tasks"]), tree["tasks"])
+
+
+if __name__ == "__main__":
+    main()
