@@ -51,7 +51,7 @@ def test_folder():
     check(REPORTS <= files, files)
     check(len(results(base="out")) == 0, "result files in the working directory")
     found = {name for name in files - REPORTS if re.fullmatch(r"out(\.\d+){2,3}", name)}
-    check_equal(files - REPORTS - found, set())
+    check_equal(files - REPORTS - found, {"out.symbols"})
     with measured():  # of sh and of spin
         check(len(found) >= 2, files)
     report = json.loads(pathlib.Path("my profile/report.json").read_text())
@@ -63,6 +63,32 @@ def test_folder():
     check_in("Profile of `sh -c ", summary.splitlines()[0])
     for part in ("spin", "spin_a", "|"):
         check_in(part, summary)
+
+
+def test_what_was_built_anew():
+    """Two artefacts of a program that was built anew in between, and is gone in the end: each brings its names."""
+    need_perf_events()
+    need("cc")
+    pathlib.Path("app.c").write_text("""
+        static volatile unsigned long sink;
+        __attribute__((noinline)) static void work(void) { for (long i = 0; i < 100000000; i++) sink += i; }
+        int main(void) { work(); return 0; }""")
+    for level in "12":
+        run(["cc", f"-O{level}", "-o", "app", "app.c"]).ok()
+        ci("-o", f"level{level}", "--", "./app").ok()
+        # Again into the same folder: the names of what was there before go with it.
+        ci("-o", f"level{level}", "--", "./app").ok()
+    os.remove("app")
+    text = panalyze("diff", "level1", "level2").ok().out
+    check_match(r"  app +work$", text)
+    check("not compared" not in text, text)
+    ci("-o", "level2", "--no-symbols", "--", "true").ok()
+    check(not os.path.exists("level2/out.symbols"), "names that nobody wants")
+    os.makedirs("mine/out.symbols")
+    pathlib.Path("mine/out.symbols/file").write_text("the user's")
+    done = ci("-o", "mine", "--", "true").ok()
+    check_match(r"^pinject-ci: without the names of functions \(out\.symbols\): .*out\.symbols", done.err)
+    check_equal(os.listdir("mine/out.symbols"), ["file"])
 
 
 def test_the_command_is_not_touched():
