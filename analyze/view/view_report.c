@@ -13,6 +13,7 @@
 #include "analyze/view/memory.h"
 #include "analyze/view/programs.h"
 #include "analyze/view/rows.h"
+#include "analyze/view/runtime.h"
 #include "analyze/view/select.h"
 #include "analyze/view/text.h"
 #include "analyze/view/view.h"
@@ -203,9 +204,20 @@ static void print_sections(struct view *view)
 struct lacks {
     struct view *view;
     struct map_strings objects; /* that were hit without a name, */
-    uint64_t *weights;          /* and how often */
+    uint64_t *weights;          /* how often, */
+    uint32_t *tasks;            /* and in which task first */
     uint32_t printed;
 };
+
+/* Memory that is no file's: what is executed there has the names that its runtime leaves. */
+static bool is_generated(const char *path)
+{
+    static const char *const beginnings[] = {"//anon", "/memfd:", "/dev/zero"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
+        found |= strncmp(path, beginnings[i], strlen(beginnings[i])) == 0;
+    return found;
+}
 
 static void print_lack(void *context, const char *path, const char *why)
 {
@@ -213,15 +225,19 @@ static void print_lack(void *context, const char *path, const char *why)
     uint64_t whole = lacks->view->selection->total_weight, weight = 0;
     size_t known = lacks->objects.count;
     uint32_t object = map_strings_add(&lacks->objects, path);
+    const struct profile_task *task = NULL;
     if (object < known) {
         weight = lacks->weights[object];
         lacks->weights[object] = 0;
+        task = &lacks->view->profile->tasks[lacks->tasks[object]];
     }
     if (text_share(weight, whole) < LACK_PERCENT || lacks->printed >= MOST_LACKS)
         return;
     char share[TEXT_AMOUNT];
-    char *line = memory_print("No names for %s of the samples, in %s: %s", text_percent(share, weight, whole), path,
-                              why);
+    char *advice = task && is_generated(path) ? runtime_advice(task, lacks->view->settings->symfs) : NULL;
+    char *line = memory_print("No names for %s of the samples, in %s: %s%s%s", text_percent(share, weight, whole), path,
+                              why, advice ? "; next time " : "", advice ? advice : "");
+    free(advice);
     output_wrapped(lacks->view->output, 2, line);
     free(line);
     lacks->printed++;
@@ -232,7 +248,7 @@ static void print_lacks(struct view *view)
 {
     const struct selection *selection = view->selection;
     struct lacks lacks = {.view = view};
-    size_t capacity = 0;
+    size_t capacity = 0, task_capacity = 0;
     for (uint32_t i = 0; i < selection->entry_count; i++) {
         const struct profile_entry *entry = &view->profile->entries[selection->entries[i]];
         uint32_t leaf = view->profile->stacks[entry->stack].frames[0];
@@ -242,11 +258,15 @@ static void print_lacks(struct view *view)
         size_t known = lacks.objects.count;
         uint32_t object = map_strings_add(&lacks.objects, function.object);
         lacks.weights = memory_grow(lacks.weights, &capacity, lacks.objects.count, sizeof(uint64_t));
+        lacks.tasks = memory_grow(lacks.tasks, &task_capacity, lacks.objects.count, sizeof(uint32_t));
+        if (object >= known)
+            lacks.tasks[object] = entry->task;
         lacks.weights[object] = entry->weight + (object < known ? lacks.weights[object] : 0);
     }
     names_lacks(view->names, print_lack, &lacks);
     map_strings_release(&lacks.objects);
     free(lacks.weights);
+    free(lacks.tasks);
 }
 
 static bool wants_names(const struct view *view)

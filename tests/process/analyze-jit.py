@@ -87,5 +87,47 @@ def test_own_files():
         check(share(*results()) > 20, panalyze("--aggregate", *results()))
 
 
+JAVA = """
+public class Hot {
+    static double hotLoop(int n) { double s = 0; for (int i = 0; i < n; i++) s += Math.sqrt(i) / 7; return s; }
+    public static void main(String[] args) {
+        double sum = 0;
+        for (long end = System.currentTimeMillis() + 900; System.currentTimeMillis() < end;) sum += hotLoop(20000);
+        System.out.println(ProcessHandle.current().pid());
+    }
+}
+"""
+
+
+def test_advice_is_right():
+    """What a report of nameless code says, followed as it stands, gives the names."""
+    need_perf_events()
+    tried = []
+    for program, source, command in (("node", SCRIPT, ["node", "work.js"]), ("javac", JAVA, ["java", "Hot"])):
+        if not shutil.which(program, path=PATH):
+            continue
+        tried.append(program)
+        pathlib.Path("work.js" if program == "node" else "Hot.java").write_text(source)
+        if program == "javac":
+            run(["javac", "Hot.java"]).ok()
+        pinject_run("-q", "-o", "before/", "--", *command).ok()
+        text = panalyze("before").ok().out
+        with measured():
+            check_match(r"^No names for [\d.]+ % of the samples, in .*; next time start it with ", text)
+            advice = re.search(r"start it with (.*)$", text, re.M)[1].split()
+            environment = dict(word.split("=", 1) for word in advice if re.match("[A-Z_]+=", word))
+            options = [word for word in advice[1:] if word.startswith("-")]
+            done = pinject_run("-q", "-o", "after/", "--", command[0], *options, *command[1:], env=environment).ok()
+            pid = int(done.out.split()[-1])
+            try:
+                check(share("after") > 20, panalyze("after").out)
+            finally:
+                pathlib.Path(f"/tmp/perf-{pid}.map").unlink(missing_ok=True)
+        shutil.rmtree("before")
+        shutil.rmtree("after")
+    if not tried:
+        skip("neither node nor javac is installed")
+
+
 if __name__ == "__main__":
     main()
