@@ -19,6 +19,7 @@
 #define FLAT_PERCENT 25
 #define NEARLY_ALL 90        /* percent of a program: main, and what led there */
 #define LEAST_PERCENT 1      /* of the whole */
+#define SAME_PERCENT 80      /* of both of two functions: they call each other */
 #define MOSTLY_SELF 50       /* percent of a function: the list of those by themselves has it */
 
 struct program {
@@ -114,13 +115,19 @@ static int by_total(const void *left, const void *right, void *context)
     return order ? order : order_functions(hits->names, (uint32_t)a->key, (uint32_t)b->key);
 }
 
-/* Adds the functions of PROGRAM to GRID. How many. */
-static size_t add_functions(struct grid *grid, const struct view *view, const struct hits *hits,
-                            const struct program *program)
+/* The functions of a program that may be shown, heaviest first, and how much of their time is the same. */
+struct candidates {
+    const struct hits_row *rows[HITS_MARKED];
+    size_t count;
+    uint64_t both[HITS_MARKED][HITS_MARKED];
+};
+
+static void find_candidates(struct candidates *candidates, const struct hits *hits, const struct program *program)
 {
     const struct hits_row **rows = memory_new(hits->count, sizeof(*rows));
-    size_t count = 0, shown = 0;
+    size_t count = 0;
     uint64_t most = 0;
+    *candidates = (struct candidates){0};
     for (size_t i = 0; i < hits->count && *program->path; i++) {
         const struct hits_row *row = &hits->rows[i];
         if (strcmp(names_function(hits->names, (uint32_t)row->key).object, program->path) != 0)
@@ -129,30 +136,76 @@ static size_t add_functions(struct grid *grid, const struct view *view, const st
         most = row->total_weight > most ? row->total_weight : most;
     }
     qsort_r(rows, count, sizeof(*rows), by_total, (void *)(uintptr_t)hits);
-    const bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
-    char text[TEXT_AMOUNT];
-    for (size_t i = 0; i < count && shown < INCLUSIVE_LINES; i++) {
-        if (text_share(rows[i]->total_weight, most) >= NEARLY_ALL ||
-            text_share(rows[i]->self_weight, rows[i]->total_weight) >= MOSTLY_SELF)
-            continue;
-        if (text_share(rows[i]->total_weight, hits->weight) < LEAST_PERCENT)
-            break;
-        grid_cell(grid, output_heat(text_share(rows[i]->total_weight, hits->weight)),
-                  text_percent(text, rows[i]->total_weight, hits->weight));
-        grid_cell(grid, OUTPUT_PLAIN, text_weight(text, rows[i]->total_weight, nanoseconds));
-        grid_cell(grid, OUTPUT_PLAIN, text_percent(text, rows[i]->self_weight, hits->weight));
-        grid_cell(grid, OUTPUT_DIM, program->name);
-        grid_brief(grid, OUTPUT_PLAIN, "", names_function(hits->names, (uint32_t)rows[i]->key).symbol, brief_name);
-        shown++;
-    }
+    for (size_t i = 0; i < count && candidates->count < HITS_MARKED; i++)
+        if (text_share(rows[i]->total_weight, hits->weight) >= LEAST_PERCENT &&
+            text_share(rows[i]->total_weight, most) < NEARLY_ALL &&
+            text_share(rows[i]->self_weight, rows[i]->total_weight) < MOSTLY_SELF)
+            candidates->rows[candidates->count++] = rows[i];
     free(rows);
-    return shown;
 }
 
-void programs_print_inclusive(struct view *view, const struct hits *hits)
+static void find_overlaps(struct candidates *candidates, struct hits *hits, const uint32_t *entries, uint32_t count)
 {
-    static const struct grid_column columns[] = {
-        {"Total", true}, {"Time", true}, {"Self", true}, {"Program", false, true}, {"Function, with all that it called"}};
+    uint32_t *marks = hits_mark_stacks(hits, candidates->rows, candidates->count, entries, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct profile_entry *entry = &hits->profile->entries[entries[i]];
+        for (size_t a = 0; a < candidates->count; a++)
+            for (size_t b = 0; b < a && marks[entry->stack] >> a & 1; b++)
+                if (marks[entry->stack] >> b & 1)
+                    candidates->both[a][b] += entry->weight;
+    }
+    free(marks);
+}
+
+/* Is nearly all of it the time of one that is shown, and nearly all of that one's? They call each other. */
+static bool is_repeated(const struct candidates *candidates, size_t at, const bool *shown)
+{
+    bool repeated = false;
+    for (size_t i = 0; i < at; i++)
+        repeated |= shown[i] &&
+                    text_share(candidates->both[at][i], candidates->rows[at]->total_weight) >= SAME_PERCENT &&
+                    text_share(candidates->both[at][i], candidates->rows[i]->total_weight) >= SAME_PERCENT;
+    return repeated;
+}
+
+static void add_function(struct grid *grid, const struct view *view, const struct hits *hits,
+                         const struct program *program, const struct hits_row *row)
+{
+    const bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
+    char text[TEXT_AMOUNT];
+    grid_cell(grid, output_heat(text_share(row->total_weight, hits->weight)),
+              text_percent(text, row->total_weight, hits->weight));
+    grid_cell(grid, OUTPUT_PLAIN, text_weight(text, row->total_weight, nanoseconds));
+    grid_cell(grid, OUTPUT_PLAIN, text_percent(text, row->self_weight, hits->weight));
+    grid_cell(grid, OUTPUT_DIM, program->name);
+    grid_brief(grid, OUTPUT_PLAIN, "", names_function(hits->names, (uint32_t)row->key).symbol, brief_name);
+}
+
+/* Adds the functions of PROGRAM to GRID. How many. */
+static size_t add_functions(struct grid *grid, const struct view *view, struct hits *hits,
+                            const struct program *program, const uint32_t *entries, uint32_t count)
+{
+    struct candidates candidates;
+    bool shown[HITS_MARKED] = {false};
+    size_t lines = 0;
+    find_candidates(&candidates, hits, program);
+    find_overlaps(&candidates, hits, entries, count);
+    for (size_t i = 0; i < candidates.count && lines < INCLUSIVE_LINES; i++) {
+        shown[i] = !is_repeated(&candidates, i, shown);
+        if (shown[i])
+            add_function(grid, view, hits, program, candidates.rows[i]);
+        lines += shown[i];
+    }
+    return lines;
+}
+
+void programs_print_inclusive(struct view *view, struct hits *hits, const uint32_t *entries, uint32_t count)
+{
+    static const struct grid_column columns[] = {{"Total", true},
+                                                 {"Time", true},
+                                                 {"Self", true},
+                                                 {"Program", false, true},
+                                                 {"Function, with all that it called"}};
     if (!says_little(hits))
         return;
     struct programs programs;
@@ -160,7 +213,7 @@ void programs_print_inclusive(struct view *view, const struct hits *hits)
     struct grid *grid = grid_new(columns, 5, view->output->utf8);
     size_t shown = 0;
     for (size_t i = 0; i < programs.count && i < INCLUSIVE_PROGRAMS; i++)
-        shown += add_functions(grid, view, hits, &programs.list[i]);
+        shown += add_functions(grid, view, hits, &programs.list[i], entries, count);
     if (shown) {
         grid_print(grid, view->output, true);
         fputc('\n', view->output->to);

@@ -9,9 +9,10 @@
 /* The heaviest programs: CPU time, share, runs. Nothing where all tasks ran the same one. */
 void programs_print(struct view *view);
 /*
- * Where the heaviest functions of HITS (by function, sorted) have little of the whole by themselves: those of each
- * program that have most of its time with what they called, below those through which nearly all of it went.
+ * Where the heaviest functions of HITS (by function, sorted, of ENTRIES[COUNT]) have little of the whole by themselves:
+ * those of each program that have most of its time with what they called, below those through which nearly all of it
+ * went. Of functions that call each other and have nearly the same the outermost is shown.
  */
-void programs_print_inclusive(struct view *view, const struct hits *hits);
+void programs_print_inclusive(struct view *view, struct hits *hits, const uint32_t *entries, uint32_t count);
 
 #endif

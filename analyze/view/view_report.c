@@ -69,7 +69,7 @@ static void print_sum(struct view *view, const uint32_t *entries, uint32_t count
     hits_sort(&hits, view->settings->sort);
     rows_choose(&rows, view, &hits, limit_of(view, usual));
     if (is_first_look(view))
-        programs_print_inclusive(view, &hits);
+        programs_print_inclusive(view, &hits, entries, count);
     if (rows.count)
         rows_print(view, &hits, &rows, entries, count);
     else
