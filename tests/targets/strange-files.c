@@ -157,7 +157,7 @@ static pid_t start_server(int fuse, const char *pids)
 
 static pid_t exec_in_child(const char *path, pid_t server)
 {
-    char *const program[] = {"true", NULL};
+    char name[] = "true", *const program[] = {name, NULL};
     char *const none[] = {NULL};
     pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
     if (child < 0)
