@@ -63,12 +63,24 @@ struct collect {
 
 /* ---- Signals ---- */
 
+/* Of one that lingers. What was ignored when it was started (nohup) is so still; Ctrl-Z stops it. */
+static void take_for_ourselves(struct collect *collect, const struct signalfd_siginfo *info, bool ends)
+{
+    struct sigaction action;
+    bool ignored = sigaction((int)info->ssi_signo, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+    collect->stop |= ends && !ignored;
+    if (info->ssi_signo == SIGTSTP && !ignored && collect->args->session->settings->linger)
+        raise(SIGSTOP);
+}
+
 static void take_signal(struct collect *collect, const struct signalfd_siginfo *info, bool ends)
 {
     struct signals *signals = collect->args->signals;
     collect->interrupts += ends;
-    if (!collect->args->root || collect->root_ended)
+    if (!collect->args->root)
         collect->stop |= ends;
+    else if (collect->root_ended)
+        take_for_ourselves(collect, info, ends);
     else
         signals_pass(signals, info, tasks_find_process(&collect->tasks, (pid_t)info->ssi_pid));
     if (info->ssi_signo == SIGCHLD && !collect->root_ended)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -289,13 +290,25 @@ static void find_panalyze(const struct doctor_facts *facts, char *ret, size_t si
     snprintf(ret, size, "%.*spanalyze", slash ? (int)(slash - facts->self + 1) : 0, facts->self);
 }
 
+/* A program that has a capability which its process may not get cannot be executed; from level 2 on it has no use. */
+static bool may_have_syslog(const struct doctor_facts *facts)
+{
+    char path[PATH_MAX];
+    struct statvfs place;
+    find_panalyze(facts, path, sizeof(path));
+    return facts->status.bounding >> CAPABILITY_SYSLOG & 1 && !facts->user_namespace &&
+           !facts->status.no_new_privileges && probe_read_sysctl("kptr_restrict", -1) < 2 &&
+           !(statvfs(path, &place) == 0 && place.f_flag & ST_NOSUID);
+}
+
 /* Was it given the right to see the kernel's addresses (setcap cap_syslog+ep)? */
 static bool panalyze_sees_addresses(const struct doctor_facts *facts)
 {
     char path[PATH_MAX];
     struct vfs_ns_cap_data rights = {0};
     find_panalyze(facts, path, sizeof(path));
-    if (getxattr(path, "security.capability", &rights, sizeof(rights)) < (ssize_t)sizeof(struct vfs_cap_data))
+    if (!may_have_syslog(facts) ||
+        getxattr(path, "security.capability", &rights, sizeof(rights)) < (ssize_t)sizeof(struct vfs_cap_data))
         return false;
     return le32toh(rights.magic_etc) & VFS_CAP_FLAGS_EFFECTIVE &&
            le32toh(rights.data[CAPABILITY_SYSLOG / 32].permitted) >> (CAPABILITY_SYSLOG % 32) & 1;
@@ -324,7 +337,9 @@ void doctor_kernel_names(const struct doctor_facts *facts, struct doctor_finding
         if (facts->paranoid > 1 && !doctor_has_capability(facts, CAPABILITY_SYSLOG))
             doctor_remedy(finding, "sysctl -w kernel.perf_event_paranoid=1    # as root%s", on_host(facts));
         find_panalyze(facts, panalyze, sizeof(panalyze));
-        doctor_remedy(finding, "setcap cap_syslog+ep %s    # as root: for the program that gives the names", panalyze);
+        if (may_have_syslog(facts))
+            doctor_remedy(finding, "setcap cap_syslog+ep %s    # as root: for the program that gives the names",
+                          doctor_word(panalyze));
     }
 }
 

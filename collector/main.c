@@ -49,11 +49,13 @@ struct run {
     struct signals signals;
 };
 
-/* A name that is too long is left as it is, and refused where files are made. */
+/* The default is no folder, also where there is one of its name. A name that is too long is refused where files are
+ * made. */
 static void find_outfile(struct run *run)
 {
     struct settings *settings = &run->line.settings;
-    if (paths_outfile(settings->outfile, run->base, run->folder, sizeof run->base))
+    if (strcmp(settings->outfile, SETTINGS_OUTFILE) == 0 ||
+        paths_outfile(settings->outfile, run->base, run->folder, sizeof run->base))
         return;
     settings->outfile = run->base;
     settings->folder = run->folder[0] ? run->folder : NULL;
@@ -86,7 +88,6 @@ static int prepare(struct run *run)
 {
     struct settings *settings = &run->line.settings;
     wait_sweep();
-    find_outfile(run);
     int error = plan_init(&run->plan, settings);
     if (error)
         return error;
@@ -188,6 +189,7 @@ static int run_session(struct run *run)
 {
     if (launch_find_preload(run->preload))
         return STATUS_OWN;
+    find_outfile(run);
     if (live_init(&run->live, &run->line.settings))
         return STATUS_OWN;
     if (prepare(run)) {
@@ -267,6 +269,7 @@ static int collect_session(struct run *run)
     if (!error)
         error = settings_parse_environment(&run->line);
     report_quiet(run->line.settings.quiet || !run->line.settings.verbose);
+    find_outfile(run);
     if (!error)
         error = prepare(run);
     if (error) {
@@ -343,8 +346,10 @@ int main(int argc, char **argv)
     case SETTINGS_WAIT:
         if (run.line.wait_base)
             run.line.settings.outfile = run.line.wait_base;
+        const char *base = run.line.settings.outfile;
         find_outfile(&run);
-        return wait_for(run.line.settings.outfile);
+        /* The folder of that name may have come since the session began. */
+        return wait_for(run.line.settings.outfile, run.line.settings.folder && !strchr(base, '/') ? base : NULL);
     case SETTINGS_INFO:
         info_print(stdout);
         return flush_output();

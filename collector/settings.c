@@ -253,7 +253,7 @@ static const struct option_row rows[] = {
 static void set_defaults(struct settings_line *line)
 {
     *line = (struct settings_line){.action = SETTINGS_RUN, .collect_fd = UINT64_MAX};
-    line->settings.outfile = "out";
+    line->settings.outfile = SETTINGS_OUTFILE;
     line->settings.mode = 0600;
     line->settings.frequency = 999;
     line->settings.follow = PINJECT_SESSION_ALL;

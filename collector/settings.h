@@ -20,6 +20,8 @@ enum settings_call_graph {
     SETTINGS_CALL_GRAPH_AUTO,
 };
 
+#define SETTINGS_OUTFILE "out" /* the default */
+
 struct settings {
     const char *outfile;        /* BASE of the result files, "out" */
     bool linger;                /* not over with the command: who stays behind is waited for */

@@ -159,11 +159,11 @@ static uint64_t time_of(const struct timeval *time)
 }
 
 /* Of --stat: what was counted, and how long the command took. */
-static void print_counts(const struct plan *plan, const struct outcome *outcome, struct buffer *line)
+static void print_counts(const struct plan *plan, const struct outcome *outcome, bool linger, struct buffer *line)
 {
     const struct counts_run run = {
         .cpu_ns = outcome->cpu_ns ? outcome->cpu_ns : outcome->attributed_ns,
-        .elapsed_ns = outcome->elapsed_ns ? outcome->elapsed_ns : outcome->wall_ns,
+        .elapsed_ns = outcome->elapsed_ns && !linger ? outcome->elapsed_ns : outcome->wall_ns,
         .tree = outcome->tree,
     };
     counts_say(&outcome->counts, plan, &run, say);
@@ -326,7 +326,7 @@ void summary_print(const struct session *session, const struct results *results,
         print_narrow(settings, outcome, &line);
         print_tasks(session, outcome, settings->stat, &line);
         if (settings->stat)
-            print_counts(session->plan, outcome, &line);
+            print_counts(session->plan, outcome, settings->linger, &line);
         print_rung(session->plan, settings, &line);
         print_no_dumps(session->plan, settings, &line);
         if (outcome->stacks[0]) {

@@ -123,18 +123,24 @@ static void wait_for_folder(struct waiting *waiting)
     }
 }
 
-int wait_for(const char *base)
+int wait_for(const char *base, const char *other)
 {
-    char path[PATH_MAX];
-    int error = paths_absolute(base, path, sizeof path);
-    if (error) {
-        report_error("'%s' is no usable name for result files: %s", base, strerror(-error));
-        return 125;
+    unsigned met = 0;
+    for (const char *one = base; one; one = one == base ? other : NULL) {
+        char path[PATH_MAX];
+        int error = paths_absolute(one, path, sizeof path);
+        if (error && one == other)
+            break;
+        if (error) {
+            report_error("'%s' is no usable name for result files: %s", one, strerror(-error));
+            return 125;
+        }
+        struct waiting waiting = {path, 0};
+        each(wait_one, &waiting);
+        wait_for_folder(&waiting);
+        met += waiting.met;
     }
-    struct waiting waiting = {path, 0};
-    each(wait_one, &waiting);
-    wait_for_folder(&waiting);
-    if (!waiting.met)
+    if (!met)
         report_note("no session writes to %s (any more)", base);
     return 0;
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analyze/view/brief.h"
 #include "analyze/view/command.h"
 #include "analyze/view/counters.h"
 #include "analyze/view/family.h"
@@ -16,6 +17,7 @@
 #define LEAST_BUSY 10
 #define LEAST_OF_ALL 0.5
 #define LEAST_ALONE 10
+#define LONGEST_NAME 80 /* columns */
 #define AT_THE_END 2 /* of the time: no more passed after it */
 
 struct process {
@@ -103,7 +105,10 @@ static uint64_t find_alone(const struct process *processes, uint32_t count, uint
 static char *name_of(const struct profile_task *task)
 {
     char *line = text_task_command(task), *program = command_program(line), *file = command_file(line);
-    char *name = memory_print("%s%s%s", program, file ? " of " : "", file ? file : "");
+    char *name = memory_print("%s%s%s", program, file ? " of " : "", file ? file : ""), *clean = text_clean(name, true);
+    free(name);
+    name = brief_name(clean, LONGEST_NAME, true);
+    free(clean);
     free(file);
     free(program);
     free(line);
@@ -120,6 +125,8 @@ char *bound_text(const struct view *view)
                      ? memory_print("%.2f of %" PRIu32 " CPUs were busy on average", (double)used / (double)elapsed,
                                     profile->session.cpus)
                      : memory_print("%.2f CPUs were busy on average", (double)used / (double)elapsed);
+    if (view->selection->task_count < profile->task_count) /* who else ran is not looked at */
+        return text;
     uint64_t all;
     struct process *processes = processes_of(view, &all);
     struct alone alone;

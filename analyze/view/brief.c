@@ -8,6 +8,10 @@
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
+/* Bytes: of longer names only the beginning is looked at. */
+#define LONGEST 16384
+#define LONGEST_INNER 1024 /* without arguments */
+
 /* Is AT the byte of NAME behind the word "operator"? What follows is its symbol. */
 static bool follows_operator(const char *name, const char *at)
 {
@@ -53,6 +57,7 @@ static char *fold(const char *name, bool templates)
 {
     char *folded = memory_new(2 * strlen(name) + 1, 1), *to = folded;
     const char *name_end = name; /* of the last operator's */
+    bool closed = true;
     for (const char *at = name; *at;) {
         size_t symbol = operator_size(name, at);
         const char *behind = NULL;
@@ -63,8 +68,8 @@ static char *fold(const char *name, bool templates)
             name_end = at;
             continue;
         }
-        if ((*at == '(' || (templates && *at == '<')) && (is_argument(name, at) || (at == name_end && at > name)))
-            behind = behind_brackets(at);
+        if (closed && (*at == '(' || (templates && *at == '<')) && (is_argument(name, at) || (at == name_end && at > name)))
+            closed = (behind = behind_brackets(at)) != NULL; /* where one is not, those in it are not looked at */
         if (!behind || behind <= at + 5) { /* "(...)" is no shorter */
             *to++ = *at++;
             continue;
@@ -96,6 +101,8 @@ static const char *inner_name(const char *name)
 /* NAME in at most COLUMNS, where that is enough for "..." and what stands behind one of its "::"; else as it is. */
 static char *without_namespaces(char *name, size_t columns, bool utf8)
 {
+    if (strlen(name) > LONGEST_INNER)
+        return name;
     for (const char *at = name; text_columns(name, utf8) > columns && (at = inner_name(at)) && *at;) {
         if (3 + text_columns(at, utf8) > columns)
             continue;
@@ -109,6 +116,8 @@ static char *without_namespaces(char *name, size_t columns, bool utf8)
 char *brief_name(const char *clean, size_t columns, bool utf8)
 {
     char *brief = memory_text(clean);
+    if (strlen(brief) > LONGEST) /* of no compiler */
+        text_cut(brief, columns, utf8);
     for (int templates = 0; templates <= 1 && text_columns(brief, utf8) > columns; templates++) {
         free(brief);
         brief = fold(clean, templates);

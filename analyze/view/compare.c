@@ -170,7 +170,10 @@ static void add_entry(struct adding *adding, const struct profile_entry *entry)
 static const char *why_gone(struct names *names, uint32_t frame)
 {
     struct symbols_object *object = names_symbols(names, frame);
-    if (!object || names_frame(names, frame)->named || names_frame(names, frame)->kernel)
+    const char *path = names_frame(names, frame)->object;
+    /* Generated code is no file. */
+    if (!object || names_frame(names, frame)->named || names_frame(names, frame)->kernel || path[0] != '/' ||
+        path[1] == '/')
         return NULL;
     return symbols_lacks(object) & (SYMBOLS_NO_FILE | SYMBOLS_OTHER_BUILD_ID) ? symbols_why(object) : NULL;
 }
@@ -383,6 +386,13 @@ enum compare_verdict compare_verdict(const struct compare *compare)
     const struct noise_sum sums[2] = {compare->sides[0].all, compare->sides[1].all};
     return verdict(compare, compare_weight_change(compare, sums), compare->limit, noise_of_weight(compare->sides, sums),
                    sums);
+}
+
+double compare_object_share(const struct compare *compare, uint32_t object, int side)
+{
+    const struct compare_table *table = &compare->tables[COMPARE_OBJECT];
+    const uint32_t row = map_find(&table->keys, object, 0);
+    return row == MAP_NONE ? 0 : text_share(table->rows[row].sums[side].weight, compare->sides[side].all.weight);
 }
 
 const char *compare_text(const struct compare *compare, uint32_t text)

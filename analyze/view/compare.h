@@ -41,7 +41,7 @@ struct compare_table {
 struct compare_gone {
     uint32_t object;  /* number of a text */
     const char *why;  /* of symbols_why() */
-    uint64_t weights[2];
+    uint64_t weights[2]; /* of samples in it without a name */
 };
 
 struct compare {
@@ -90,6 +90,8 @@ enum compare_verdict compare_share_verdict(const struct compare *compare, const 
 bool compare_changed(const struct compare *compare, const struct compare_row *row);
 /* Of all weight. */
 enum compare_verdict compare_verdict(const struct compare *compare);
+/* Percent of a side that OBJECT has, where it is compared by self. */
+double compare_object_share(const struct compare *compare, uint32_t object, int side);
 const char *compare_text(const struct compare *compare, uint32_t text);
 
 #endif

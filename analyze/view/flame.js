@@ -4,6 +4,7 @@
 "use strict";
 (function () {
     var LETTER = 6.6, GAP = 3, LEAST_LETTERS = 4, SEAM = 0.5, LEAST_WIDTH = 0.1; /* as in flame_svg.c */
+    var LONGEST_INNER = 1024; /* as in brief.c */
     var svg = document.querySelector("svg.flame");
     var details = document.getElementById("flame-details");
     var matched = document.getElementById("flame-matched");
@@ -44,7 +45,7 @@
     }
 
     function fold(name, templates) {
-        var folded = "", at = 0, nameEnd = 0;
+        var folded = "", at = 0, nameEnd = 0, closed = true;
         while (at < name.length) {
             var symbol = name.slice(at - 8 < 0 ? 0 : at - 8, at) === "operator" &&
                 /^(<=>|<<=|>>=|->|<<|>>|<=|>=|<|>|\(\))/.exec(name.slice(at));
@@ -55,9 +56,9 @@
                 nameEnd = at;
                 continue;
             }
-            if ((name[at] === "(" || templates && name[at] === "<") &&
+            if (closed && (name[at] === "(" || templates && name[at] === "<") &&
                 (isArgument(name, at) || at > 0 && at === nameEnd))
-                behind = behindBrackets(name, at);
+                closed = (behind = behindBrackets(name, at)) > 0;
             if (!behind || behind <= at + 5) { /* "(...)" is no shorter */
                 folded += name[at++];
                 continue;
@@ -81,6 +82,8 @@
     }
 
     function withoutNamespaces(name, room) {
+        if (name.length > LONGEST_INNER)
+            return name;
         for (var at = innerName(name, 0); at < name.length; at = innerName(name, at))
             if (3 + name.length - at <= room)
                 return "..." + name.slice(at);

@@ -11,6 +11,8 @@
 #include "common/buffer.h"
 #include "common/follow.h"
 
+#define STAYED_NS 2000000000ull /* who goes on for so long after the command was waited for */
+
 #define FOLLOWED_PERCENT 95 /* of the CPU time; where less is followed, that is said */
 
 /* What the first process ran: the options of pinject-run in front of it are no news. */
@@ -106,7 +108,11 @@ uint64_t heading_elapsed(const struct profile *profile)
             end = task->end_ns;
         }
     }
-    return start && end > start ? end - start : heading_duration(profile);
+    /* With --linger others went on for long. */
+    uint64_t last = end;
+    for (uint32_t i = 0; i < profile->task_count; i++)
+        last = profile->tasks[i].end_ns > last ? profile->tasks[i].end_ns : last;
+    return start && end > start && last - end < STAYED_NS ? end - start : heading_duration(profile);
 }
 
 /* Whether the machine was recorded (perf record -a): the clock of a CPU goes on while nothing runs. */

@@ -47,7 +47,7 @@ static char *java_advice(const struct profile_task *task, const char *symfs)
     const unsigned long version = java_version(task->exec, symfs);
     if (version && version < JAVA_MAPS)
         return memory_print("Java %lu has no option for that: Java 17 and later do (-XX:+DumpPerfMapAtExit)", version);
-    return memory_print("start it with java%s -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer",
+    return memory_print("next time start it with java%s -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer",
                         version >= JAVA_PLAIN ? "" : " -XX:+UnlockDiagnosticVMOptions");
 }
 
@@ -56,16 +56,16 @@ char *runtime_advice(const struct profile_task *task, const char *symfs)
     static const struct {
         const char *name, *advice;
     } known[] = {
-        {"node", "start it with NODE_OPTIONS=--perf-basic-prof"},
-        {"electron", "start it with --js-flags=--perf-basic-prof"},
-        {"chrom", "start it with --js-flags=--perf-basic-prof --no-sandbox"},
-        {"deno", "start it with deno run --v8-flags=--perf-basic-prof"},
-        {"dotnet", "start it with DOTNET_PerfMapEnabled=1"},
-        {"ruby", "start it with RUBYOPT='--yjit --yjit-perf' (Ruby 3.3 and later)"},
-        {"php", "start it with php -d opcache.jit_debug=0x10"},
-        {"julia", "start it with ENABLE_JITPROFILING=1"},
-        {"wasmtime", "start it with wasmtime run --profile=perfmap"},
-        {"python", "start it with PYTHONPERFSUPPORT=1 (Python 3.12 and later)"},
+        {"node", "next time start it with NODE_OPTIONS=--perf-basic-prof"},
+        {"electron", "next time start it with --js-flags=--perf-basic-prof"},
+        {"chrom", "next time start it with --js-flags=--perf-basic-prof --no-sandbox"},
+        {"deno", "next time start it with deno run --v8-flags=--perf-basic-prof"},
+        {"dotnet", "next time start it with DOTNET_PerfMapEnabled=1"},
+        {"ruby", "next time start it with RUBYOPT='--yjit --yjit-perf' (Ruby 3.3 and later)"},
+        {"php", "next time start it with php -d opcache.jit_debug=0x10"},
+        {"julia", "next time start it with ENABLE_JITPROFILING=1"},
+        {"wasmtime", "next time start it with wasmtime run --profile=perfmap"},
+        {"python", "next time start it with PYTHONPERFSUPPORT=1 (Python 3.12 and later)"},
         {"pypy", "PyPy leaves no names of what it generates"},
     };
     const char *name = *task->exec ? text_base(task->exec) : task->comm;

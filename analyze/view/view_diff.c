@@ -446,17 +446,15 @@ static void print_gone(struct view *view, const struct compare *compare)
 {
     for (size_t i = 0; i < compare->gone_count; i++) {
         const struct compare_gone *gone = &compare->gone[i];
-        double shares[2];
-        for (int side = 0; side < 2; side++)
-            shares[side] = text_share(gone->weights[side], compare->sides[side].all.weight);
-        if (shares[0] < LEAST_GONE && shares[1] < LEAST_GONE)
+        if (compare_object_share(compare, gone->object, 0) < LEAST_GONE &&
+            compare_object_share(compare, gone->object, 1) < LEAST_GONE)
             continue;
         char *line = memory_print("Functions of %s are not compared: it has no names in %s, as %s. Next time keep the "
                                   "names before it is built anew: panalyze archive out.*",
                                   compare_text(compare, gone->object),
-                                  shares[0] < LEAST_GONE   ? "B"
-                                  : shares[1] < LEAST_GONE ? "A"
-                                                           : "A and B",
+                                  !gone->weights[0]   ? "B"
+                                  : !gone->weights[1] ? "A"
+                                                      : "A and B",
                                   gone->why);
         output_wrapped(view->output, 2, line);
         free(line);

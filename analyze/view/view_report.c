@@ -205,7 +205,8 @@ struct lacks {
     struct view *view;
     struct map_strings objects; /* that were hit without a name, */
     uint64_t *weights;          /* how often, */
-    uint32_t *tasks;            /* and in which task first */
+    uint32_t *tasks;            /* and in which task first: */
+    size_t hit;                 /* of so many */
     uint32_t printed;
 };
 
@@ -223,10 +224,9 @@ static void print_lack(void *context, const char *path, const char *why)
 {
     struct lacks *lacks = context;
     uint64_t whole = lacks->view->selection->total_weight, weight = 0;
-    size_t known = lacks->objects.count;
     uint32_t object = map_strings_add(&lacks->objects, path);
     const struct profile_task *task = NULL;
-    if (object < known) {
+    if (object < lacks->hit) {
         weight = lacks->weights[object];
         lacks->weights[object] = 0;
         task = &lacks->view->profile->tasks[lacks->tasks[object]];
@@ -236,7 +236,7 @@ static void print_lack(void *context, const char *path, const char *why)
     char share[TEXT_AMOUNT];
     char *advice = task && is_generated(path) ? runtime_advice(task, lacks->view->settings->symfs) : NULL;
     char *line = memory_print("No names for %s of the samples, in %s: %s%s%s", text_percent(share, weight, whole), path,
-                              why, advice ? "; next time " : "", advice ? advice : "");
+                              why, advice ? "; " : "", advice ? advice : "");
     free(advice);
     output_wrapped(lacks->view->output, 2, line);
     free(line);
@@ -263,6 +263,7 @@ static void print_lacks(struct view *view)
             lacks.tasks[object] = entry->task;
         lacks.weights[object] = entry->weight + (object < known ? lacks.weights[object] : 0);
     }
+    lacks.hit = lacks.objects.count;
     names_lacks(view->names, print_lack, &lacks);
     map_strings_release(&lacks.objects);
     free(lacks.weights);

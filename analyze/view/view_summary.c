@@ -20,6 +20,7 @@
 
 #define LINES 10
 #define LONGEST 100 /* of a command line in Markdown */
+#define LONGEST_LINE 300
 
 struct command {
     const char *text; /* of a map of strings */
@@ -122,6 +123,19 @@ static void print_code(struct output *output, const char *text, grid_shorten *sh
             fputc(*at == '`' ? '\'' : *at, output->to);
     }
     fputc('`', output->to);
+    free(clean);
+}
+
+/* TEXT as words, whatever they are made of. */
+static void print_escaped(struct output *output, const char *text)
+{
+    char *clean = text_clean(text, true);
+    text_cut(clean, LONGEST_LINE, output->utf8);
+    for (const char *at = clean; *at; at++) {
+        if (strchr("\\`*_[]<>|~#&", *at))
+            fputc('\\', output->to);
+        fputc(*at, output->to);
+    }
     free(clean);
 }
 
@@ -264,7 +278,7 @@ static void markdown_heading(struct view *view)
     free(run);
     char *bound = bound_text(view);
     if (bound) {
-        output_text(view->output, bound);
+        print_escaped(view->output, bound);
         fputs(".\n\n", to);
     }
     free(bound);

@@ -16,6 +16,9 @@
 
 #define DEEPEST 40    /* levels that are indented */
 #define MOST_IMAGES 6 /* earlier images that are named */
+/* Who ends so soon after a child, or within that part of its own time, has waited for it. */
+#define WAITED_NS 10000000
+#define WAITED_PART 50
 
 /* The branches left of TASK: from its eldest shown ancestor down. */
 static char *branches(const struct family *family, uint32_t task, bool utf8)
@@ -139,27 +142,45 @@ static uint64_t origin_of(const struct profile *profile)
     return origin;
 }
 
-static bool has_children(const struct tree *tree, uint32_t index)
+/* By task: when the last one below it ended. Owned by the caller. */
+static uint64_t *find_ends_below(const struct tree *tree)
 {
-    const struct profile_task *tasks = tree->view->profile->tasks;
-    uint32_t child = tree->family.first[index];
-    while (child != FAMILY_NONE && tasks[child].pid == tasks[index].pid) /* a thread */
-        child = tree->family.next[child];
-    return child != FAMILY_NONE;
+    const struct profile *profile = tree->view->profile;
+    uint64_t *ends = memory_new(profile->task_count, sizeof(*ends));
+    for (uint32_t i = 0; i < profile->task_count; i++) {
+        const struct profile_task *task = &profile->tasks[i];
+        for (uint32_t at = i; tree->view->selection->tasks[i] && (at = tree->family.parent[at]) != FAMILY_NONE;) {
+            if (profile->tasks[at].pid == task->pid) /* a thread's */
+                continue;
+            if (ends[at] >= task->end_ns)
+                break;
+            ends[at] = task->end_ns;
+        }
+    }
+    return ends;
 }
 
-/* Of those that waited for nobody at their end; a shell that waits for its last command ends after it. */
+/* A shell that waits for its last command ends after it: it has done nothing since. */
+static bool only_waited(const struct profile_task *task, uint64_t below_ns)
+{
+    const uint64_t part = task->end_ns > task->start_ns ? (task->end_ns - task->start_ns) / WAITED_PART : 0;
+    return below_ns && below_ns + (part > WAITED_NS ? part : WAITED_NS) >= task->end_ns;
+}
+
+/* Of those that waited for nobody at their end. */
 static uint32_t find_last(const struct tree *tree)
 {
     const struct profile *profile = tree->view->profile;
     uint32_t last = FAMILY_NONE, processes = 0;
+    uint64_t *below = find_ends_below(tree);
     for (uint32_t i = 0; i < profile->task_count; i++) {
         const struct profile_task *task = &profile->tasks[i];
         processes += tree->view->selection->tasks[i] && task->pid == task->tid;
         if (tree->view->selection->tasks[i] && task->ended && task->pid == task->tid &&
-            (last == FAMILY_NONE || task->end_ns > profile->tasks[last].end_ns) && !has_children(tree, i))
+            (last == FAMILY_NONE || task->end_ns > profile->tasks[last].end_ns) && !only_waited(task, below[i]))
             last = i;
     }
+    free(below);
     return processes > 1 ? last : FAMILY_NONE;
 }
 

@@ -36,7 +36,7 @@ GOOD_RUN = """while [ "$1" != -- ]; do
     shift
 done
 shift
-echo data >"$base.1.1"
+echo data >"${base}out.1.1"
 "$@\""""
 
 
@@ -159,7 +159,7 @@ def test_a_failing_command_runs_once():
 
 
 def test_nothing_recorded():
-    wrapper = fake_tools(GOOD_RUN.replace('echo data >"$base.1.1"', ""))
+    wrapper = fake_tools(GOOD_RUN.replace('echo data >"${base}out.1.1"', ""))
     result = run([wrapper, "-o", "p", "--", "sh", "-c", "exit 3"])
     check_equal(result.status, 3)
     check_in("no result files", result.err)

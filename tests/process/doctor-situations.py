@@ -77,7 +77,9 @@ def test_remedies_of_rights():
         for name in ("kernel samples", "kernel names"):
             _, found = findings(run([*nobody, program, "--doctor"]).out)
             check_equal(found[name].level, "limited", found[name])
-            remedy = next(line for line in found[name].remedies if line.startswith("setcap "))
+            remedy = next((line for line in found[name].remedies if line.startswith("setcap ")), None)
+            if not remedy:
+                skip(f"rights of programs have no effect in {place}")
             done = run(["sh", "-c", remedy], env={"PATH": f"{PATH}:/usr/sbin:/sbin"})
             if done.status:
                 skip(f"this file system keeps no rights: {done.err}")

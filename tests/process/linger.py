@@ -32,17 +32,36 @@ def test_waits_for_a_daemon():
         check_near(100 * coverage["attributed_ns"] / coverage["cpu_ns"], 100, points=1, what="CPU time in tasks")
 
 
+def running(milliseconds):
+    """The process of daemon(MILLISECONDS), or None."""
+    wanted = f"{target('spin')}\0{milliseconds}\0".encode()
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (folder / "cmdline").read_bytes() == wanted:
+                return int(folder.name)
+    return None
+
+
+@contextlib.contextmanager
+def one_that_stays():
+    """A time for daemon() that no other test has, and the end of the daemon."""
+    milliseconds = 200000 + os.getpid()
+    try:
+        yield milliseconds
+    finally:
+        with contextlib.suppress(TypeError, ProcessLookupError):
+            os.kill(running(milliseconds), signal.SIGKILL)
+
+
 def test_without_it():
     need_perf_events()
-    began = time.monotonic()
-    done = pinject_run("-o", "run/", "--", *daemon(600000))
-    left = [task["pid"] for task in panalyze_json("tree", "run")["tasks"] if not task["ended"]]
-    for pid in left:
-        os.kill(pid, signal.SIGKILL)
-    check_equal(done.status, 3, done)
-    check(time.monotonic() - began < 300, "the daemon was waited for")
-    check_equal(len(left), 1, done)
+    with one_that_stays() as milliseconds:
+        began = time.monotonic()
+        done = pinject_run("-o", "run/", "--", *daemon(milliseconds))
+        check_equal(done.status, 3, done)
+        check(time.monotonic() - began < 150, "the daemon was waited for")
     check_match(r"1 task still runs, profiled up to now \(--linger waits for it\)", done.err)
+    check_equal(len([task for task in panalyze_json("tree", "run")["tasks"] if not task["ended"]]), 1)
 
 
 def test_nobody_is_left():
@@ -53,31 +72,38 @@ def test_nobody_is_left():
     check(time.monotonic() - began < 60, "it waited for nobody")
 
 
-def is_running(command):
-    """Whether a process has that command line."""
-    wanted = b"\0".join(os.fsencode(word) for word in command) + b"\0"
-    for folder in pathlib.Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if (folder / "cmdline").read_bytes() == wanted:
-                return True
-    return False
-
-
 def test_interrupted():
     """A signal ends the waiting: what was there so far is kept, and the status is the command's."""
     need_perf_events()
     for number in signal.SIGINT, signal.SIGTERM:
-        milliseconds = 6000000 + os.getpid() * 100 + number
-        process = start([PINJECT_RUN, "--linger", "-o", f"run{int(number)}/", "--", *daemon(milliseconds)])
-        check_in(b"waiting for", process.stderr.readline())
-        wait_until(lambda: is_running([target("spin"), str(milliseconds)]), 60, "the daemon")
-        process.send_signal(number)
-        out, err = process.communicate(timeout=200)
-        spin = panalyze_json("tree", f"run{int(number)}")["tasks"][-1]
-        os.kill(spin["pid"], signal.SIGKILL)
+        with one_that_stays() as milliseconds:
+            process = start([PINJECT_RUN, "--linger", "-o", f"run{int(number)}/", "--", *daemon(milliseconds)])
+            check_in(b"waiting for", process.stderr.readline())
+            wait_until(lambda: running(milliseconds), 60, "the daemon")
+            process.send_signal(number)
+            out, err = process.communicate(timeout=200)
         check_equal(process.returncode, 3, err)
         check_in(b"still runs, profiled up to now\n", err)
-        check_equal((spin["comm"], spin["ended"]), ("spin", False))
+        spin, = named(panalyze_json("tree", f"run{int(number)}"), "spin")
+        check(not spin["ended"], spin)
+
+
+def test_ignored_signal():
+    """One that was ignored when it was started, as by nohup, ends nothing; and time is that of all who were there."""
+    need_perf_events()
+    with one_that_stays() as milliseconds:
+        process = start([PINJECT_RUN, "--linger", "-o", "run/", "--", *daemon(milliseconds)],
+                        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        check_in(b"waiting for", process.stderr.readline())
+        process.send_signal(signal.SIGHUP)
+        wait_until(lambda: running(milliseconds), 60, "the daemon")
+        os.kill(running(milliseconds), signal.SIGKILL)
+        out, err = process.communicate(timeout=200)
+    check_equal(process.returncode, 3, err)
+    check(b"still runs" not in err, err)
+    heading = panalyze("run").ok().out.splitlines()[0]
+    busy = float(check_match(r"\(([\d.]+) CPUs busy", heading)[1])
+    check(busy <= os.cpu_count() + 0.5, heading)
 
 
 def test_what_a_daemon_starts():

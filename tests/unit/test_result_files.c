@@ -441,7 +441,7 @@ static void test_bases(void **state)
         {"folder/out", 0, ""},
         {"folder//out", 0, ""},
         {"", -EINVAL, "result files need a name, like '-o out'"},
-        {"folder", -EISDIR, "'folder' is a folder: result files need a name in it, like '-o folder/out'"},
+        {"folder", 0, ""},
         {"folder/", -EISDIR, "'folder/' is a folder: result files need a name in it, like '-o folder/out'"},
         {"/", -EISDIR, "'-o /out'"},
         {"..", -EISDIR, "'-o ../out'"},

@@ -164,15 +164,22 @@ static void test_tree(void **state)
     struct fake fake;
     fake_new(&fake);
     char *text = run(&fake, view_tree);
-    has(text, "900 ms   15.0 ms     2       10  make -j2\n");
+    has(text, "900 ms   15.0 ms     2       10  * make -j2\n"); /* it went on for long when its child had ended */
     has(text, "|- {worker}\n");
-    has(text, "`- * cc1 'a b.c'"); /* what it was before the exec was its parent's copy */
-    has(text, "\n*: ran last, until 800 ms (pid 20)\n");
+    has(text, "`- cc1 'a b.c'"); /* what it was before the exec was its parent's copy */
+    has(text, "\n*: ran last, until 900 ms (pid 10)\n");
+    free(text);
+    /* It has waited for the child alone. */
+    ((struct profile_task *)fake.profile.tasks)[2].end_ns = 895 * 1000000ull;
+    text = run(&fake, view_tree);
+    has(text, "900 ms   15.0 ms     2       10  make -j2\n");
+    has(text, "`- * cc1 'a b.c'");
+    has(text, "\n*: ran last, until 895 ms (pid 20)\n");
     free(text);
     /* -n: the heaviest, without branches. */
     fake.settings.top = 2;
     text = run(&fake, view_tree);
-    has(text, "  Command\n  20.20  0.000 s    800 ms   90.0 ms     0       85  * cc1 'a b.c'");
+    has(text, "  Command\n  20.20  0.000 s    895 ms   90.0 ms     0       85  * cc1 'a b.c'");
     has(text, "  10.10  0.000 s    900 ms   15.0 ms     2       10  make -j2\n"
               "and 1 more, less heavy ones (-n)\n*: ran last");
     has_not(text, "worker");

@@ -183,7 +183,7 @@ static void test_waiting(void **state)
     close(done[0]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
     check_capture();
-    int status = wait_for("/tmp/pinject-no-session-writes-that"); /* not waited for: it would never end */
+    int status = wait_for("/tmp/pinject-no-session-writes-that", NULL); /* not waited for: it would never end */
     const char *text = check_captured();
     assert_int_equal(status, 0);
     assert_non_null(strstr(text, "no session writes to /tmp/pinject-no-session-writes-that (any more)"));
@@ -196,7 +196,7 @@ static void test_waiting(void **state)
         close(2);
         int fd = open("/dev/null", O_WRONLY);
         (void)fd;
-        _exit(wait_for(base) == 0 ? 0 : 1);
+        _exit(wait_for(base, NULL) == 0 ? 0 : 1);
     }
     /* As long as the lock is held it does not come back. */
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
@@ -228,7 +228,7 @@ static void test_waiting(void **state)
     close(ready[1]);
     unlink(live);
     check_capture();
-    status = wait_for(".");
+    status = wait_for(".", NULL);
     text = check_captured();
     assert_int_equal(status, 125);
     assert_non_null(strstr(text, "'.' is no usable name for result files: Invalid argument"));
@@ -286,7 +286,7 @@ static void test_what_is_no_segment(void **state)
     assert_int_equal(symlink(truth, symlinked), 0);
     assert_int_equal(mkdir(directory, 0700), 0);
     wait_sweep();
-    assert_int_equal(wait_for("/tmp/pinject-no-session-writes-that"), 0);
+    assert_int_equal(wait_for("/tmp/pinject-no-session-writes-that", NULL), 0);
     assert_true(is_there(fifo));
     assert_true(is_there(symlinked));
     assert_true(is_there(directory));
