@@ -96,7 +96,9 @@ def test_in_ci():
     for mask, words, mode in ((0o22, (), 0o600), (0o22, ("--mode=0644",), 0o644), (0o77, ("--mode", "0640"), 0o640)):
         with umask(mask):
             run([PINJECT_CI, *words, "-o", "ci", "--", target("spin"), "50"]).ok()
-        check_rights([f"ci/{name}" for name in os.listdir("ci") if name != "summary.md"], mode)
+        check_rights([f"ci/{name}" for name in os.listdir("ci") if name not in ("summary.md", "out.symbols")], mode)
+        check_rights(["ci/out.symbols/pinject-archive"], mode)
+        check_rights(["ci/out.symbols"], mode | 0o100 | (mode & 0o444) >> 2)
         check(set(views) <= set(os.listdir("ci")), os.listdir("ci"))
         check_rights(["ci/summary.md"], 0o666 & ~mask)
     result = run([PINJECT_CI, "--mode=0700", "--", "true"])
