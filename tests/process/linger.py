@@ -21,7 +21,7 @@ def test_waits_for_a_daemon():
     need_perf_events()
     done = pinject_run("--linger", "-o", "run/", "--", *daemon(700))
     check_equal(done.status, 3, done)
-    check_match(r"the command has ended; waiting for \d tasks? that it left behind \(Ctrl-C ends that\)", done.err)
+    check_match(r"the command has exited; waiting for \d tasks? that it left running \(Ctrl-C stops waiting\)", done.err)
     check("still run" not in done.err, done.err)
     tree = panalyze_json("tree", "run")
     spin, = named(tree, "spin")
@@ -104,6 +104,25 @@ def test_ignored_signal():
     heading = panalyze("run").ok().out.splitlines()[0]
     busy = float(check_match(r"\(([\d.]+) CPUs busy", heading)[1])
     check(busy <= os.cpu_count() + 0.5, heading)
+
+
+def state(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_stopped_by_a_terminal():
+    """Ctrl-Z stops it, as it would the command; SIGCONT lets it go on."""
+    need_perf_events()
+    with one_that_stays() as milliseconds:
+        process = start([PINJECT_RUN, "--linger", "-o", "run/", "--", *daemon(milliseconds)])
+        check_in(b"waiting for", process.stderr.readline())
+        process.send_signal(signal.SIGTSTP)
+        wait_until(lambda: state(process.pid) == "T", 60, "pinject-run to stop")
+        process.send_signal(signal.SIGCONT)
+        wait_until(lambda: state(process.pid) != "T", 60, "pinject-run to go on")
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=200)
+    check_equal(process.returncode, 3, err)
 
 
 def test_what_a_daemon_starts():
