@@ -389,7 +389,7 @@ static void say_linger(const struct collect *collect)
 {
     const struct tasks *tasks = &collect->tasks;
     if (collect->args->session->settings->linger && tasks->live_count)
-        report_note("the command has ended; waiting for %" PRIu64 " %s that it left behind (Ctrl-C ends that)",
+        report_note("the command has exited; waiting for %" PRIu64 " %s that it left running (Ctrl-C stops waiting)",
                     tasks->live_count, tasks->live_count == 1 ? "task" : "tasks");
 }
 

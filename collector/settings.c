@@ -231,7 +231,7 @@ static const struct option_row rows[] = {
     {0, "doctor", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_DOCTOR, GROUP_LINE,
      "check whether all (and COMMAND, if given) can be profiled, and suggest fixes"},
     {0, "linger", NULL, OPTION_MORE, options_take_flag, FIELD(linger), 0, GROUP_LINE,
-     "when the command has ended, wait for daemons and others that it left behind (Ctrl-C ends that)"},
+     "after the command exits, wait for daemons that it left running (Ctrl-C stops waiting)"},
     {0, "strict", NULL, OPTION_MORE, options_take_flag, FIELD(strict), 0, GROUP_LINE,
      "exit status 125 when anything was lost, refused, not seen or not written; says what"},
     {'q', "quiet", NULL, 0, options_take_flag, FIELD(quiet), 0, GROUP_BOTH, "say nothing but errors"},

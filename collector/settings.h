@@ -24,8 +24,8 @@ enum settings_call_graph {
 
 struct settings {
     const char *outfile;        /* BASE of the result files, "out" */
-    bool linger;                /* not over with the command: who stays behind is waited for */
     const char *folder;         /* of them, as the user called it; NULL: only BASE was named */
+    bool linger;                /* after the command exits, wait for the tasks that it left running */
     unsigned mode;              /* of all files with profile data, 0600 */
     struct event_choice events[SETTINGS_EVENTS]; /* -e; none: the default of the machine */
     unsigned event_count;

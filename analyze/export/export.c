@@ -154,7 +154,7 @@ int export_view(struct view *view)
         return 1;
     }
     if (output && is_recording(format, output)) {
-        report_error("'%s' holds samples and is not overwritten; behind -o stands the name of the file to write",
+        report_error("'%s' holds samples and is not overwritten; -o needs a file name",
                      output);
         return 1;
     }

@@ -68,7 +68,8 @@ static char *fold(const char *name, bool templates)
             name_end = at;
             continue;
         }
-        if (closed && (*at == '(' || (templates && *at == '<')) && (is_argument(name, at) || (at == name_end && at > name)))
+        const bool bracket = *at == '(' || (templates && *at == '<');
+        if (closed && bracket && (is_argument(name, at) || (at == name_end && at > name)))
             closed = (behind = behind_brackets(at)) != NULL; /* where one is not, those in it are not looked at */
         if (!behind || behind <= at + 5) { /* "(...)" is no shorter */
             *to++ = *at++;

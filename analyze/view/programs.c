@@ -91,7 +91,7 @@ void programs_print(struct view *view)
     if (programs.count > 1) {
         grid_print(grid, view->output, true);
         if (programs.count > LINES)
-            fprintf(view->output->to, "and %s more; 'panalyze summary' has the commands\n",
+            fprintf(view->output->to, "and %s more ('panalyze summary' lists commands)\n",
                     text_plural(text, programs.count - LINES, "program", "programs"));
         fputc('\n', view->output->to);
     }

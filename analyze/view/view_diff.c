@@ -449,8 +449,8 @@ static void print_gone(struct view *view, const struct compare *compare)
         if (compare_object_share(compare, gone->object, 0) < LEAST_GONE &&
             compare_object_share(compare, gone->object, 1) < LEAST_GONE)
             continue;
-        char *line = memory_print("Functions of %s are not compared: it has no names in %s, as %s. Next time keep the "
-                                  "names before it is built anew: panalyze archive out.*",
+        char *line = memory_print("Functions of %s are not compared: its symbols are missing in %s (%s). To keep "
+                                  "symbols for the next comparison, run panalyze archive out.* before you rebuild",
                                   compare_text(compare, gone->object),
                                   !gone->weights[0]   ? "B"
                                   : !gone->weights[1] ? "A"

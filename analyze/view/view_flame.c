@@ -13,7 +13,7 @@ static int write_file(struct flame *flame, const char *path, uint64_t *ret_bytes
 {
     struct sink sink;
     if (sink_holds_samples(path)) {
-        report_error("'%s' holds samples and is not overwritten; behind -o stands the name of the file to write", path);
+        report_error("'%s' holds samples and is not overwritten; -o needs a file name", path);
         return 1;
     }
     if (sink_open(&sink, path, 0, SINK_SHARED) < 0)
@@ -46,7 +46,7 @@ int view_flame(struct view *view)
     }
     const bool out = path && strcmp(path, "-") == 0;
     if (out && view->output->terminal) {
-        report_error("a picture is nothing for a terminal; without -o it is written to " USUAL_FILE);
+        report_error("refusing to write SVG to a terminal; without -o it goes to " USUAL_FILE);
         return 1;
     }
     flame_init(&flame, view);

@@ -94,11 +94,13 @@ static void make_groups(struct commands *commands)
         qsort(commands->groups, commands->group_count, sizeof(*commands->groups), compare_groups);
 }
 
-/* "cc1 with 12 different files"; of a single command line NULL. Owned by the caller. */
+/* "cc1 (12 commands that differ in file names)"; of a single command line NULL. Owned by the caller. */
 static char *group_name(const struct group *group)
 {
     char *program = command_program(group->heaviest->text);
-    char *name = group->lines > 1 ? memory_print("%s with %zu different files", program, group->lines) : NULL;
+    char *name = NULL;
+    if (group->lines > 1)
+        name = memory_print("%s (%zu commands that differ in file names)", program, group->lines);
     free(program);
     return name;
 }

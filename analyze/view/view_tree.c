@@ -231,10 +231,11 @@ static void print_notes(const struct tree *tree, uint64_t shown)
     const uint64_t all = tree->view->selection->task_count;
     char count[TEXT_AMOUNT], text[TEXT_AMOUNT];
     if (shown < all)
-        fprintf(to, "and %s more, less heavy ones (-n)\n", text_count(count, all - shown));
+        fprintf(to, "and %s (raise -n to see more)\n",
+                text_plural(count, all - shown, "lighter task", "lighter tasks"));
     if (tree->last != FAMILY_NONE) {
         const struct profile_task *task = &tree->view->profile->tasks[tree->last];
-        fprintf(to, "%s ran last, until %s (pid %" PRId32 ")\n", tree->marked ? "*:" : "Another one",
+        fprintf(to, "%s ran last, until %s (pid %" PRId32 ")\n", tree->marked ? "*:" : "A process that is not shown",
                 text_time(text, task->end_ns - tree->origin), task->pid);
     }
 }

@@ -87,7 +87,7 @@ def test_what_was_built_anew():
     os.makedirs("mine/out.symbols")
     pathlib.Path("mine/out.symbols/file").write_text("the user's")
     done = ci("-o", "mine", "--", "true").ok()
-    check_match(r"^pinject-ci: without the names of functions \(out\.symbols\): .*out\.symbols", done.err)
+    check_match(r"^pinject-ci: function symbols are not archived \(out\.symbols\): .*out\.symbols", done.err)
     check_equal(os.listdir("mine/out.symbols"), ["file"])
 
 

@@ -376,7 +376,7 @@ def test_diff_of_a_binary_that_is_gone():
                          (lambda: os.remove("place/app"), "the file is gone")):
         prepare()
         text = panalyze("diff", "before", "after").ok().out
-        check_match(rf"^Functions of app are not compared: it has no names in A and B, as {why}", text)
+        check_match(rf"^Functions of app are not compared: its symbols are missing in A and B \({why}\)", text)
         check_match(r"app +\[functions not compared\]$", text)
         check(not re.search(r" app +(\[no symbol\]|spin_a)$", text, re.M), text)
         document = panalyze_json("diff", "before", "after")
@@ -390,7 +390,8 @@ def test_diff_of_a_binary_that_is_gone():
     run("cc -O1 -o place/app app.c".split()).ok()
     record("last", ["place/app"])
     text = panalyze("diff", "before", "last").ok().out
-    check_match(r"^Functions of app are not compared: it has no names in A, as the file has another build-id", text)
+    check_match(r"^Functions of app are not compared: its symbols are missing in A \(the file has another build-id\)",
+                text)
     check(not re.search(r"app +main$", text), text)
 
 

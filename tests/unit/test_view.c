@@ -181,7 +181,7 @@ static void test_tree(void **state)
     text = run(&fake, view_tree);
     has(text, "  Command\n  20.20  0.000 s    895 ms   90.0 ms     0       85  * cc1 'a b.c'");
     has(text, "  10.10  0.000 s    900 ms   15.0 ms     2       10  make -j2\n"
-              "and 1 more, less heavy ones (-n)\n*: ran last");
+              "and 1 lighter task (raise -n to see more)\n*: ran last");
     has_not(text, "worker");
     free(text);
     fake.settings.top = SETTINGS_ALL;

@@ -317,7 +317,7 @@ static void test_diff(void **state)
     has(text, "?+80.0 ms  85.0 ms   165 ms  ~+6.67  85.00 %  91.67 %  cc1\n");
     has(text, "    0 s  10.0 ms  10.0 ms  ~-4.44  10.00 %   5.56 %  make\n");
     has(text, "?+80.0 ms  95.0 ms   175 ms  ~+2.22  95.00 %  97.22 %  app        [functions not compared]\n");
-    has(text, "Functions of app are not compared: it has no names in A and B, as the file is gone. ");
+    has(text, "Functions of app are not compared: its symbols are missing in A and B (the file is gone). ");
     free(text);
     before.settings.diff_by = 3;
     before.settings.diff_by_given = true;
