@@ -11,7 +11,7 @@
 #include "common/buffer.h"
 #include "common/follow.h"
 
-#define STAYED_NS 2000000000ull /* who goes on for so long after the command was waited for */
+#define STAYED_NS 1000000 /* who goes on for so long after the command was not a part of its end */
 
 #define FOLLOWED_PERCENT 95 /* of the CPU time; where less is followed, that is said */
 
@@ -108,7 +108,7 @@ uint64_t heading_elapsed(const struct profile *profile)
             end = task->end_ns;
         }
     }
-    /* With --linger others went on for long. */
+    /* Others, of whom the CPU time is too, may have gone on: daemons, most of all with --linger. */
     uint64_t last = end;
     for (uint32_t i = 0; i < profile->task_count; i++)
         last = profile->tasks[i].end_ns > last ? profile->tasks[i].end_ns : last;
