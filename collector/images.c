@@ -163,19 +163,36 @@ void tasks_guess_program(struct tasks *tasks, struct task *task, const struct ma
         tasks_begin_file(tasks, task);
 }
 
+static void give_program(struct tasks *tasks, struct task *task, struct image *image, struct program *program)
+{
+    program_put(image->program);
+    image->program = program_get(program);
+    if (!task->name_known && image == last_image(task))
+        tasks_begin_file(tasks, task);
+}
+
+/* Threads that were told of before the program that made them run the program that was current then, or none. */
+static void give_program_to_threads(struct tasks *tasks, const struct task *main, const struct image *image)
+{
+    for (struct task *task = main->process->tasks; task; task = task->process_next) {
+        struct image *own = last_image(task);
+        if (task != main && own && own->start_ns >= image->start_ns && own->program != image->program)
+            give_program(tasks, task, own, image->program);
+    }
+}
+
 static void set_program(struct tasks *tasks, struct task *task, struct image *image, struct program *program)
 {
     if (!program)
         return;
-    program_put(image->program);
-    image->program = program;
     image->named = true;
-    if (image != last_image(task))
-        return;
-    program_put(task->process->program);
-    task->process->program = program_get(program);
-    if (!task->name_known)
-        tasks_begin_file(tasks, task);
+    give_program(tasks, task, image, program);
+    if (image == last_image(task)) {
+        program_put(task->process->program);
+        task->process->program = program_get(program);
+        give_program_to_threads(tasks, task, image);
+    }
+    program_put(program);
 }
 
 /* An image without an exec record: there is no ring, or the record was lost. */

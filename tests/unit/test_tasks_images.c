@@ -456,6 +456,57 @@ static void test_message_without_its_record(void **state)
     }
 }
 
+/* A thread may be told of before the program that made it is. */
+static void test_thread_before_its_program(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) { /* no ring; a record that was read; one that was not */
+        struct stage stage;
+        stage_new(&stage, PINJECT_SESSION_ALL, false);
+        struct task *task = stage_process(&stage, 100, 1, T, 9000);
+        struct task *before = stage_thread(&stage, 100, 101, T + 5, 1000);
+        task->counted_only = i == 0;
+        if (i)
+            stage_comm(task, 100, 100, "next", true, T + 10);
+        if (i == 1)
+            tasks_drain(stage.tasks, task);
+        struct task *thread = stage_thread(&stage, 100, 102, T + 20, 1000);
+        tasks_drain(stage.tasks, task);
+        stage_image(&stage, 100, T + 15, "/opt/next", "next -x");
+        assert_int_equal(task->image_count, 2);
+        assert_string_equal(task->images[1].program->exec, "/opt/next");
+        assert_int_equal(thread->image_count, 1);
+        assert_string_equal(thread->images[0].program->exec, "/opt/next");
+        assert_string_equal(thread->images[0].program->cmdline, "next -x");
+        assert_string_equal(before->images[0].program->exec, "/bin/prog");
+        stage_close(&stage);
+        stage_free(&stage);
+    }
+}
+
+/* In files of their own: its records wait for the name. */
+static void test_split_thread_before_its_program(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, true);
+    struct task *task = stage_process(&stage, 100, 1, T, 9000);
+    stage_comm(task, 100, 100, "next", true, T + 10);
+    tasks_drain(stage.tasks, task);
+    struct task *thread = stage_thread(&stage, 100, 102, T + 20, 1000);
+    stage_sample(thread, 0x5000, T + 21);
+    tasks_drain(stage.tasks, thread);
+    assert_false(thread->name_known);
+    stage_image(&stage, 100, T + 15, "/opt/next", "next -x");
+    assert_true(thread->name_known);
+    stage_close(&stage);
+    struct kit_file file = read_back("out.100.102.next");
+    assert_int_equal(file.records[PERF_RECORD_SAMPLE], 1);
+    assert_string_equal(image_exec(&file, 0), "/opt/next");
+    kit_file_free(&file);
+    stage_free(&stage);
+}
+
 /* /proc is asked once for an image whose object says nothing, and believed where nothing else is known. */
 static void test_looked_for_once(void **state)
 {
@@ -528,6 +579,7 @@ int main(void)
         cmocka_unit_test(test_snapshots_wait_for_execs), cmocka_unit_test(test_last_snapshot_of_one_not_followed),
         cmocka_unit_test(test_late_snapshot), cmocka_unit_test(test_message_without_its_record),
         cmocka_unit_test(test_looked_for_once), cmocka_unit_test(test_split_without_program),
+        cmocka_unit_test(test_thread_before_its_program), cmocka_unit_test(test_split_thread_before_its_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
