@@ -205,6 +205,8 @@ static const struct option_row rows[] = {
     {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, EXPORT, "speedscope: all tasks as one profile"},
     {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, FLAME,
      "no level for the commands: the same as --by=function"},
+    {0, "group", NULL, 0, options_take_flag, FIELD(group), 0, REPORT,
+     "all sampled events side by side, the one of --event (the first) leading"},
     {0, "by", "function|object|task|process|comm|address|line|inline", 0, take_by, FIELD(by), 0, REPORT,
      "what a line stands for"},
     {0, "by", "function|object|task|process|comm|address", 0, take_by, FIELD(by), 0, FLAME,

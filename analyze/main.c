@@ -56,6 +56,10 @@ static int check_operands(const struct cli *cli)
     const struct cli_command *near = cli_nearest(word);
     if (access(word, F_OK) == 0 || strchr(word, '/'))
         return 0;
+    if (near && strcmp(near->name, word) == 0) {
+        report_error("'%s' is a command, and no file of that name is here: one command at a time", word);
+        return -EINVAL;
+    }
     if (near && cli->command == cli_find("report")) {
         report_error("unknown command '%s', did you mean '%s'?", word, near->name);
         return -EINVAL;
@@ -218,7 +222,7 @@ static enum profile_merge merge_of(const struct cli *cli)
 static bool shows_few_tasks(const struct cli *cli)
 {
     const struct settings *settings = &cli->settings;
-    return cli->command->view == view_report && hits_has_stacks(settings->by) && !settings->json &&
+    return cli->command->view == view_report && hits_has_stacks(settings->by) && !settings->json && !settings->group &&
            settings->top != SETTINGS_ALL && !settings->objects.count && !settings->symbols.count &&
            !settings->pids.count && !settings->tids.count && !settings->comms.count;
 }

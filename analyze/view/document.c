@@ -7,6 +7,7 @@
 #include "analyze/view/call_tree.h"
 #include "analyze/view/counters.h"
 #include "analyze/view/coverage.h"
+#include "analyze/view/group.h"
 #include "analyze/view/hits.h"
 #include "analyze/view/json.h"
 #include "analyze/view/line_hits.h"
@@ -25,14 +26,15 @@ static void function_object(struct json *json, struct view *view, struct hits *h
     json_string(json, "symbol", function.symbol);
     json_string(json, "dso", function.object);
     rows_json_figures(json, row, hits->weight);
+    group_json(json, view, hits, row);
     json_bool(json, "inlined", function.inlined);
     if (view->settings->symbols.count)
         butterfly_json(json, view, hits, row, entries, count);
     json_end_object(json);
 }
 
-/* The member "functions", of ENTRIES[COUNT]. */
-static void functions_list(struct json *json, struct view *view, const uint32_t *entries, uint32_t count,
+/* The member "functions", of ENTRIES[COUNT], those of TASK or of all. */
+static void functions_list(struct json *json, struct view *view, uint32_t task, const uint32_t *entries, uint32_t count,
                            uint64_t limit)
 {
     struct hits hits;
@@ -40,6 +42,7 @@ static void functions_list(struct json *json, struct view *view, const uint32_t 
     hits_init(&hits, view->profile, view->names, BY_FUNCTION);
     for (uint32_t i = 0; i < count; i++)
         hits_add(&hits, &view->profile->entries[entries[i]]);
+    group_add(view, &hits, task);
     hits_sort(&hits, view->settings->sort);
     rows_choose(&rows, view, &hits, limit);
     json_list(json, "functions");
@@ -153,7 +156,7 @@ static void task_object(struct json *json, struct view *view, uint32_t index, st
     images_list(json, task);
     if (functions) {
         uint64_t top = view->settings->top;
-        functions_list(json, view, selection->entries + selection->first[index],
+        functions_list(json, view, index, selection->entries + selection->first[index],
                        selection->first[index + 1] - selection->first[index], top ? top : TASK_FUNCTIONS);
     }
     json_end_object(json);
@@ -213,7 +216,7 @@ int view_document(struct view *view, bool with_task_functions)
     json_unsigned(&json, "weight", selection->total_weight);
     json_unsigned(&json, "lost", selection->lost);
     json_end_object(&json);
-    functions_list(&json, view, selection->entries, selection->entry_count,
+    functions_list(&json, view, GROUP_ALL_TASKS, selection->entries, selection->entry_count,
                    settings->top ? settings->top : SETTINGS_ALL);
     rows_json(&json, view);
     if (settings->call_tree)

@@ -243,6 +243,21 @@ bool heading_by_timers(const struct profile *profile)
     return timers;
 }
 
+static void print_other(const struct view *view, uint32_t index)
+{
+    const struct selection *selection = view->selection;
+    const struct profile_event *event = &view->profile->events[index];
+    uint64_t samples = 0, weight = 0;
+    for (uint32_t i = 0; i < selection->other_count; i++) {
+        const struct profile_entry *entry = &view->profile->entries[selection->others[i]];
+        samples += entry->event == index ? entry->samples : 0;
+        weight += entry->event == index ? entry->weight : 0;
+    }
+    char amount[TEXT_AMOUNT], number[TEXT_AMOUNT];
+    fprintf(view->output->to, "%s: %s in %s\n", event->name, text_weight(amount, weight, event->nanoseconds),
+            text_plural(number, samples, "sample", "samples"));
+}
+
 /* Other events of these files, and why this one is not cycles. */
 static void print_others(struct view *view)
 {
@@ -259,6 +274,10 @@ static void print_others(struct view *view)
     for (uint32_t i = 0; i < profile->event_count; i++) {
         if (i == profile->event || !profile->events[i].sampled)
             continue;
+        if (view->settings->group) {
+            print_other(view, i);
+            continue;
+        }
         char *longer = memory_print("%s%s%s", list ? list : "", list ? ", " : "", profile->events[i].name);
         free(list);
         list = longer;

@@ -20,10 +20,13 @@ void hits_release(struct hits *hits)
 {
     free(hits->rows);
     free(hits->row_of);
+    free(hits->others);
+    free(hits->other_sums);
     map_release(&hits->keys);
     hits->rows = NULL;
     hits->row_of = NULL;
-    hits->count = hits->capacity = hits->row_of_capacity = 0;
+    hits->others = hits->other_sums = NULL;
+    hits->count = hits->capacity = hits->row_of_capacity = hits->other_capacity = 0;
 }
 
 bool hits_has_stacks(int by)
@@ -60,7 +63,7 @@ uint64_t hits_frame_key(struct hits *hits, uint32_t frame)
 static struct hits_row *add_row(struct hits *hits, uint64_t key, uint32_t frame, uint32_t task)
 {
     hits->rows = memory_grow(hits->rows, &hits->capacity, hits->count + 1, sizeof(*hits->rows));
-    hits->rows[hits->count] = (struct hits_row){.key = key, .frame = frame, .task = task};
+    hits->rows[hits->count] = (struct hits_row){.key = key, .frame = frame, .task = task, .number = (uint32_t)hits->count};
     return &hits->rows[hits->count++];
 }
 
@@ -157,6 +160,50 @@ void hits_add(struct hits *hits, const struct profile_entry *entry)
     count_total(hits, row, entry);
 }
 
+/* Room for what each row has of each event. */
+static struct hits_other *other_of(struct hits *hits, const struct hits_row *row, uint32_t event)
+{
+    size_t events = hits->profile->event_count, needed = hits->count * events, before = hits->other_capacity;
+    if (!hits->other_sums)
+        hits->other_sums = memory_new(events, sizeof(*hits->other_sums));
+    hits->others = memory_grow(hits->others, &hits->other_capacity, needed, sizeof(*hits->others));
+    if (hits->other_capacity > before)
+        memset(hits->others + before, 0, (hits->other_capacity - before) * sizeof(*hits->others));
+    return &hits->others[row->number * events + event];
+}
+
+void hits_add_other(struct hits *hits, const struct profile_entry *entry)
+{
+    struct hits_row *row = hits_has_stacks(hits->by)
+                               ? row_of_frame(hits, hits->profile->stacks[entry->stack].frames[0], entry->task)
+                               : row_of_key(hits, task_key(hits, entry), entry->task);
+    struct hits_other *other = other_of(hits, row, entry->event), *sum = &hits->other_sums[entry->event];
+    other->samples += entry->samples;
+    other->weight += entry->weight;
+    sum->samples += entry->samples;
+    sum->weight += entry->weight;
+}
+
+struct hits_other hits_of_event(const struct hits *hits, const struct hits_row *row, uint32_t event)
+{
+    if (event == hits->profile->event)
+        return row ? (struct hits_other){row->self_samples, row->self_weight}
+                   : (struct hits_other){hits->samples, hits->weight};
+    if (!row)
+        return hits->other_sums ? hits->other_sums[event] : (struct hits_other){0};
+    size_t at = (size_t)row->number * hits->profile->event_count + event;
+    return at < hits->other_capacity ? hits->others[at] : (struct hits_other){0};
+}
+
+/* Rows that are equal by the shown event. */
+static int by_others(const struct hits *hits, const struct hits_row *a, const struct hits_row *b)
+{
+    int order = 0;
+    for (uint32_t event = 0; hits->others && event < hits->profile->event_count && !order; event++)
+        order = order_larger(hits_of_event(hits, a, event).weight, hits_of_event(hits, b, event).weight);
+    return order;
+}
+
 static int by_self(const void *left, const void *right, void *context)
 {
     const struct hits_row *a = left, *b = right;
@@ -164,6 +211,8 @@ static int by_self(const void *left, const void *right, void *context)
     int order = order_larger(a->self_weight, b->self_weight);
     if (!order)
         order = order_larger(a->total_weight, b->total_weight);
+    if (!order)
+        order = by_others(hits, a, b);
     return order ? order : order_keys(hits->names, hits->profile, hits->by, a->key, b->key);
 }
 

@@ -17,6 +17,12 @@ struct hits_row {
     uint64_t self_samples, self_weight;
     uint64_t total_samples, total_weight; /* a row counts once per sample, however often it is in the stack */
     uint64_t stamp;
+    uint32_t number; /* in the order of their coming */
+};
+
+/* What a row has of another event than the shown one. */
+struct hits_other {
+    uint64_t samples, weight;
 };
 
 struct hits {
@@ -30,11 +36,18 @@ struct hits {
     size_t row_of_capacity;
     struct map keys;         /* where they have none */
     uint64_t samples, weight, stamp;
+    struct hits_other *others; /* --group: by number of the row, then by event; NULL until one is added */
+    size_t other_capacity;
+    struct hits_other *other_sums; /* by event */
 };
 
 void hits_init(struct hits *hits, const struct profile *profile, struct names *names, int by);
 void hits_release(struct hits *hits);
 void hits_add(struct hits *hits, const struct profile_entry *entry);
+/* The same for an entry of another event than the shown one; where it hit gets a row. */
+void hits_add_other(struct hits *hits, const struct profile_entry *entry);
+/* What ROW (NULL: all) has of EVENT, the shown one or another, by itself. */
+struct hits_other hits_of_event(const struct hits *hits, const struct hits_row *row, uint32_t event);
 /* SORT: enum settings_sort. Invalidates what was looked up by key. */
 void hits_sort(struct hits *hits, int sort);
 /* The frames of STACK that are added up: with inlined functions where rows are functions. Valid until the next call. */

@@ -8,6 +8,7 @@
 #include "analyze/view/butterfly.h"
 #include "analyze/view/chains.h"
 #include "analyze/view/command.h"
+#include "analyze/view/group.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
@@ -29,6 +30,14 @@ static bool is_wanted(const struct view *view, const struct hits *hits, const st
     return true;
 }
 
+static bool has_self(const struct hits *hits, const struct hits_row *row)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < hits->profile->event_count; i++)
+        any |= hits_of_event(hits, row, i).samples > 0;
+    return any;
+}
+
 void rows_choose(struct rows *rows, const struct view *view, const struct hits *hits, uint64_t limit)
 {
     double cum = view->settings->cum;
@@ -36,7 +45,7 @@ void rows_choose(struct rows *rows, const struct view *view, const struct hits *
     *rows = (struct rows){.list = memory_new(hits->count, sizeof(*rows->list))};
     for (size_t i = 0; i < hits->count; i++) {
         const struct hits_row *row = &hits->rows[i];
-        if (!is_wanted(view, hits, row))
+        if (!is_wanted(view, hits, row) || (view->settings->group && !has_self(hits, row)))
             continue;
         if (rows->count >= limit || (cum > 0 && rows->count && text_share(cumulated, hits->weight) >= cum)) {
             rows->more++;
@@ -84,6 +93,7 @@ static const struct kind kinds[] = {
     [BY_ADDRESS] = KIND(address_columns, "address", "addresses"),
 };
 
+#define FIGURES 3 /* columns before those that say what a row is */
 #define MOST_COLUMNS 8
 
 static void add_label(struct grid *grid, const struct hits *hits, const struct hits_row *row)
@@ -129,6 +139,14 @@ static void add_task_label(struct grid *grid, const struct view *view, const str
     free(command);
 }
 
+static void add_labels(struct grid *grid, const struct view *view, const struct hits *hits, const struct hits_row *row)
+{
+    if (hits_has_stacks(hits->by))
+        add_label(grid, hits, row);
+    else
+        add_task_label(grid, view, hits, row);
+}
+
 static void add_row(struct grid *grid, const struct view *view, const struct hits *hits, const struct hits_row *row)
 {
     char text[TEXT_AMOUNT];
@@ -136,13 +154,11 @@ static void add_row(struct grid *grid, const struct view *view, const struct hit
     double percent = text_share(row->self_weight, hits->weight);
     grid_cell(grid, output_heat(percent), text_percent(text, row->self_weight, hits->weight));
     grid_cell(grid, OUTPUT_PLAIN, text_weight(text, row->self_weight, nanoseconds));
-    if (hits_has_stacks(hits->by)) {
+    if (hits_has_stacks(hits->by))
         grid_cell(grid, OUTPUT_PLAIN, text_percent(text, row->total_weight, hits->weight));
-        add_label(grid, hits, row);
-    } else {
+    else
         grid_cell(grid, OUTPUT_PLAIN, text_count(text, row->self_samples));
-        add_task_label(grid, view, hits, row);
-    }
+    add_labels(grid, view, hits, row);
 }
 
 static void print_more(struct view *view, const struct hits *hits, const struct rows *rows)
@@ -158,6 +174,34 @@ static void print_more(struct view *view, const struct hits *hits, const struct 
     output_color(view->output, OUTPUT_PLAIN);
 }
 
+/* A column for each event, with its share. */
+static void print_group(struct view *view, const struct hits *hits, const struct rows *rows)
+{
+    const struct profile *profile = view->profile;
+    const struct kind *kind = &kinds[hits->by];
+    uint32_t count, *events = group_events(profile, &count);
+    struct grid_column *columns = memory_new(count + kind->count, sizeof(*columns));
+    for (uint32_t i = 0; i < count; i++)
+        columns[i] = (struct grid_column){profile->events[events[i]].name, true, false};
+    for (size_t i = FIGURES; i < kind->count; i++)
+        columns[count + i - FIGURES] = kind->columns[i];
+    struct grid *grid = grid_new(columns, count + kind->count - FIGURES, view->output->utf8);
+    for (size_t i = 0; i < rows->count; i++) {
+        for (uint32_t event = 0; event < count; event++) {
+            uint64_t whole = hits_of_event(hits, NULL, events[event]).weight;
+            uint64_t weight = hits_of_event(hits, rows->list[i], events[event]).weight;
+            char text[TEXT_AMOUNT];
+            grid_cell(grid, output_heat(text_share(weight, whole)), text_percent(text, weight, whole));
+        }
+        add_labels(grid, view, hits, rows->list[i]);
+    }
+    grid_print(grid, view->output, true);
+    grid_free(grid);
+    free(columns);
+    free(events);
+    print_more(view, hits, rows);
+}
+
 /* For the rows from FROM on: as many as marks tell apart. */
 static uint32_t *mark_stacks(struct hits *hits, const struct rows *rows, size_t from, const uint32_t *entries,
                              uint32_t count)
@@ -170,6 +214,10 @@ void rows_print(struct view *view, struct hits *hits, const struct rows *rows, c
 {
     const struct kind *kind = &kinds[hits->by];
     const struct settings *settings = view->settings;
+    if (settings->group) {
+        print_group(view, hits, rows);
+        return;
+    }
     bool utf8 = view->output->utf8;
     bool trees = hits_has_stacks(hits->by) && (settings->callers || settings->callees);
     /* Whoever names functions wants to know all of each; else a short tree stands below each line. */

@@ -2,6 +2,7 @@
 /* The rows of --by in the document of --json. */
 #include <inttypes.h>
 
+#include "analyze/view/group.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/rows.h"
 #include "analyze/view/text.h"
@@ -39,6 +40,7 @@ static void put_row(struct json *json, const struct view *view, struct hits *hit
     json_object(json, NULL);
     put_label(json, view, hits, row);
     rows_json_figures(json, row, hits->weight);
+    group_json(json, view, hits, row);
     json_end_object(json);
 }
 
@@ -55,6 +57,7 @@ void rows_json(struct json *json, struct view *view)
     hits_init(&hits, view->profile, view->names, settings->by);
     for (uint32_t i = 0; i < view->selection->entry_count; i++)
         hits_add(&hits, &view->profile->entries[view->selection->entries[i]]);
+    group_add(view, &hits, GROUP_ALL_TASKS);
     hits_sort(&hits, settings->sort);
     rows_choose(&rows, view, &hits, settings->top ? settings->top : SETTINGS_ALL);
     json_list(json, key);

@@ -114,7 +114,7 @@ static bool chosen(const struct selection *selection, const struct profile *prof
                    struct names *names, uint32_t index)
 {
     const struct profile_entry *entry = &profile->entries[index];
-    if (entry->event != profile->event || !hits_place(profile, settings, names, entry))
+    if (!hits_place(profile, settings, names, entry))
         return false;
     return profile->merged || (selection->tasks[entry->task] && select_comm(settings, entry->comm));
 }
@@ -136,7 +136,7 @@ static void choose_entries(struct selection *selection, const struct profile *pr
 {
     bool *mine = memory_new(profile->entry_count, sizeof(*mine));
     for (uint32_t i = 0; i < profile->entry_count; i++) {
-        mine[i] = chosen(selection, profile, settings, names, i);
+        mine[i] = profile->entries[i].event == profile->event && chosen(selection, profile, settings, names, i);
         if (!mine[i])
             continue;
         const struct profile_entry *entry = &profile->entries[i];
@@ -156,6 +156,19 @@ static void choose_entries(struct selection *selection, const struct profile *pr
             selection->entries[selection->first[profile->entries[i].task] + at[profile->entries[i].task]++] = i;
     free(at);
     free(mine);
+}
+
+static void choose_others(struct selection *selection, const struct profile *profile, const struct settings *settings,
+                          struct names *names)
+{
+    size_t capacity = 0;
+    for (uint32_t i = 0; i < profile->entry_count; i++) {
+        if (profile->entries[i].event == profile->event || !chosen(selection, profile, settings, names, i))
+            continue;
+        selection->others = memory_grow(selection->others, &capacity, (size_t)selection->other_count + 1,
+                                        sizeof(*selection->others));
+        selection->others[selection->other_count++] = i;
+    }
 }
 
 static int compare_weight(const void *left, const void *right, void *context)
@@ -181,6 +194,8 @@ struct selection *select_new(const struct profile *profile, const struct setting
             selection->order[selection->task_count++] = i;
     }
     choose_entries(selection, profile, settings, whole_samples ? names : NULL);
+    if (settings->group)
+        choose_others(selection, profile, settings, whole_samples ? names : NULL);
     bool entries = profile->entry_count > 0;
     for (uint32_t i = 0; i < selection->task_count; i++) {
         uint32_t task = selection->order[i];
@@ -201,12 +216,13 @@ struct selection *select_new(const struct profile *profile, const struct setting
 
 bool *select_frames(const struct selection *selection, const struct profile *profile)
 {
-    if (selection->entry_count == profile->entry_count)
+    if (selection->entry_count + selection->other_count == profile->entry_count)
         return NULL;
     bool *wanted = memory_new(profile->frame_count, sizeof(*wanted));
     bool *seen = memory_new(profile->stack_count, sizeof(*seen));
-    for (uint32_t i = 0; i < selection->entry_count; i++) {
-        uint32_t index = profile->entries[selection->entries[i]].stack;
+    for (uint32_t i = 0; i < selection->entry_count + selection->other_count; i++) {
+        uint32_t at = i < selection->entry_count ? selection->entries[i] : selection->others[i - selection->entry_count];
+        uint32_t index = profile->entries[at].stack;
         const struct profile_stack *stack = &profile->stacks[index];
         for (uint32_t j = 0; !seen[index] && j < stack->depth; j++)
             wanted[stack->frames[j]] = true;
@@ -225,6 +241,7 @@ void select_free(struct selection *selection)
     free(selection->weights);
     free(selection->order);
     free(selection->entries);
+    free(selection->others);
     free(selection->first);
     free(selection);
 }

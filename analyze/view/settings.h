@@ -40,6 +40,7 @@ struct settings {
     int layout; /* flame: enum settings_layout */
     bool no_fold;
     bool by_given, sort_given, min_given;
+    bool group; /* report: all sampled events, a column each */
     bool total; /* diff: with what was called */
     int diff_by, diff_sort;
     bool diff_by_given;

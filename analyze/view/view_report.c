@@ -6,6 +6,7 @@
 #include "analyze/view/call_tree.h"
 #include "analyze/view/command.h"
 #include "analyze/view/coverage.h"
+#include "analyze/view/group.h"
 #include "analyze/view/heading.h"
 #include "analyze/view/hits.h"
 #include "analyze/view/line_hits.h"
@@ -46,11 +47,12 @@ static bool is_first_look(const struct view *view)
 {
     const struct settings *settings = view->settings;
     return settings->by == BY_FUNCTION && settings->tasks != TASKS_APART && !settings->call_tree &&
-           !settings->callers && !settings->callees && !settings->sort_given && !settings->symbols.count &&
+           !settings->callers && !settings->callees && !settings->group && !settings->sort_given && !settings->symbols.count &&
            !settings->objects.count;
 }
 
-static void print_sum(struct view *view, const uint32_t *entries, uint32_t count, uint64_t usual)
+/* ENTRIES[COUNT]: those of TASK, or of all. */
+static void print_sum(struct view *view, uint32_t task, const uint32_t *entries, uint32_t count, uint64_t usual)
 {
     if (view->settings->call_tree) {
         call_tree_print(view, entries, count,
@@ -66,6 +68,7 @@ static void print_sum(struct view *view, const uint32_t *entries, uint32_t count
     hits_init(&hits, view->profile, view->names, view->settings->by);
     for (uint32_t i = 0; i < count; i++)
         hits_add(&hits, &view->profile->entries[entries[i]]);
+    group_add(view, &hits, task);
     hits_sort(&hits, view->settings->sort);
     rows_choose(&rows, view, &hits, limit_of(view, usual));
     if (is_first_look(view))
@@ -167,7 +170,7 @@ static bool print_section(struct view *view, uint32_t task, uint32_t first)
     if (found) {
         fputc('\n', view->output->to);
         print_task_head(view, task);
-        print_sum(view, list, count, TOP_OF_TASK);
+        print_sum(view, task, list, count, TOP_OF_TASK);
     }
     free(list);
     return found;
@@ -296,7 +299,8 @@ static int print_report(struct view *view)
         fputc('\n', to);
         if (is_first_look(view))
             programs_print(view);
-        print_sum(view, selection->entries, selection->entry_count, wants_trees(view) ? TOP_WITH_TREES : TOP_ALL_TASKS);
+        print_sum(view, GROUP_ALL_TASKS, selection->entries, selection->entry_count,
+                  wants_trees(view) ? TOP_WITH_TREES : TOP_ALL_TASKS);
     } else {
         print_sections(view);
     }
@@ -312,6 +316,14 @@ static int print_report(struct view *view)
 int view_report(struct view *view)
 {
     const struct settings *settings = view->settings;
+    if (settings->group && (settings->callers || settings->callees || settings->call_tree ||
+                            line_hits_wanted(settings->by))) {
+        report_error("--group is of lists of functions, objects, addresses or tasks: leave out %s",
+                     settings->call_tree                        ? "--call-tree"
+                     : settings->callers || settings->callees ? "--callers and --callees"
+                                                              : "--by line and --by inline");
+        return 2;
+    }
     if (!line_hits_wanted(settings->by))
         return print_report(view);
     if (settings->callers || settings->callees || settings->call_tree) {

@@ -96,6 +96,27 @@ def fold_tree(nodes, path, sums):
     return total
 
 
+def test_events_side_by_side():
+    """Each column of --group is the report of that event alone."""
+    names = ["task-clock", "page-faults", "context-switches"]
+    files = record(event=",".join(names))
+    for by, key, words in (("function", "functions", ("symbol", "dso")), ("object", "objects", ("dso",)),
+                           ("comm", "commands", ("comm",))):
+        rows = panalyze_json("report", "--group", "--by", by, *files)[key]
+        check(all([one["event"] for one in row["events"]] == names for row in rows), rows[:2])
+        for number, event in enumerate(names):
+            alone = {tuple(row[word] for word in words): row
+                     for row in panalyze_json("report", "--by", by, "-e", event, *files)[key] if row["self_samples"]}
+            group = {tuple(row[word] for word in words): row["events"][number] for row in rows
+                     if row["events"][number]["self_samples"]}
+            check_equal(set(group), set(alone), f"{by} {event}")
+            for name, row in group.items():
+                for figure in ("self_samples", "self_weight", "self_percent"):
+                    check_equal(row[figure], alone[name][figure], f"{by} {event} {name} {figure}")
+    with figures():
+        check(all(sum(row["events"][number]["self_samples"] for row in rows) for number in range(2)), rows)
+
+
 def test_call_tree_is_the_sum_of_the_samples():
     files = record()
     for inline, switch in ((("--inline",), ()), ((), ("--no-inline",))):
