@@ -12,6 +12,7 @@
 #include "analyze/export/export.h"
 #include "analyze/inputs.h"
 #include "analyze/live/live.h"
+#include "analyze/model/document.h"
 #include "analyze/progress.h"
 #include "analyze/view/hits.h"
 #include "analyze/view/memory.h"
@@ -210,8 +211,8 @@ static enum profile_merge merge_of(const struct cli *cli)
     bool whole_samples = settings->objects.count || settings->symbols.count;
     bool together = settings->json ? settings->tasks == TASKS_TOGETHER : settings->tasks != TASKS_APART;
     bool report = cli->command->view == view_report && together && settings->by != BY_COMM;
-    if ((cli->command->view == view_summary && !whole_samples) || (report && !by_task))
-        return PROFILE_BY_STACK;
+    if ((cli->command->view == view_summary && !whole_samples) || (report && !by_task)) /* a document has commands */
+        return settings->json ? PROFILE_BY_COMM : PROFILE_BY_STACK;
     if (cli->command->view == view_flame && !by_task)
         return settings->aggregate || (settings->by_given && settings->by != BY_COMM) ? PROFILE_BY_STACK
                                                                                      : PROFILE_BY_COMM;
@@ -246,7 +247,9 @@ static int load(const struct cli *cli, struct view *view, const char *session)
         .debug_paths = cli->settings.debug_paths.items,
         .debug_path_count = cli->settings.debug_paths.count,
     };
-    int status = profile_load(view->paths, view->path_count, &options, &view->profile);
+    bool document = (cli->command->needs & CLI_PAIR) && view->path_count == 1 && document_is(view->paths[0]);
+    int status = document ? document_load(view->paths[0], &options, &view->profile)
+                          : profile_load(view->paths, view->path_count, &options, &view->profile);
     progress_end(&progress);
     if (status == -ENOMEM)
         report_error("out of memory; fewer files need less");

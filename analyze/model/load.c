@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/model/document.h"
 #include "analyze/model/loader.h"
 #include "common/report.h"
 
@@ -185,7 +186,10 @@ static bool known_already(const struct loader *loader, const struct lookup *look
 static void refuse_others(const struct loader *loader, const uint32_t shown[OTHERS_SHOWN], uint32_t others)
 {
     const char *more = others > OTHERS_SHOWN ? ", ..." : "";
-    if (others == 1)
+    if (others == 1 && !loader->inputs[shown[0]].bytes && document_is(loader->inputs[shown[0]].path))
+        report_error("%s: is JSON, not a perf.data file; reports of --json are read by 'panalyze diff' alone",
+                     loader->inputs[shown[0]].path);
+    else if (others == 1)
         report_error("%s: is not a perf.data file", loader->inputs[shown[0]].path);
     else if (others == 2)
         report_error("2 files are not perf.data files: %s, %s", loader->inputs[shown[0]].path,

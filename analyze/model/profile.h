@@ -195,6 +195,10 @@ struct profile {
     /* Of each task and event, whatever the stack (frames[0] of stacks[0] is nowhere): in the order of their coming. */
     const struct profile_entry *sums;
     uint32_t sum_count;
+    /* Of a report's document (document.h) entries and sums do not tell which command had what: */
+    bool document;
+    const struct profile_entry *commands;
+    uint32_t command_count;
     enum profile_merge merged;   /* but for PROFILE_BY_TASK entries are of all tasks: their task is the first one */
     uint64_t lost;
     uint32_t files_read, files_bad, files_other_session; /* other_session: left out */

@@ -140,6 +140,16 @@ static uint32_t command_row(struct adding *adding, const struct profile_entry *e
     return row;
 }
 
+/* What a report's document says of a function, in whichever commands. */
+static void add_function(struct adding *adding, const struct profile_entry *entry)
+{
+    uint32_t frame = adding->view->profile->stacks[entry->stack].frames[0];
+    if (!adding->functions[frame])
+        identify(adding, frame);
+    add_sum(adding, COMPARE_FUNCTION, adding->functions[frame] - 1, entry);
+    add_sum(adding, COMPARE_OBJECT, adding->objects[frame] - 1, entry);
+}
+
 static void add_entry(struct adding *adding, const struct profile_entry *entry)
 {
     struct compare *compare = adding->compare;
@@ -208,8 +218,13 @@ void compare_add(struct compare *compare, struct view *view, int side, size_t ru
         const struct profile_entry *entry = &view->profile->entries[view->selection->entries[i]];
         noise_add(&compare->sides[side], entry->samples, entry->weight);
         compare->run_weights[adding.run] += entry->weight;
-        add_entry(&adding, entry);
+        if (view->profile->document)
+            add_function(&adding, entry);
+        else
+            add_entry(&adding, entry);
     }
+    for (uint32_t i = 0; i < view->profile->command_count; i++)
+        add_sum(&adding, COMPARE_COMM, command_row(&adding, &view->profile->commands[i]), &view->profile->commands[i]);
     free(adding.objects);
     free(adding.functions);
 }

@@ -23,7 +23,7 @@ void rows_release(struct rows *rows);
 /* Prints ROWS as a table, with call trees where they are wanted (from ENTRIES[COUNT]). */
 void rows_print(struct view *view, struct hits *hits, const struct rows *rows, const uint32_t *entries, uint32_t count);
 
-/* The member of the document that --by asks for: "objects", "processes", "commands" or "addresses"; or none. */
+/* The member of the document that --by asks for ("objects", "processes", "addresses"), and "commands". */
 void rows_json(struct json *json, struct view *view);
 /* The members of an object that say how often ROW was hit; shares are of WHOLE. */
 void rows_json_figures(struct json *json, const struct hits_row *row, uint64_t whole);

@@ -44,26 +44,32 @@ static void put_row(struct json *json, const struct view *view, struct hits *hit
     json_end_object(json);
 }
 
-void rows_json(struct json *json, struct view *view)
+/* A list KEY of rows, LIMIT at most. */
+static void put_rows(struct json *json, struct view *view, const char *key, int by, uint64_t limit)
 {
-    static const char *const keys[] = {
-        [BY_OBJECT] = "objects", [BY_PROCESS] = "processes", [BY_COMM] = "commands", [BY_ADDRESS] = "addresses"};
-    const struct settings *settings = view->settings;
-    const char *key = (size_t)settings->by < sizeof(keys) / sizeof(keys[0]) ? keys[settings->by] : NULL;
     struct hits hits;
     struct rows rows;
-    if (!key)
-        return;
-    hits_init(&hits, view->profile, view->names, settings->by);
+    hits_init(&hits, view->profile, view->names, by);
     for (uint32_t i = 0; i < view->selection->entry_count; i++)
         hits_add(&hits, &view->profile->entries[view->selection->entries[i]]);
     group_add(view, &hits, GROUP_ALL_TASKS);
-    hits_sort(&hits, settings->sort);
-    rows_choose(&rows, view, &hits, settings->top ? settings->top : SETTINGS_ALL);
+    hits_sort(&hits, view->settings->sort);
+    rows_choose(&rows, view, &hits, limit);
     json_list(json, key);
     for (size_t i = 0; i < rows.count; i++)
         put_row(json, view, &hits, rows.list[i]);
     json_end_list(json);
     rows_release(&rows);
     hits_release(&hits);
+}
+
+void rows_json(struct json *json, struct view *view)
+{
+    static const char *const keys[] = {[BY_OBJECT] = "objects", [BY_PROCESS] = "processes", [BY_ADDRESS] = "addresses"};
+    const struct settings *settings = view->settings;
+    const char *key = (size_t)settings->by < sizeof(keys) / sizeof(keys[0]) ? keys[settings->by] : NULL;
+    uint64_t limit = settings->top ? settings->top : SETTINGS_ALL;
+    if (key)
+        put_rows(json, view, key, settings->by, limit);
+    put_rows(json, view, "commands", BY_COMM, settings->by == BY_COMM ? limit : SETTINGS_ALL);
 }

@@ -126,11 +126,28 @@ static bool finds(const struct view *view)
                         view->selection->entry_count);
 }
 
+/* A report says nothing of what these ask for. */
+static int check_document(const struct view *view, size_t number)
+{
+    const struct view *run = &view->runs->views[number];
+    const struct settings *settings = view->settings;
+    const char *option = settings->total                                                           ? "--total"
+                         : settings->inlined                                                       ? "--inline"
+                         : settings->comms.count                                                   ? "--comm"
+                         : settings->diff_by_given && settings->diff_by == (int)COMPARE_STACK ? "--by stack"
+                                                                                               : NULL;
+    if (!run->profile->document || !option)
+        return 0;
+    report_error("%s: a report does not say what %s asks for; compare the result files that it was made of",
+                 run->paths[0], option);
+    return -1;
+}
+
 static int check_runs(struct view *view)
 {
     bool any_sample = false, any_found = false;
     for (size_t i = 0; i < run_count(view); i++) {
-        if (check_event(view, i) < 0)
+        if (check_document(view, i) < 0 || check_event(view, i) < 0)
             return -1;
         any_sample |= view->runs->views[i].selection->total_samples != 0;
     }
@@ -483,7 +500,8 @@ int view_diff(struct view *view)
         return 1;
     compare_init(&compare, view->runs->counts, view->settings->total);
     for (size_t i = 0; i < run_count(view); i++)
-        compare.no_executables |= !view->runs->views[i].profile->session.ours;
+        compare.no_executables |=
+            !view->runs->views[i].profile->session.ours || view->runs->views[i].profile->document;
     for (int side = 0; side < 2; side++)
         for (size_t i = 0; i < view->runs->counts[side]; i++)
             compare_look(&compare, diff_run(view, side, i), side);

@@ -9,6 +9,7 @@ pinject_unit_test(changing_files SOURCES test_changing_files.c perfdata_writer.c
 target_link_options(test_changing_files PRIVATE -Wl,--wrap=usleep,--wrap=pread,--wrap=choose_session)
 pinject_unit_test(profile SOURCES test_profile.c perfdata_writer.c LINK pinject_model)
 pinject_unit_test(profile_times SOURCES test_profile_times.c perfdata_writer.c LINK pinject_model)
+pinject_unit_test(document SOURCES test_document.c LINK pinject_model)
 pinject_unit_test(profile_tasks SOURCES test_profile_tasks.c perfdata_writer.c LINK pinject_model)
 pinject_unit_test(profile_counts SOURCES test_profile_counts.c perfdata_writer.c LINK pinject_model)
 pinject_unit_test(profile_choice SOURCES test_profile_choice.c perfdata_writer.c LINK pinject_model)

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/model/document.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/report.h"
+
+bool document_is(const char *path)
+{
+    char bytes[64];
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    ssize_t size = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? read(fd, bytes, sizeof(bytes)) : 0;
+    if (fd >= 0)
+        close(fd);
+    for (ssize_t i = 0; i < size; i++)
+        if (!strchr(" \t\r\n", bytes[i]))
+            return bytes[i] == '{';
+    return false;
+}
+
+#ifndef PINJECT_JANSSON
+
+int document_load(const char *path, const struct profile_options *options, struct profile **ret)
+{
+    (void)options;
+    (void)ret;
+    report_error("%s: this panalyze was built without libjansson and reads no JSON; compare the result files", path);
+    return -EINVAL;
+}
+
+#else
+
+#include <jansson.h>
+
+#include "analyze/model/loader.h"
+
+#define SCHEMA "pinject.report/1"
+
+struct reader {
+    struct loader *loader;
+    const char *path;
+    uint32_t event;
+    uint64_t samples, weight; /* of all functions */
+};
+
+static int refuse(const struct reader *reader, const char *what)
+{
+    report_error("%s: %s", reader->path, what);
+    return -EINVAL;
+}
+
+/* The member KEY of OBJECT, "" when it is null. -EINVAL, or -ENOMEM. */
+static int take_text(const struct reader *reader, const json_t *object, const char *key, const char **ret)
+{
+    const json_t *member = json_object_get(object, key);
+    if (!json_is_string(member) && !json_is_null(member)) {
+        report_error("%s: is no report of 'panalyze --json': '%s' is no text where it should be", reader->path, key);
+        return -EINVAL;
+    }
+    *ret = store_string(&reader->loader->store, json_is_string(member) ? json_string_value(member) : "");
+    return *ret ? 0 : -ENOMEM;
+}
+
+/* A member that is null is 0. */
+static int take_number(const struct reader *reader, const json_t *object, const char *key, uint64_t *ret)
+{
+    const json_t *member = json_object_get(object, key);
+    json_int_t value = json_integer_value(member);
+    if ((!json_is_integer(member) && !json_is_null(member)) || value < 0) {
+        report_error("%s: is no report of 'panalyze --json': '%s' is no count where it should be", reader->path, key);
+        return -EINVAL;
+    }
+    *ret = (uint64_t)value;
+    return 0;
+}
+
+static const json_t *list_of(const struct reader *reader, const json_t *object, const char *key)
+{
+    const json_t *list = json_object_get(object, key);
+    if (!json_is_array(list))
+        report_error("%s: is no report of 'panalyze --json': it has no list '%s'", reader->path, key);
+    return json_is_array(list) ? list : NULL;
+}
+
+static int take_event(struct reader *reader, const json_t *root)
+{
+    struct profile_event event = {.sampled = true};
+    int status = take_text(reader, root, "event", &event.name);
+    if (status < 0)
+        return status;
+    const char *modifiers = strrchr(event.name, ':');
+    event.nanoseconds = json_is_true(json_object_get(root, "nanoseconds"));
+    event.exclude_kernel = json_is_true(json_object_get(json_object_get(root, "coverage"), "kernel_excluded")) ||
+                           (modifiers && strchr(modifiers, 'u') && !strchr(modifiers, 'k'));
+    reader->event = store_event(&reader->loader->store, &event);
+    return reader->event == LOOKUP_NONE ? -ENOMEM : 0;
+}
+
+/* "libx.so+0x1234", "//anon+0x1234", "0x1234": such a name is an address of that build. */
+static bool is_address(const char *symbol, const char *object)
+{
+    const char *plus = strrchr(symbol, '+'), *digits = plus ? plus + 1 : symbol;
+    size_t length = strlen(object), before = plus ? (size_t)(plus - symbol) : 0;
+    if (before > length || memcmp(symbol, object + length - before, before) != 0)
+        return false;
+    return strncmp(digits, "0x", 2) == 0 && digits[2] && digits[2 + strspn(digits + 2, "0123456789abcdef")] == '\0';
+}
+
+/* A stack of one frame, that is all there is of the module, so that nobody looks for its name. */
+static int add_function(struct reader *reader, const char *symbol, const char *object, struct profile_entry *entry)
+{
+    struct store *store = &reader->loader->store;
+    const struct profile_module module = {
+        .path = object, .symbol = is_address(symbol, object) ? store_string(store, "[no symbol]") : symbol};
+    uint32_t index = module.symbol ? store_module(store, &module) : LOOKUP_NONE;
+    if (index == LOOKUP_NONE)
+        return -ENOMEM;
+    const struct profile_frame frame = {.module = store_module_at(store, index)};
+    uint32_t at = store_frame(store, store_frame_hash(&frame), &frame);
+    if (at == LOOKUP_NONE)
+        return -ENOMEM;
+    entry->stack = store_stack(store, store_stack_hash(&at, 1, false), &at, 1, false);
+    if (entry->stack == LOOKUP_NONE)
+        return -ENOMEM;
+    return store_sample(&store->entries, store_sample_hash(entry), entry);
+}
+
+static int take_functions(struct reader *reader, const json_t *root)
+{
+    const json_t *list = list_of(reader, root, "functions"), *total = json_object_get(root, "total");
+    struct profile_entry all = {0};
+    int status = list ? take_number(reader, total, "samples", &all.samples) : -EINVAL;
+    if (status == 0)
+        status = take_number(reader, total, "weight", &all.weight);
+    for (size_t i = 0; status == 0 && i < json_array_size(list); i++) {
+        const json_t *item = json_array_get(list, i);
+        struct profile_entry entry = {.event = reader->event, .comm = ""};
+        const char *symbol = "", *object = "";
+        status = take_text(reader, item, "symbol", &symbol);
+        if (status == 0)
+            status = take_text(reader, item, "dso", &object);
+        if (status == 0)
+            status = take_number(reader, item, "self_samples", &entry.samples);
+        if (status == 0)
+            status = take_number(reader, item, "self_weight", &entry.weight);
+        if (status == 0 && entry.samples)
+            status = add_function(reader, symbol, object, &entry);
+        reader->samples += entry.samples;
+        reader->weight += entry.weight;
+    }
+    if (status == 0 && (reader->samples != all.samples || reader->weight != all.weight))
+        return refuse(reader, "has only some of the functions, which cannot be compared; write it without --top and --cum");
+    return status;
+}
+
+/* The list of texts KEY of OBJECT; what is no text in it is "". */
+static int take_words(const struct reader *reader, const json_t *object, const char *key,
+                      const char *const **ret, uint32_t *ret_count)
+{
+    const json_t *list = json_object_get(object, key);
+    struct store *store = &reader->loader->store;
+    size_t count = json_array_size(list);
+    const char **words = arena_take(&store->arena, (count + 1) * sizeof(*words));
+    for (size_t i = 0; words && i < count; i++) {
+        const char *word = json_string_value(json_array_get(list, i));
+        words[i] = store_string(store, word ? word : "");
+        if (!words[i])
+            return -ENOMEM;
+    }
+    *ret = words;
+    *ret_count = (uint32_t)count;
+    return words ? 0 : -ENOMEM;
+}
+
+/* The command line of the run: of the first image that has one. */
+static int take_image(const struct reader *reader, const json_t *item, struct task *task)
+{
+    const json_t *images = json_object_get(item, "images");
+    for (size_t i = json_array_size(images); i-- > 0;)
+        if (json_array_size(json_object_get(json_array_get(images, i), "cmdline")))
+            item = json_array_get(images, i);
+    struct task_image *image = task_image_at(task, 0);
+    if (!image)
+        return -ENOMEM;
+    image->shown.comm = task->shown.comm;
+    return take_words(reader, item, "cmdline", &image->shown.cmdline, &image->shown.cmdline_count);
+}
+
+static int take_task(struct reader *reader, const json_t *item)
+{
+    uint64_t pid = 0, tid = 0;
+    uint32_t index;
+    struct task *task = task_new(reader->loader, &index);
+    if (!task)
+        return -ENOMEM;
+    struct profile_entry sum = {.task = index, .event = reader->event};
+    const struct {
+        const char *key;
+        uint64_t *number;
+    } numbers[] = {{"pid", &pid}, {"tid", &tid}, {"samples", &sum.samples}, {"weight", &sum.weight},
+                   {"start_ns", &task->shown.start_ns}, {"end_ns", &task->shown.end_ns}, {"lost", &task->shown.lost}};
+    int status = 0;
+    for (size_t i = 0; status == 0 && i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        status = take_number(reader, item, numbers[i].key, numbers[i].number);
+    if (status == 0)
+        status = take_text(reader, item, "comm", &task->shown.comm);
+    if (status < 0)
+        return status;
+    task->shown.pid = (int32_t)pid;
+    task->shown.tid = (int32_t)tid;
+    task->shown.ended = json_is_true(json_object_get(item, "ended"));
+    task->shown.root = json_is_true(json_object_get(item, "root"));
+    task->shown.file = reader->path;
+    if (task->shown.root && take_image(reader, item, task) < 0)
+        return -ENOMEM;
+    return sum.samples ? store_sample(&reader->loader->store.sums, store_sample_hash(&sum), &sum) : 0;
+}
+
+static int take_tasks(struct reader *reader, const json_t *root)
+{
+    const json_t *list = list_of(reader, root, "tasks");
+    int status = list ? 0 : -EINVAL;
+    for (size_t i = 0; status == 0 && i < json_array_size(list); i++)
+        status = take_task(reader, json_array_get(list, i));
+    return status;
+}
+
+static int take_commands(struct reader *reader, const json_t *root)
+{
+    struct profile *profile = &reader->loader->profile;
+    const json_t *list = json_object_get(root, "commands");
+    if (!json_is_array(list))
+        return refuse(reader, "has no 'commands': an older panalyze wrote it; write it anew");
+    struct profile_entry *commands =
+        arena_take(&reader->loader->store.arena, (json_array_size(list) + 1) * sizeof(*commands));
+    int status = commands ? 0 : -ENOMEM;
+    for (size_t i = 0; status == 0 && i < json_array_size(list); i++) {
+        const json_t *item = json_array_get(list, i);
+        struct profile_entry *command = &commands[i];
+        *command = (struct profile_entry){.event = reader->event};
+        status = take_text(reader, item, "comm", &command->comm);
+        if (status == 0)
+            status = take_number(reader, item, "self_samples", &command->samples);
+        if (status == 0)
+            status = take_number(reader, item, "self_weight", &command->weight);
+        profile->command_count = (uint32_t)i + 1;
+    }
+    profile->commands = commands;
+    profile->document = true;
+    return status;
+}
+
+static int hex_digit(char character)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *found = character ? strchr(digits, character) : NULL;
+    return found ? (int)(found - digits) : -1;
+}
+
+static int take_session(struct reader *reader, const json_t *root, const char *wanted)
+{
+    struct profile_session *session = &reader->loader->profile.session;
+    const json_t *item = json_object_get(root, "session"), *id = json_object_get(item, "id");
+    const char *text = json_is_string(id) ? json_string_value(id) : "";
+    session->ours = json_is_string(id);
+    for (size_t i = 0; i < sizeof(session->id); i++) {
+        int high = hex_digit(text[0]), low = high < 0 ? -1 : hex_digit(text[1]);
+        if (low < 0)
+            break;
+        session->id[i] = (uint8_t)(high << 4 | low);
+        text += 2;
+    }
+    if (wanted && (!json_is_string(id) || strncmp(json_string_value(id), wanted, strlen(wanted)) != 0)) {
+        report_error("%s: its session is %s, not '%s'", reader->path,
+                     json_is_string(id) ? json_string_value(id) : "not known", wanted);
+        return -EINVAL;
+    }
+    int status = take_number(reader, item, "start_realtime_ns", &session->start_realtime_ns);
+    if (status == 0)
+        status = take_number(reader, item, "start_ns", &session->start_ns);
+    return status < 0 ? status : take_words(reader, item, "cmdline", &session->arguments, &session->argument_count);
+}
+
+static int take_coverage(struct reader *reader, const json_t *root)
+{
+    struct profile_session *session = &reader->loader->profile.session;
+    const json_t *coverage = json_object_get(root, "coverage");
+    session->coverage_known = json_is_integer(json_object_get(coverage, "cpu_ns"));
+    session->coverage_complete = json_is_true(json_object_get(coverage, "complete"));
+    if (!session->coverage_known)
+        return 0;
+    int status = take_number(reader, coverage, "cpu_ns", &session->cpu_ns);
+    return status < 0 ? status : take_number(reader, coverage, "attributed_ns", &session->attributed_ns);
+}
+
+static int take(struct reader *reader, const json_t *root, const struct profile_options *options)
+{
+    const json_t *schema = json_object_get(root, "schema");
+    if (!json_is_string(schema) || strcmp(json_string_value(schema), SCHEMA) != 0)
+        return refuse(reader, "is JSON, but no report of 'panalyze --json' (schema \"" SCHEMA "\")");
+    int status = take_event(reader, root);
+    if (status == 0)
+        status = take_functions(reader, root);
+    if (status == 0)
+        status = take_tasks(reader, root);
+    if (status == 0)
+        status = take_commands(reader, root);
+    if (status == 0)
+        status = take_session(reader, root, options->session);
+    if (status == 0)
+        status = take_coverage(reader, root);
+    if (status == 0)
+        status = finish_profile(reader->loader);
+    reader->loader->profile.lost = (uint64_t)json_integer_value(json_object_get(json_object_get(root, "total"), "lost"));
+    return status < 0 ? status : profile_select_event(&reader->loader->profile, options->event);
+}
+
+int document_load(const char *path, const struct profile_options *options, struct profile **ret)
+{
+    json_error_t error;
+    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    if (!root) {
+        report_error("%s: is no report of 'panalyze --json': %s (line %d)", path, error.text, error.line);
+        return -EINVAL;
+    }
+    struct reader reader = {.loader = loader_new()};
+    int status = reader.loader ? 0 : -ENOMEM;
+    if (status == 0) {
+        reader.path = store_string(&reader.loader->store, path);
+        reader.loader->merged = PROFILE_BY_STACK;
+        reader.loader->profile.files_read = 1;
+        status = reader.path ? take(&reader, root, options) : -ENOMEM;
+    }
+    json_decref(root);
+    if (status == -ENOMEM)
+        report_error("%s: out of memory", path);
+    if (status < 0)
+        loader_free(reader.loader);
+    else
+        *ret = &reader.loader->profile;
+    return status;
+}
+
+#endif
