@@ -63,7 +63,7 @@ static void account_one(struct tasks *tasks, struct process *process)
     if (process->leader && process->leader->armed) { /* a child of vfork that only exited, or whose exec failed */
         uint64_t own = process->rusage_ns > used ? process->rusage_ns : used;
         if (own)
-            unseen_add(&tasks->unseen, "child that ended before it ran a program", process->leader->comm, 1, own);
+            unseen_add(&tasks->unseen, "child exited before it ran a program", process->leader->comm, 1, own);
         return;
     }
     tasks->attributed_ns += used;

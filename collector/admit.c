@@ -195,7 +195,7 @@ static void refused(struct tasks *tasks, const struct arrival *arrival)
     }
     unseen_arrived(&tasks->unseen, arrival->tid);
     if (arrival->result == -ESRCH)
-        snprintf(reason, sizeof(reason), "%s that ended before its events were open", what);
+        snprintf(reason, sizeof(reason), "%s exited before its events were open", what);
     else
         snprintf(reason, sizeof(reason), "%s refused by the kernel: %s", what,
                  strerror(arrival->result < 0 ? -arrival->result : EIO));

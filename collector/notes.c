@@ -80,8 +80,7 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
     if (task->broken)
         notes_add(notes, "its ring was given up: samples after that are missing");
     if (task->found_ns > task->start_ns + LATE_NS)
-        notes_add(notes, "it did not ask for events and was found from outside: its first moments are counted, not "
-                         "sampled");
+        notes_add(notes, "found late: start-up counted but not sampled");
     if (task->goes_on)
         notes_add(notes, "its events were ended by the kernel when it executed a program that its user may not read: "
                          "it goes on in another file, by timers");
@@ -97,6 +96,6 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
     const bool covered = net || task->netted || task->revoked;
     if (image && !image->named && !covered && image->start_ns > task->start_ns && task->kind != PINJECT_THREAD &&
         !task->left)
-        notes_add(notes, "its program did not ask for events (static, setuid, without access to the session?): its "
-                         "children and threads are not profiled");
+        notes_add(notes, "its program is not injectable (static, setuid, or no access to the session): its children "
+                         "and threads are not profiled");
 }

@@ -47,38 +47,38 @@ static void add_ledger(struct tasks *tasks)
     const struct session *session = tasks->session;
     struct unseen *unseen = &tasks->unseen;
     add_counted(unseen, session, CHANNEL_UNANSWERED,
-                "began before the collector answered: its first moments are counted, not sampled");
-    add_counted(unseen, session, CHANNEL_DROPPED, "found no free slot to ask for events or to tell of an ended child");
+                "started before the collector answered: start-up counted but not sampled");
+    add_counted(unseen, session, CHANNEL_DROPPED,
+                "request queue full: a task got no events, or an exited child was not reported");
     add_counted(unseen, session, CHANNEL_SEALED,
                 "start under a seccomp filter of the program's own that forbids to announce it");
     if (is_foreign_missing(session))
         add_counted(unseen, session, CHANNEL_FOREIGN, "in another pid namespace");
-    unseen_add(unseen, "message dropped: more of them came than can be taken", "",
+    unseen_add(unseen, "notification dropped: queue full", "",
                __atomic_load_n(&session->arrivals.refused, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "mappings and arguments dropped: more came than can be taken", "",
+    unseen_add(unseen, "mappings and arguments dropped: queue full", "",
                __atomic_load_n(&session->arrivals.cut, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "message taken before the one that it refers to: too many waited", "", tasks->hurried, 0);
-    unseen_add(unseen, "request that made no sense", "", __atomic_load_n(&session->malformed, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "request about a task that had ended when it was read", "",
+    unseen_add(unseen, "request processed out of order: too many were waiting", "", tasks->hurried, 0);
+    unseen_add(unseen, "malformed request", "", __atomic_load_n(&session->malformed, __ATOMIC_RELAXED), 0);
+    unseen_add(unseen, "request for a task that had already exited", "",
                __atomic_load_n(&session->ended, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "request about a task that is not the session's, or not the asking user's: refused", "",
+    unseen_add(unseen, "request refused: the task is not in the session, or belongs to another user", "",
                __atomic_load_n(&session->denied, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "pause of requests: too many came to nothing", "", channels_held(session), 0);
+    unseen_add(unseen, "requests paused: too many had no effect", "", channels_held(session), 0);
     unseen_add(unseen, "process of a user for whom there was no channel", "",
                __atomic_load_n(&session->channels.refused, __ATOMIC_RELAXED), 0);
     unseen_add(unseen,
-               "record of what a program that cannot be injected started: lost, as its ring was full or damaged", "",
+               "record of a non-injectable program's child lost: ring full or damaged", "",
                tasks->net_lost, 0);
-    unseen_add(unseen, "task below a program that cannot be injected: the kernel lost the record of its start", "",
+    unseen_add(unseen, "task below a non-injectable program: the kernel lost the record of its start", "",
                tasks->unannounced.count, 0);
     unseen_add(unseen,
-               "task below a program that cannot be injected, without its counts: CPU time estimated by its "
-               "samples",
+               "task below a non-injectable program without counts: CPU time estimated from samples",
                "", tasks->estimated, 0);
-    unseen_add(unseen, "look at a task that was given up: it took too long", "", session->errands.given_up, 0);
+    unseen_add(unseen, "look-up in /proc given up: it took too long", "", session->errands.given_up, 0);
     unseen_add(unseen, "request dropped: the collector is out of memory", "",
                __atomic_load_n(&session->no_memory, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "executable mapping forgotten: a process had thousands of them", "",
+    unseen_add(unseen, "executable mapping dropped: too many in one process", "",
                tasks->mappings_forgotten + (tasks->root_process ? tasks->root_process->space.forgotten : 0), 0);
     unseen_add(unseen, "damaged ring or record", "", tasks->broken_rings, 0);
     add_files(tasks);

@@ -79,8 +79,8 @@ static void waited(struct tasks *tasks, const struct arrival *arrival)
     bool quiet = tasks->plan->source == PINJECT_SOURCE_TIMER || (parent && parent->leader && parent->leader->timed);
     if (quiet && !unseen_take_arrived(&tasks->unseen, arrival->pid) && !process)
         unseen_add(&tasks->unseen,
-                   "child that did not ask (not followed, setuid, ended at once): known by its parent's wait", "", 1,
-                   used);
+                   "child without events (not followed, setuid, or exited at once): known only from its parent's wait",
+                   "", 1, used);
     if (!parent && process)
         parent = tasks_find_process(tasks, process->ppid);
     if (parent && parent != process) {

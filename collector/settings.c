@@ -273,7 +273,7 @@ int settings_parse(struct settings_line *line, int argc, char **argv)
         return -EINVAL;
     }
     if (line->action != SETTINGS_RUN && line->action != SETTINGS_DOCTOR && count) {
-        report_error("'%s' is one word too many: with this option no command is run", argv[first]);
+        report_error("unexpected argument '%s': this option runs no command", argv[first]);
         return -EINVAL;
     }
     line->settings.command = count ? argv + first : NULL;

@@ -217,7 +217,7 @@ void tasks_forget_families(struct tasks *tasks)
 void tasks_tell_no_net(struct tasks *tasks, const struct process *process, int error)
 {
     char reason[160];
-    snprintf(reason, sizeof(reason), "program that cannot be injected: its children and threads are not profiled (%s)",
+    snprintf(reason, sizeof(reason), "non-injectable program: its children and threads are not profiled (%s)",
              strerror(-error));
     unseen_add(&tasks->unseen, reason, process->leader ? process->leader->comm : "", 1, 0);
 }

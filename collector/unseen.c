@@ -18,11 +18,10 @@ enum { LOOKS_AT_ONCE = 256 };
 
 static const char reason_more[] = "further reasons";
 static const char reason_process[] =
-    "child that ended before it could be found (it did not ask: static, setuid, cleaned environment, or without access "
-    "to the session)";
-static const char reason_thread[] = "thread that ended before it could be found (it was not created by pthread_create)";
+    "child exited before it was found (static, setuid, cleaned environment, or no access to the session)";
+static const char reason_thread[] = "thread exited before it was found (not created by pthread_create)";
 static const char reason_no_slot[] =
-    "task that ended before it could be found (it found no free slot to ask, or does not ask: static, setuid)";
+    "task exited before it was found (request queue full, or program not injectable: static, setuid)";
 static const char reason_refused[] =
     "refused by the kernel: setuid, not dumpable, or of another user (root may see it)";
 static const char reason_policy[] = "child not followed (--follow-all follows it)";

@@ -70,8 +70,8 @@ def test_live_threads():
     check_in("threads 3000", done.out)
     # A thread that found no slot counts itself there; it may also be known by its creator's ring, which may overflow.
     seen = profiled_tasks(done)
-    late = unseen_tasks(done, "ended before|refused")
-    no_slot = unseen_tasks(done, "^found no free slot")
+    late = unseen_tasks(done, "exited before|refused")
+    no_slot = unseen_tasks(done, "^request queue full")
     check(seen + late + no_slot >= 3001, f"of 3001 tasks {seen} are profiled, {late} and {no_slot} named: {done}")
     with measured():  # some of either kind are those of a very busy machine
         check(seen + max(late, no_slot) >= 3001, f"{seen} are profiled, {late} or {no_slot} named: {done}")

@@ -311,7 +311,7 @@ def adds_up(tree):
 def unseen(tree):
     """What a document's coverage says was not seen, without a few rings that the kernel left stopped: beside other load
     it does now and then (collector/net_ring.h says how), and each counts as a lost record, since some may be."""
-    stopped = "record of what a program that cannot be injected started: lost, as its ring was full or damaged"
+    stopped = "record of a non-injectable program's child lost: ring full or damaged"
     return [line for line in tree["coverage"].get("unseen") or []
             if line["reason"] != stopped or line["count"] > 2 * os.cpu_count()]
 

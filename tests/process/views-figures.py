@@ -98,7 +98,7 @@ def fold_tree(nodes, path, sums):
 
 def test_events_side_by_side():
     """Each column of --group is the report of that event alone."""
-    names = ["task-clock", "page-faults", "context-switches"]
+    names = ["task-clock", "page-faults", "minor-faults"]
     files = record(event=",".join(names))
     for by, key, words in (("function", "functions", ("symbol", "dso")), ("object", "objects", ("dso",)),
                            ("comm", "commands", ("comm",))):

@@ -71,8 +71,8 @@ static void refusals(void **state)
     arrive(PINJECT_ARM, 203, 203, -EMFILE);
     arrive(PINJECT_THREAD, 100, 102, -ENOMEM);
     expect_ledger("1 process refused by the kernel: Permission denied|name\n"
-                  "1 thread that ended before its events were open|name\n"
-                  "1 process that ended before its events were open|name\n"
+                  "1 thread exited before its events were open|name\n"
+                  "1 process exited before its events were open|name\n"
                   "1 process refused by the kernel: Input/output error|name\n"
                   "1 process refused by the kernel: Too many open files|name\n"
                   "1 thread refused by the kernel: Cannot allocate memory|name\n");
@@ -166,7 +166,7 @@ static void program_that_cannot_be_injected(void **state)
     expect_ledger("");
     tasks_admit(tasks, net_of(100, -EMFILE, 0));
     assert_int_equal(process->net_owed, 0);
-    expect_ledger("1 program that cannot be injected: its children and threads are not profiled (Too many open files)"
+    expect_ledger("1 non-injectable program: its children and threads are not profiled (Too many open files)"
                   "|prog\n");
     tasks_admit(tasks, net_of(999, 0, 0)); /* nobody */
     stage.kit.plan.source = PINJECT_SOURCE_TIMER;
@@ -215,7 +215,8 @@ static void waits(void **state)
     unseen_arrived(&tasks->unseen, 401);
     reap(401, 1, 2, T + 70); /* that one asked */
     reap(200, 1, 2, T + 70); /* is known */
-    expect_ledger("1 child that did not ask (not followed, setuid, ended at once): known by its parent's wait|\n");
+    expect_ledger(
+        "1 child without events (not followed, setuid, or exited at once): known only from its parent's wait|\n");
     assert_int_equal(tasks->unseen.lines[0].cpu_ns, 3);
     stage.kit.plan.source = PINJECT_SOURCE_PERF;
 }

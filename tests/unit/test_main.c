@@ -187,7 +187,7 @@ static void other_actions(void **state)
     expect(RUN("--version"), 0, "pinject-run " PINJECT_VERSION_STRING "\n", "");
     expect(RUN("--info"), 0, "info\n", "");
     expect(RUN("--info", "x"), 125, "",
-           "pinject-run: 'x' is one word too many: with this option no command is run\n");
+           "pinject-run: unexpected argument 'x': this option runs no command\n");
     expect(RUN("-q"), 125, "",
            "pinject-run: no command to profile; type: pinject-run [OPTIONS] [--] COMMAND [ARGS], or pinject-run --help\n");
     assert_int_equal(RUN("--help"), 0);
@@ -333,7 +333,7 @@ static void summary_of_a_command(void **state)
                         "pinject-run: # task, counted:\n"
                         "pinject-run:            #  task-clock          # CPUs busy\n"
                         "pinject-run: # elapsed, # in user space, # in the kernel\n"
-                        "pinject-run: CPU time #, # of it in tasks (# %); # more by pinject itself\n"
+                        "pinject-run: CPU time #, # of it in tasks (# %); profiler overhead: #\n"
                         "pinject-run: # file out.* (#); next: panalyze counts out.*\n");
     assert_int_equal(remove_files("out.*"), 1);
 }
@@ -417,7 +417,7 @@ static void strict_names_what_is_missing(void **state)
     assert_string_equal(text_err, "");
     /* The child has ended long before anybody could look for it. */
     assert_int_equal(RUN("-q", "--strict", "--follow-all", "/bin/sh", "-c", "(exit 5); exit 2"), 125);
-    assert_non_null(strstr(text_err, "pinject-run: --strict: not seen: 1 x child that ended before it could be found"));
+    assert_non_null(strstr(text_err, "pinject-run: --strict: not seen: 1 x child exited before it was found"));
     /* To leave it out on purpose is no loss. */
     assert_int_equal(RUN("-q", "--strict", "--follow=none", "/bin/sh", "-c", "(exit 5); exit 2"), 2);
     assert_string_equal(text_err, "");

@@ -123,8 +123,8 @@ static void nets_that_are_owed(void **state)
     assert_int_equal(process->net_owed, 0);
     assert_false(process->net);
     assert_int_equal(tasks->unseen.count, 1);
-    assert_string_equal(tasks->unseen.lines[0].reason, "program that cannot be injected: its children and threads are "
-                                                       "not profiled (Permission denied)");
+    assert_string_equal(tasks->unseen.lines[0].reason,
+                        "non-injectable program: its children and threads are not profiled (Permission denied)");
     assert_string_equal(tasks->unseen.lines[0].comm, "prog");
     process->net_owed = 2;
     net_status = 0;

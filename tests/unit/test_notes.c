@@ -131,7 +131,7 @@ static void ends_and_beginnings(void **state)
 {
     (void)state;
     task.found_ns = T + 5000001;
-    expect("it did not ask for events and was found from outside: its first moments are counted, not sampled\n");
+    expect("found late: start-up counted but not sampled\n");
     task.found_ns = 0;
     task.revoked = true;
     expect("its events were ended by the kernel when it executed a setuid or unreadable program: what came after is "
@@ -145,8 +145,8 @@ static void ends_and_beginnings(void **state)
 }
 
 #define DID_NOT_ASK                                                                                                   \
-    "its program did not ask for events (static, setuid, without access to the session?): its children and threads " \
-    "are not profiled\n"
+    "its program is not injectable (static, setuid, or no access to the session): its children and threads are not " \
+    "profiled\n"
 
 static void programs_that_do_not_ask(void **state)
 {

@@ -71,29 +71,29 @@ static char *ledger(const struct outcome *outcome)
 }
 
 static const char lines_of_all[] =
-    "100 began before the collector answered: its first moments are counted, not sampled|\n"
-    "101 began before the collector answered: its first moments are counted, not sampled|user 7\n"
-    "110 found no free slot to ask for events or to tell of an ended child|\n"
-    "111 found no free slot to ask for events or to tell of an ended child|user 7\n"
+    "100 started before the collector answered: start-up counted but not sampled|\n"
+    "101 started before the collector answered: start-up counted but not sampled|user 7\n"
+    "110 request queue full: a task got no events, or an exited child was not reported|\n"
+    "111 request queue full: a task got no events, or an exited child was not reported|user 7\n"
     "130 start under a seccomp filter of the program's own that forbids to announce it|\n"
     "131 start under a seccomp filter of the program's own that forbids to announce it|user 7\n";
 static const char lines_of_foreign[] = "120 in another pid namespace|\n"
                                        "121 in another pid namespace|user 7\n";
 static const char lines_of_session[] =
-    "1 message dropped: more of them came than can be taken|\n"
-    "2 mappings and arguments dropped: more came than can be taken|\n"
-    "3 message taken before the one that it refers to: too many waited|\n"
-    "4 request that made no sense|\n"
-    "13 request about a task that had ended when it was read|\n"
-    "5 request about a task that is not the session's, or not the asking user's: refused|\n"
-    "21 pause of requests: too many came to nothing|\n"
+    "1 notification dropped: queue full|\n"
+    "2 mappings and arguments dropped: queue full|\n"
+    "3 request processed out of order: too many were waiting|\n"
+    "4 malformed request|\n"
+    "13 request for a task that had already exited|\n"
+    "5 request refused: the task is not in the session, or belongs to another user|\n"
+    "21 requests paused: too many had no effect|\n"
     "6 process of a user for whom there was no channel|\n"
-    "7 record of what a program that cannot be injected started: lost, as its ring was full or damaged|\n"
-    "14 task below a program that cannot be injected: the kernel lost the record of its start|\n"
-    "11 task below a program that cannot be injected, without its counts: CPU time estimated by its samples|\n"
-    "12 look at a task that was given up: it took too long|\n"
+    "7 record of a non-injectable program's child lost: ring full or damaged|\n"
+    "14 task below a non-injectable program: the kernel lost the record of its start|\n"
+    "11 task below a non-injectable program without counts: CPU time estimated from samples|\n"
+    "12 look-up in /proc given up: it took too long|\n"
     "8 request dropped: the collector is out of memory|\n"
-    "9 executable mapping forgotten: a process had thousands of them|\n"
+    "9 executable mapping dropped: too many in one process|\n"
     "10 damaged ring or record|\n"
     "31 file that was mapped and did not answer when it was read|\n"
     "32 file that was mapped and not read: others of its user's did not answer, or too many came|\n"
@@ -190,7 +190,7 @@ static void tasks_are_counted(void **state)
     assert_int_equal(outcome.stacks_behind, 0);
     assert_string_equal(outcome.stacks, "");
     char *text = ledger(&outcome);
-    assert_non_null(strstr(text, "4 executable mapping forgotten"));
+    assert_non_null(strstr(text, "4 executable mapping dropped"));
     free(text);
     assert_int_equal(outcome.samples, 0); /* the root's are not there yet */
     expect_own_cpu(outcome.collector_ns, used_ns);

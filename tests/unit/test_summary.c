@@ -145,7 +145,7 @@ static void test_run(void **state)
     set_up(&scene, KIT_SAMPLING, "out");
     expect(&scene, "pinject-run: 42 tasks (40 processes, 2 further threads, at most 4 at once), 1234 samples of "
                    "task-clock, 0 lost\n"
-                   "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %); 310.0 ms more by pinject itself\n");
+                   "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %); profiler overhead: 310.0 ms\n");
     write_files(&scene.kit, 2);
     expect_last(&scene, "pinject-run: 2 files out.* (", " kB); next: panalyze out.*\n");
     scene.outcome =
@@ -153,7 +153,7 @@ static void test_run(void **state)
     scene.outcome.alive = 1;
     char *text = kit_stderr(print, &scene);
     assert_non_null(strstr(text, "pinject-run: 1 task, 1 sample of task-clock, 0 lost\n"
-                                 "pinject-run: CPU time 200 us in tasks; 0 us more by pinject itself\n"
+                                 "pinject-run: CPU time 200 us in tasks; profiler overhead: 0 us\n"
                                  "pinject-run: 1 task still runs, profiled up to now (--linger waits for it)\n"));
     free(text);
     scene.kit.settings.quiet = true;
@@ -181,7 +181,7 @@ static void test_stolen(void **state)
     set_up(&scene, KIT_SAMPLING, "out");
     scene.outcome.stolen_ns = 40900000;
     char *said = kit_stderr(print, &scene);
-    assert_non_null(strstr(said, "by pinject itself; includes 40.9 ms that the host took away\n"));
+    assert_non_null(strstr(said, "profiler overhead: 310.0 ms; includes 40.9 ms that the host took away\n"));
     free(said);
     kit_free(&scene.kit);
 }
@@ -230,7 +230,7 @@ static void test_stand_ins(void **state)
 
 #define TASKS \
     "pinject-run: 42 tasks (40 processes, 2 further threads, at most 4 at once), 1234 samples of task-clock, 0 lost\n"
-#define TIME "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %); 310.0 ms more by pinject itself\n"
+#define TIME "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %); profiler overhead: 310.0 ms\n"
 
 /* What samples, how stacks came about, what is missing: after the tasks, in this order, and none of it when quiet. */
 static void test_all_lines(void **state)
@@ -253,8 +253,8 @@ static void test_all_lines(void **state)
     expect(&scene, TASKS "pinject-run: timers sample\n"
                          "pinject-run: no dumps\n"
                          "pinject-run: stacks of all kinds\n"
-                         "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %); 310.0 ms more by pinject "
-                         "itself; includes 2.0 ms that the host took away\n"
+                         "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %); profiler overhead: 310.0 ms; "
+                         "includes 2.0 ms that the host took away\n"
                          "pinject-run: 1 task was not sampled, but known by the kernel's accounting: no timer ran in "
                          "it\n"
                          "pinject-run: 2 tasks still run, profiled up to now (--linger waits for them)\n");

@@ -36,12 +36,11 @@ static void expect(const char *wanted)
     assert_string_equal(text, wanted);
 }
 
-#define PROCESS                                                                                                    \
-    "child that ended before it could be found (it did not ask: static, setuid, cleaned environment, or without " \
-    "access to the session)\n"
-#define THREAD "thread that ended before it could be found (it was not created by pthread_create)\n"
+#define PROCESS \
+    "child exited before it was found (static, setuid, cleaned environment, or no access to the session)\n"
+#define THREAD "thread exited before it was found (not created by pthread_create)\n"
 #define NO_SLOT \
-    "task that ended before it could be found (it found no free slot to ask, or does not ask: static, setuid)\n"
+    "task exited before it was found (request queue full, or program not injectable: static, setuid)\n"
 #define REFUSED "refused by the kernel: setuid, not dumpable, or of another user (root may see it)\n"
 #define POLICY "child not followed (--follow-all follows it)\n"
 
