@@ -21,7 +21,7 @@
 #include "common/clock.h"
 #include "common/report.h"
 
-enum { STACK = 256 << 10, SWEEP_NS = 900 * 1000 * 1000, SLICE_NS = 100000, NICER = 15, AWAKE_MS = 500, STOP_S = 1 };
+enum { STACK = 256 << 10, SWEEP_NS = 900 * 1000 * 1000, SLICE_NS = 100000, NICER = 15, AWAKE_MS = 500 };
 
 /* What the doors of a channel share: nothing in its memory can be trusted to be theirs. */
 struct hall {
@@ -131,7 +131,7 @@ struct scheduling {
  * 6.12) prefer it at its wake-up over programs that only compute; so does a lower niceness, where it is allowed. With
  * six such programs and 100 starting threads on two CPUs, answers took up to 92 ms without both, less than 5 with them.
  */
-static void ask_for_quick_wakes(void)
+void door_ask_for_quick_wakes(void)
 {
     struct scheduling scheduling = {.size = sizeof(scheduling)};
     struct sched_param lowest = {.sched_priority = 1};
@@ -232,7 +232,7 @@ static void be_door(struct door *door)
 static void *door_main(void *argument)
 {
     struct door *door = argument;
-    ask_for_quick_wakes();
+    door_ask_for_quick_wakes();
     take_name(door);
     __atomic_fetch_add(&door->hall->awake, 1, __ATOMIC_SEQ_CST);
     futex_wake(&door->hall->awake);
@@ -348,7 +348,7 @@ static void stop(struct channel *channel, unsigned count)
     for (unsigned i = 0; i < count; i++)
         wake(&channel->doors[i]);
     clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += STOP_S;
+    end.tv_sec += channel->session->stop_s;
     for (unsigned i = 0; i < count; i++)
         ended &= join(&channel->doors[i], &end);
     if (!ended) { /* all of it stays */

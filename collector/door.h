@@ -23,6 +23,11 @@ int door_start_all(struct channel *channel);
  */
 bool door_reaches_other_sessions(void);
 /*
+ * For a thread that works for microseconds while a task waits: it is to run soon after it is woken. What the kernel
+ * refuses is left as it is. Threads that it makes have that too.
+ */
+void door_ask_for_quick_wakes(void);
+/*
  * Serves the news that lie in the bells without a ring (ended children): their arrivals are queued when it
  * returns. Context: the event loop, beside the doors; waits for none of them.
  */

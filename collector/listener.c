@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "collector/channel.h"
+#include "collector/door.h"
 #include "collector/origin.h"
 #include "collector/session.h"
 #include "common/clock.h"
@@ -103,6 +104,7 @@ static void *listen_main(void *argument)
     struct pollfd polled[] = {{.fd = listener->socket, .events = POLLIN}, {.fd = listener->stop, .events = POLLIN}};
     uint64_t allowed = listener->free_ns * listener->session->cpus, second = 0, used = 0;
     pthread_setname_np(pthread_self(), "pinject-listen");
+    door_ask_for_quick_wakes(); /* a process that has become another user waits for its channel */
     for (;;) {
         if (poll(polled, 2, -1) < 0 && errno != EINTR)
             break;

@@ -34,7 +34,8 @@ struct session {
     struct arrivals arrivals;
     struct nets *nets;
     struct errands errands;      /* of the event loop */
-    bool hangs;                  /* a thread is left in the kernel: what it uses ends with the process */
+    unsigned stop_s;             /* seconds that a thread gets to end */
+    bool hangs;                  /* one did not: it is left in the kernel, and what it uses ends with the process */
     struct channels channels;
     struct channel *own;         /* of this process' user */
     unsigned bells;              /* of each channel */

@@ -156,7 +156,7 @@ def test_children_killed():
     done = pinject_run("-v", "--follow-all", "--", target("storm"), "forks", "800", "8", "1", "kill").ok()
     check_in("killed some", done.out)
     # Where all slots are taken, the reason does not say whether it was a process or a thread.
-    named = unseen_tasks(done, "^(process|child|task) that ended")
+    named = unseen_tasks(done, "^(process|child|task) exited before")
     processes = int(check_match(r"\((\d+) processes", done.err)[1])
     check(processes + named >= 801, f"of 801 processes {processes} are profiled, {named} named: {done}")
     checked = readable(results())
