@@ -386,9 +386,27 @@ static int divide(struct cli *cli, char **operands)
 }
 
 /* What would do nothing is a mistake. */
+/* What a list of several events has no place for. */
+static int check_group(const struct settings *settings)
+{
+    const char *other = settings->call_tree                                       ? "--call-tree"
+                        : settings->callers                                       ? "--callers"
+                        : settings->callees                                       ? "--callees"
+                        : settings->by == BY_LINE || settings->by == BY_INLINE    ? "--by line and --by inline"
+                        : settings->sort_given && settings->sort == SORT_TOTAL    ? "--sort total"
+                        : settings->inlined                                       ? "--inline"
+                                                                                  : NULL;
+    if (!settings->group || !other)
+        return 0;
+    report_error("--group lists what each event hit by itself: leave out %s", other);
+    return -EINVAL;
+}
+
 static int check_use(const struct cli *cli)
 {
     const struct settings *settings = &cli->settings;
+    if (check_group(settings) < 0)
+        return -EINVAL;
     if (!settings->min_given || cli->command->group != REPORT || settings->call_tree || settings->callers ||
         settings->callees)
         return 0;

@@ -14,6 +14,7 @@
 #include "analyze/live/live.h"
 #include "analyze/model/document.h"
 #include "analyze/progress.h"
+#include "analyze/view/event_group.h"
 #include "analyze/view/hits.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/names.h"
@@ -174,7 +175,8 @@ static int refuse_nothing(const struct cli *cli, struct view *view)
     if (view->inlined && (cli->settings.symbols.count || cli->settings.objects.count))
         view_look_ahead(view);
     bool sampled = profile->event_count && profile->events[profile->event].samples;
-    if (!sampled || !(cli->command->needs & CLI_PLACES) ||
+    sampled |= event_group_has(view, EVENT_GROUP_ALL);
+    if (!sampled || !(cli->command->needs & CLI_PLACES) || event_group_finds(view, EVENT_GROUP_ALL) ||
         select_finds(view->settings, profile, view->names, selection->entries, selection->entry_count))
         return 0;
     return select_refuse(view->settings);
@@ -315,10 +317,10 @@ struct runs {
     size_t before;
 };
 
-/* Files BASE.PID.TID of one BASE are one run, and so is each folder, and each other file. */
+/* Files BASE.PID.TID of one BASE are one run, and so is each folder, report, and other file. */
 static void add_operand(struct runs *runs, size_t first, const char *operand)
 {
-    size_t at = first;
+    size_t at = document_is(operand) ? runs->count : first;
     while (at < runs->count && !inputs_same_place(runs->list[at].operands[0], operand))
         at++;
     if (at == runs->count) {

@@ -96,6 +96,6 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
     const bool covered = net || task->netted || task->revoked;
     if (image && !image->named && !covered && image->start_ns > task->start_ns && task->kind != PINJECT_THREAD &&
         !task->left)
-        notes_add(notes, "its program is not injectable (static, setuid, or no access to the session): its children "
+        notes_add(notes, "no request from its program (static, setuid, or no access to the session?): its children "
                          "and threads are not profiled");
 }

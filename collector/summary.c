@@ -142,13 +142,13 @@ static void print_time(const struct outcome *outcome, struct buffer *line)
     buffer_printf(line, outcome->cpu_ns ? " of it in tasks" : " in tasks");
     if (outcome->cpu_ns)
         buffer_printf(line, " (%.1f %%)", 100.0 * (double)outcome->attributed_ns / (double)outcome->cpu_ns);
-    buffer_printf(line, "; profiler overhead: ");
-    append_time(line, outcome->collector_ns);
     if (outcome->stolen_ns) {
-        buffer_printf(line, "; includes ");
+        buffer_printf(line, ", including ");
         append_time(line, outcome->stolen_ns);
         buffer_printf(line, " that the host took away");
     }
+    buffer_printf(line, "; profiler overhead: ");
+    append_time(line, outcome->collector_ns);
     say(line);
 }
 

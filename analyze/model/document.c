@@ -9,18 +9,27 @@
 
 #include "common/report.h"
 
+/* A regular file that is open for reading; negative: it is none, or cannot be opened. */
+static int open_file(const char *path)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)))
+        return fd;
+    close(fd);
+    return -1;
+}
+
 bool document_is(const char *path)
 {
     char bytes[64];
-    struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    ssize_t size = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? read(fd, bytes, sizeof(bytes)) : 0;
+    int fd = open_file(path);
+    ssize_t size = fd >= 0 ? read(fd, bytes, sizeof(bytes)) : 0, at = 0;
     if (fd >= 0)
         close(fd);
-    for (ssize_t i = 0; i < size; i++)
-        if (!strchr(" \t\r\n", bytes[i]))
-            return bytes[i] == '{';
-    return false;
+    while (at < size && (bytes[at] == ' ' || bytes[at] == '\t' || bytes[at] == '\r' || bytes[at] == '\n'))
+        at++;
+    return at < size && bytes[at] == '{';
 }
 
 #ifndef PINJECT_JANSSON
@@ -41,12 +50,18 @@ int document_load(const char *path, const struct profile_options *options, struc
 
 #define SCHEMA "pinject.report/1"
 
+struct amount {
+    uint64_t samples, weight;
+};
+
 struct reader {
     struct loader *loader;
     const char *path;
     uint32_t event;
-    uint64_t samples, weight; /* of all functions */
+    struct amount total;
 };
+
+static const char too_much[] = "is no report of 'panalyze --json': its sums are more than a number holds";
 
 static int refuse(const struct reader *reader, const char *what)
 {
@@ -79,6 +94,35 @@ static int take_number(const struct reader *reader, const json_t *object, const 
     return 0;
 }
 
+/* False: the sum is more than a number holds. */
+static bool add(struct amount *sum, uint64_t samples, uint64_t weight)
+{
+    return !__builtin_add_overflow(sum->samples, samples, &sum->samples) &&
+           !__builtin_add_overflow(sum->weight, weight, &sum->weight);
+}
+
+/* What the list KEY has must be the total. */
+static int check_sum(const struct reader *reader, const char *key, const struct amount *sum)
+{
+    if (sum->samples == reader->total.samples && sum->weight == reader->total.weight)
+        return 0;
+    report_error("%s: its %s are not the whole of it: write the report without --top, --cum, -S and -o", reader->path,
+                 key);
+    return -EINVAL;
+}
+
+static int take_pid(const struct reader *reader, const json_t *object, const char *key, int32_t *ret)
+{
+    const json_t *member = json_object_get(object, key);
+    json_int_t value = json_integer_value(member);
+    if (!json_is_integer(member) || value < INT32_MIN || value > INT32_MAX) {
+        report_error("%s: is no report of 'panalyze --json': '%s' is no number of a task", reader->path, key);
+        return -EINVAL;
+    }
+    *ret = (int32_t)value;
+    return 0;
+}
+
 static const json_t *list_of(const struct reader *reader, const json_t *object, const char *key)
 {
     const json_t *list = json_object_get(object, key);
@@ -93,10 +137,8 @@ static int take_event(struct reader *reader, const json_t *root)
     int status = take_text(reader, root, "event", &event.name);
     if (status < 0)
         return status;
-    const char *modifiers = strrchr(event.name, ':');
     event.nanoseconds = json_is_true(json_object_get(root, "nanoseconds"));
-    event.exclude_kernel = json_is_true(json_object_get(json_object_get(root, "coverage"), "kernel_excluded")) ||
-                           (modifiers && strchr(modifiers, 'u') && !strchr(modifiers, 'k'));
+    event.exclude_kernel = json_is_true(json_object_get(root, "user_only"));
     reader->event = store_event(&reader->loader->store, &event);
     return reader->event == LOOKUP_NONE ? -ENOMEM : 0;
 }
@@ -130,13 +172,28 @@ static int add_function(struct reader *reader, const char *symbol, const char *o
     return store_sample(&store->entries, store_sample_hash(entry), entry);
 }
 
+static int take_total(struct reader *reader, const json_t *root)
+{
+    const json_t *total = json_object_get(root, "total");
+    int status = take_number(reader, total, "samples", &reader->total.samples);
+    if (status == 0)
+        status = take_number(reader, total, "weight", &reader->total.weight);
+    return status < 0 ? status : take_number(reader, total, "lost", &reader->loader->profile.lost);
+}
+
+static int take_self(const struct reader *reader, const json_t *item, struct profile_entry *ret, struct amount *sum)
+{
+    int status = take_number(reader, item, "self_samples", &ret->samples);
+    if (status == 0)
+        status = take_number(reader, item, "self_weight", &ret->weight);
+    return status < 0 ? status : add(sum, ret->samples, ret->weight) ? 0 : refuse(reader, too_much);
+}
+
 static int take_functions(struct reader *reader, const json_t *root)
 {
-    const json_t *list = list_of(reader, root, "functions"), *total = json_object_get(root, "total");
-    struct profile_entry all = {0};
-    int status = list ? take_number(reader, total, "samples", &all.samples) : -EINVAL;
-    if (status == 0)
-        status = take_number(reader, total, "weight", &all.weight);
+    const json_t *list = list_of(reader, root, "functions");
+    struct amount sum = {0};
+    int status = list ? 0 : -EINVAL;
     for (size_t i = 0; status == 0 && i < json_array_size(list); i++) {
         const json_t *item = json_array_get(list, i);
         struct profile_entry entry = {.event = reader->event, .comm = ""};
@@ -145,17 +202,11 @@ static int take_functions(struct reader *reader, const json_t *root)
         if (status == 0)
             status = take_text(reader, item, "dso", &object);
         if (status == 0)
-            status = take_number(reader, item, "self_samples", &entry.samples);
-        if (status == 0)
-            status = take_number(reader, item, "self_weight", &entry.weight);
+            status = take_self(reader, item, &entry, &sum);
         if (status == 0 && entry.samples)
             status = add_function(reader, symbol, object, &entry);
-        reader->samples += entry.samples;
-        reader->weight += entry.weight;
     }
-    if (status == 0 && (reader->samples != all.samples || reader->weight != all.weight))
-        return refuse(reader, "has only some of the functions, which cannot be compared; write it without --top and --cum");
-    return status;
+    return status < 0 ? status : check_sum(reader, "functions", &sum);
 }
 
 /* The list of texts KEY of OBJECT; what is no text in it is "". */
@@ -191,9 +242,8 @@ static int take_image(const struct reader *reader, const json_t *item, struct ta
     return take_words(reader, item, "cmdline", &image->shown.cmdline, &image->shown.cmdline_count);
 }
 
-static int take_task(struct reader *reader, const json_t *item)
+static int take_task(struct reader *reader, const json_t *item, struct amount *all)
 {
-    uint64_t pid = 0, tid = 0;
     uint32_t index;
     struct task *task = task_new(reader->loader, &index);
     if (!task)
@@ -202,17 +252,22 @@ static int take_task(struct reader *reader, const json_t *item)
     const struct {
         const char *key;
         uint64_t *number;
-    } numbers[] = {{"pid", &pid}, {"tid", &tid}, {"samples", &sum.samples}, {"weight", &sum.weight},
-                   {"start_ns", &task->shown.start_ns}, {"end_ns", &task->shown.end_ns}, {"lost", &task->shown.lost}};
-    int status = 0;
+    } numbers[] = {{"samples", &sum.samples},
+                   {"weight", &sum.weight},
+                   {"start_ns", &task->shown.start_ns},
+                   {"end_ns", &task->shown.end_ns},
+                   {"lost", &task->shown.lost}};
+    int status = take_pid(reader, item, "pid", &task->shown.pid);
+    if (status == 0)
+        status = take_pid(reader, item, "tid", &task->shown.tid);
     for (size_t i = 0; status == 0 && i < sizeof(numbers) / sizeof(numbers[0]); i++)
         status = take_number(reader, item, numbers[i].key, numbers[i].number);
     if (status == 0)
         status = take_text(reader, item, "comm", &task->shown.comm);
     if (status < 0)
         return status;
-    task->shown.pid = (int32_t)pid;
-    task->shown.tid = (int32_t)tid;
+    if (!add(all, sum.samples, sum.weight))
+        return refuse(reader, too_much);
     task->shown.ended = json_is_true(json_object_get(item, "ended"));
     task->shown.root = json_is_true(json_object_get(item, "root"));
     task->shown.file = reader->path;
@@ -224,10 +279,11 @@ static int take_task(struct reader *reader, const json_t *item)
 static int take_tasks(struct reader *reader, const json_t *root)
 {
     const json_t *list = list_of(reader, root, "tasks");
+    struct amount sum = {0};
     int status = list ? 0 : -EINVAL;
     for (size_t i = 0; status == 0 && i < json_array_size(list); i++)
-        status = take_task(reader, json_array_get(list, i));
-    return status;
+        status = take_task(reader, json_array_get(list, i), &sum);
+    return status < 0 ? status : check_sum(reader, "tasks", &sum);
 }
 
 static int take_commands(struct reader *reader, const json_t *root)
@@ -238,6 +294,7 @@ static int take_commands(struct reader *reader, const json_t *root)
         return refuse(reader, "has no 'commands': an older panalyze wrote it; write it anew");
     struct profile_entry *commands =
         arena_take(&reader->loader->store.arena, (json_array_size(list) + 1) * sizeof(*commands));
+    struct amount sum = {0};
     int status = commands ? 0 : -ENOMEM;
     for (size_t i = 0; status == 0 && i < json_array_size(list); i++) {
         const json_t *item = json_array_get(list, i);
@@ -245,14 +302,12 @@ static int take_commands(struct reader *reader, const json_t *root)
         *command = (struct profile_entry){.event = reader->event};
         status = take_text(reader, item, "comm", &command->comm);
         if (status == 0)
-            status = take_number(reader, item, "self_samples", &command->samples);
-        if (status == 0)
-            status = take_number(reader, item, "self_weight", &command->weight);
+            status = take_self(reader, item, command, &sum);
         profile->command_count = (uint32_t)i + 1;
     }
     profile->commands = commands;
     profile->document = true;
-    return status;
+    return status < 0 ? status : check_sum(reader, "commands", &sum);
 }
 
 static int hex_digit(char character)
@@ -303,7 +358,16 @@ static int take(struct reader *reader, const json_t *root, const struct profile_
     const json_t *schema = json_object_get(root, "schema");
     if (!json_is_string(schema) || strcmp(json_string_value(schema), SCHEMA) != 0)
         return refuse(reader, "is JSON, but no report of 'panalyze --json' (schema \"" SCHEMA "\")");
+    if (json_is_true(json_object_get(root, "filtered")))
+        return refuse(reader, "is a report of some tasks only; write it without -p, -t and -c");
     int status = take_event(reader, root);
+    const char *event = status == 0 ? store_event_at(&reader->loader->store, reader->event)->name : "";
+    if (status == 0 && options->event && strcmp(options->event, event) != 0) {
+        report_error("%s: is a report of %s; write one with -e %s", reader->path, event, options->event);
+        return -EINVAL;
+    }
+    if (status == 0)
+        status = take_total(reader, root);
     if (status == 0)
         status = take_functions(reader, root);
     if (status == 0)
@@ -316,14 +380,18 @@ static int take(struct reader *reader, const json_t *root, const struct profile_
         status = take_coverage(reader, root);
     if (status == 0)
         status = finish_profile(reader->loader);
-    reader->loader->profile.lost = (uint64_t)json_integer_value(json_object_get(json_object_get(root, "total"), "lost"));
-    return status < 0 ? status : profile_select_event(&reader->loader->profile, options->event);
+    return status < 0 ? status : profile_select_event(&reader->loader->profile, NULL);
 }
 
 int document_load(const char *path, const struct profile_options *options, struct profile **ret)
 {
-    json_error_t error;
-    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    json_error_t error = {.text = "it cannot be opened, or is no regular file"};
+    int fd = open_file(path);
+    json_t *root = fd >= 0 ? json_loadfd(fd, JSON_REJECT_DUPLICATES, &error) : NULL;
+    if (fd >= 0)
+        close(fd);
+    if (!root && fd >= 0 && json_error_code(&error) == json_error_out_of_memory)
+        return -ENOMEM;
     if (!root) {
         report_error("%s: is no report of 'panalyze --json': %s (line %d)", path, error.text, error.line);
         return -EINVAL;
@@ -337,8 +405,6 @@ int document_load(const char *path, const struct profile_options *options, struc
         status = reader.path ? take(&reader, root, options) : -ENOMEM;
     }
     json_decref(root);
-    if (status == -ENOMEM)
-        report_error("%s: out of memory", path);
     if (status < 0)
         loader_free(reader.loader);
     else

@@ -188,12 +188,35 @@ static const char *why_gone(struct names *names, uint32_t frame)
     return symbols_lacks(object) & (SYMBOLS_NO_FILE | SYMBOLS_OTHER_BUILD_ID) ? symbols_why(object) : NULL;
 }
 
+/* A report's: an object without a name of any function had no file when it was written. */
+static bool has_names(const struct view *view, const char *path)
+{
+    bool any = path[0] != '/' || path[1] == '/';
+    for (uint32_t i = 0; i < view->selection->entry_count && !any; i++) {
+        const struct profile_entry *entry = &view->profile->entries[view->selection->entries[i]];
+        const struct profile_frame *frame = &view->profile->frames[view->profile->stacks[entry->stack].frames[0]];
+        any = strcmp(frame->module->path, path) == 0 && strcmp(frame->module->symbol, "[no symbol]") != 0;
+    }
+    return any;
+}
+
+/* The file of FRAME's object was not there, or another one: why; else NULL. */
+static const char *why_not_compared(const struct view *view, uint32_t frame)
+{
+    if (!view->profile->document)
+        return why_gone(view->names, frame);
+    const struct profile_module *module = view->profile->frames[frame].module;
+    if (strcmp(module->symbol, "[no symbol]") != 0 || has_names(view, module->path))
+        return NULL;
+    return "that report has no names of it";
+}
+
 void compare_look(struct compare *compare, struct view *view, int side)
 {
     for (uint32_t i = 0; i < view->selection->entry_count; i++) {
         const struct profile_entry *entry = &view->profile->entries[view->selection->entries[i]];
         const uint32_t frame = view->profile->stacks[entry->stack].frames[0];
-        const char *why = why_gone(view->names, frame);
+        const char *why = why_not_compared(view, frame);
         if (!why)
             continue;
         const uint32_t object = text_of(compare, identity_object(names_frame(view->names, frame)->object));

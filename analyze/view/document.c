@@ -7,7 +7,7 @@
 #include "analyze/view/call_tree.h"
 #include "analyze/view/counters.h"
 #include "analyze/view/coverage.h"
-#include "analyze/view/group.h"
+#include "analyze/view/event_group.h"
 #include "analyze/view/hits.h"
 #include "analyze/view/json.h"
 #include "analyze/view/line_hits.h"
@@ -26,7 +26,7 @@ static void function_object(struct json *json, struct view *view, struct hits *h
     json_string(json, "symbol", function.symbol);
     json_string(json, "dso", function.object);
     rows_json_figures(json, row, hits->weight);
-    group_json(json, view, hits, row);
+    event_group_json(json, view, hits, row);
     json_bool(json, "inlined", function.inlined);
     if (view->settings->symbols.count)
         butterfly_json(json, view, hits, row, entries, count);
@@ -42,9 +42,9 @@ static void functions_list(struct json *json, struct view *view, uint32_t task, 
     hits_init(&hits, view->profile, view->names, BY_FUNCTION);
     for (uint32_t i = 0; i < count; i++)
         hits_add(&hits, &view->profile->entries[entries[i]]);
-    group_add(view, &hits, task);
+    event_group_add(view, &hits, task);
     hits_sort(&hits, view->settings->sort);
-    rows_choose(&rows, view, &hits, limit);
+    rows_choose(&rows, view, &hits, limit, view->settings->cum);
     json_list(json, "functions");
     for (size_t i = 0; i < rows.count; i++)
         function_object(json, view, &hits, rows.list[i], entries, count);
@@ -142,6 +142,7 @@ static void task_object(struct json *json, struct view *view, uint32_t index, st
     json_unsigned(json, "samples", selection->samples[index]);
     json_unsigned(json, "weight", selection->weights[index]);
     json_unsigned(json, "lost", task->lost);
+    event_group_json_sums(json, view, index);
     json_string(json, "source", source_name(task->source));
     counts_list(json, profile, counters);
     if (cpu != COUNTERS_UNKNOWN)
@@ -211,12 +212,15 @@ int view_document(struct view *view, bool with_task_functions)
     json_string(&json, "schema", "pinject.report/1");
     json_string(&json, "event", event ? event->name : NULL);
     json_bool(&json, "nanoseconds", event && event->nanoseconds);
+    json_bool(&json, "user_only", event && event->exclude_kernel);
+    json_bool(&json, "filtered", selection->filtered);
     json_object(&json, "total");
     json_unsigned(&json, "samples", selection->total_samples);
     json_unsigned(&json, "weight", selection->total_weight);
     json_unsigned(&json, "lost", selection->lost);
+    event_group_json_sums(&json, view, EVENT_GROUP_ALL);
     json_end_object(&json);
-    functions_list(&json, view, GROUP_ALL_TASKS, selection->entries, selection->entry_count,
+    functions_list(&json, view, EVENT_GROUP_ALL, selection->entries, selection->entry_count,
                    settings->top ? settings->top : SETTINGS_ALL);
     rows_json(&json, view);
     if (settings->call_tree)

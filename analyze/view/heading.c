@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "analyze/view/event_group.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 #include "common/buffer.h"
@@ -245,17 +246,13 @@ bool heading_by_timers(const struct profile *profile)
 
 static void print_other(const struct view *view, uint32_t index)
 {
-    const struct selection *selection = view->selection;
     const struct profile_event *event = &view->profile->events[index];
-    uint64_t samples = 0, weight = 0;
-    for (uint32_t i = 0; i < selection->other_count; i++) {
-        const struct profile_entry *entry = &view->profile->entries[selection->others[i]];
-        samples += entry->event == index ? entry->samples : 0;
-        weight += entry->event == index ? entry->weight : 0;
-    }
+    struct hits_other sum = event_group_sum(view, EVENT_GROUP_ALL, index);
     char amount[TEXT_AMOUNT], number[TEXT_AMOUNT];
-    fprintf(view->output->to, "%s: %s in %s\n", event->name, text_weight(amount, weight, event->nanoseconds),
-            text_plural(number, samples, "sample", "samples"));
+    char *line = memory_print("%s: %s in %s", event->name, text_weight(amount, sum.weight, event->nanoseconds),
+                              text_plural(number, sum.samples, "sample", "samples"));
+    output_wrapped(view->output, 2, line);
+    free(line);
 }
 
 /* Other events of these files, and why this one is not cycles. */

@@ -63,7 +63,8 @@ uint64_t hits_frame_key(struct hits *hits, uint32_t frame)
 static struct hits_row *add_row(struct hits *hits, uint64_t key, uint32_t frame, uint32_t task)
 {
     hits->rows = memory_grow(hits->rows, &hits->capacity, hits->count + 1, sizeof(*hits->rows));
-    hits->rows[hits->count] = (struct hits_row){.key = key, .frame = frame, .task = task, .number = (uint32_t)hits->count};
+    hits->rows[hits->count] =
+        (struct hits_row){.key = key, .frame = frame, .task = task, .number = (uint32_t)hits->count};
     return &hits->rows[hits->count++];
 }
 
@@ -210,9 +211,9 @@ static int by_self(const void *left, const void *right, void *context)
     const struct hits *hits = context;
     int order = order_larger(a->self_weight, b->self_weight);
     if (!order)
-        order = order_larger(a->total_weight, b->total_weight);
-    if (!order)
         order = by_others(hits, a, b);
+    if (!order)
+        order = order_larger(a->total_weight, b->total_weight);
     return order ? order : order_keys(hits->names, hits->profile, hits->by, a->key, b->key);
 }
 

@@ -8,7 +8,7 @@
 #include "analyze/view/butterfly.h"
 #include "analyze/view/chains.h"
 #include "analyze/view/command.h"
-#include "analyze/view/group.h"
+#include "analyze/view/event_group.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
@@ -38,14 +38,13 @@ static bool has_self(const struct hits *hits, const struct hits_row *row)
     return any;
 }
 
-void rows_choose(struct rows *rows, const struct view *view, const struct hits *hits, uint64_t limit)
+void rows_choose(struct rows *rows, const struct view *view, const struct hits *hits, uint64_t limit, double cum)
 {
-    double cum = view->settings->cum;
     uint64_t cumulated = 0;
     *rows = (struct rows){.list = memory_new(hits->count, sizeof(*rows->list))};
     for (size_t i = 0; i < hits->count; i++) {
         const struct hits_row *row = &hits->rows[i];
-        if (!is_wanted(view, hits, row) || (view->settings->group && !has_self(hits, row)))
+        if (!is_wanted(view, hits, row) || (view->settings->group && !view->settings->json && !has_self(hits, row)))
             continue;
         if (rows->count >= limit || (cum > 0 && rows->count && text_share(cumulated, hits->weight) >= cum)) {
             rows->more++;
@@ -179,7 +178,7 @@ static void print_group(struct view *view, const struct hits *hits, const struct
 {
     const struct profile *profile = view->profile;
     const struct kind *kind = &kinds[hits->by];
-    uint32_t count, *events = group_events(profile, &count);
+    uint32_t count, *events = event_group_events(profile, &count);
     struct grid_column *columns = memory_new(count + kind->count, sizeof(*columns));
     for (uint32_t i = 0; i < count; i++)
         columns[i] = (struct grid_column){profile->events[events[i]].name, true, false};

@@ -16,8 +16,8 @@ struct rows {
     uint64_t more, more_weight; /* left out by --top or --cum, and their self weight */
 };
 
-/* LIMIT: rows at most, SETTINGS_ALL: no limit. HITS must be sorted. */
-void rows_choose(struct rows *rows, const struct view *view, const struct hits *hits, uint64_t limit);
+/* LIMIT: rows at most, SETTINGS_ALL: no limit. CUM: so many as have CUM percent, 0: no limit. HITS must be sorted. */
+void rows_choose(struct rows *rows, const struct view *view, const struct hits *hits, uint64_t limit, double cum);
 void rows_release(struct rows *rows);
 
 /* Prints ROWS as a table, with call trees where they are wanted (from ENTRIES[COUNT]). */

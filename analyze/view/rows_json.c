@@ -2,7 +2,7 @@
 /* The rows of --by in the document of --json. */
 #include <inttypes.h>
 
-#include "analyze/view/group.h"
+#include "analyze/view/event_group.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/rows.h"
 #include "analyze/view/text.h"
@@ -40,7 +40,7 @@ static void put_row(struct json *json, const struct view *view, struct hits *hit
     json_object(json, NULL);
     put_label(json, view, hits, row);
     rows_json_figures(json, row, hits->weight);
-    group_json(json, view, hits, row);
+    event_group_json(json, view, hits, row);
     json_end_object(json);
 }
 
@@ -52,9 +52,9 @@ static void put_rows(struct json *json, struct view *view, const char *key, int 
     hits_init(&hits, view->profile, view->names, by);
     for (uint32_t i = 0; i < view->selection->entry_count; i++)
         hits_add(&hits, &view->profile->entries[view->selection->entries[i]]);
-    group_add(view, &hits, GROUP_ALL_TASKS);
+    event_group_add(view, &hits, EVENT_GROUP_ALL);
     hits_sort(&hits, view->settings->sort);
-    rows_choose(&rows, view, &hits, limit);
+    rows_choose(&rows, view, &hits, limit, by == view->settings->by ? view->settings->cum : 0);
     json_list(json, key);
     for (size_t i = 0; i < rows.count; i++)
         put_row(json, view, &hits, rows.list[i]);

@@ -131,44 +131,52 @@ static void add_sums(struct selection *selection, const struct profile *profile)
     }
 }
 
+/* The entries that are MINE, those of one task together: LIST, and by task where its own begin in FIRST. */
+static uint32_t *list_by_task(const struct profile *profile, const bool *mine, uint32_t *first, uint32_t *ret_count)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < profile->entry_count; i++)
+        if (mine[i]) {
+            first[profile->entries[i].task + 1]++;
+            count++;
+        }
+    for (uint32_t i = 0; i < profile->task_count; i++)
+        first[i + 1] += first[i];
+    uint32_t *list = memory_new(count, sizeof(*list)), *at = memory_new(profile->task_count, sizeof(*at));
+    for (uint32_t i = 0; i < profile->entry_count; i++)
+        if (mine[i])
+            list[first[profile->entries[i].task] + at[profile->entries[i].task]++] = i;
+    free(at);
+    *ret_count = count;
+    return list;
+}
+
 static void choose_entries(struct selection *selection, const struct profile *profile, const struct settings *settings,
                            struct names *names)
 {
     bool *mine = memory_new(profile->entry_count, sizeof(*mine));
     for (uint32_t i = 0; i < profile->entry_count; i++) {
-        mine[i] = profile->entries[i].event == profile->event && chosen(selection, profile, settings, names, i);
-        if (!mine[i])
-            continue;
         const struct profile_entry *entry = &profile->entries[i];
-        selection->first[entry->task + 1]++;
-        selection->samples[entry->task] += profile->merged ? 0 : entry->samples;
-        selection->weights[entry->task] += profile->merged ? 0 : entry->weight;
-        selection->entry_count++;
+        mine[i] = entry->event == profile->event && chosen(selection, profile, settings, names, i);
+        if (!mine[i] || profile->merged)
+            continue;
+        selection->samples[entry->task] += entry->samples;
+        selection->weights[entry->task] += entry->weight;
     }
     if (profile->merged)
         add_sums(selection, profile);
-    for (uint32_t i = 0; i < profile->task_count; i++)
-        selection->first[i + 1] += selection->first[i];
-    selection->entries = memory_new(selection->entry_count, sizeof(*selection->entries));
-    uint32_t *at = memory_new(profile->task_count, sizeof(*at));
-    for (uint32_t i = 0; i < profile->entry_count; i++)
-        if (mine[i])
-            selection->entries[selection->first[profile->entries[i].task] + at[profile->entries[i].task]++] = i;
-    free(at);
+    selection->entries = list_by_task(profile, mine, selection->first, &selection->entry_count);
     free(mine);
 }
 
 static void choose_others(struct selection *selection, const struct profile *profile, const struct settings *settings,
                           struct names *names)
 {
-    size_t capacity = 0;
-    for (uint32_t i = 0; i < profile->entry_count; i++) {
-        if (profile->entries[i].event == profile->event || !chosen(selection, profile, settings, names, i))
-            continue;
-        selection->others = memory_grow(selection->others, &capacity, (size_t)selection->other_count + 1,
-                                        sizeof(*selection->others));
-        selection->others[selection->other_count++] = i;
-    }
+    bool *mine = memory_new(profile->entry_count, sizeof(*mine));
+    for (uint32_t i = 0; i < profile->entry_count && settings->group; i++)
+        mine[i] = profile->entries[i].event != profile->event && chosen(selection, profile, settings, names, i);
+    selection->others = list_by_task(profile, mine, selection->first_other, &selection->other_count);
+    free(mine);
 }
 
 static int compare_weight(const void *left, const void *right, void *context)
@@ -188,14 +196,14 @@ struct selection *select_new(const struct profile *profile, const struct setting
     selection->weights = memory_new(profile->task_count, sizeof(*selection->weights));
     selection->order = memory_new(profile->task_count, sizeof(*selection->order));
     selection->first = memory_new((size_t)profile->task_count + 1, sizeof(*selection->first));
+    selection->first_other = memory_new((size_t)profile->task_count + 1, sizeof(*selection->first_other));
     for (uint32_t i = 0; i < profile->task_count; i++) {
         selection->tasks[i] = select_task(settings, &profile->tasks[i]);
         if (selection->tasks[i])
             selection->order[selection->task_count++] = i;
     }
     choose_entries(selection, profile, settings, whole_samples ? names : NULL);
-    if (settings->group)
-        choose_others(selection, profile, settings, whole_samples ? names : NULL);
+    choose_others(selection, profile, settings, whole_samples ? names : NULL);
     bool entries = profile->entry_count > 0;
     for (uint32_t i = 0; i < selection->task_count; i++) {
         uint32_t task = selection->order[i];
@@ -221,7 +229,8 @@ bool *select_frames(const struct selection *selection, const struct profile *pro
     bool *wanted = memory_new(profile->frame_count, sizeof(*wanted));
     bool *seen = memory_new(profile->stack_count, sizeof(*seen));
     for (uint32_t i = 0; i < selection->entry_count + selection->other_count; i++) {
-        uint32_t at = i < selection->entry_count ? selection->entries[i] : selection->others[i - selection->entry_count];
+        uint32_t other = i - selection->entry_count;
+        uint32_t at = i < selection->entry_count ? selection->entries[i] : selection->others[other];
         uint32_t index = profile->entries[at].stack;
         const struct profile_stack *stack = &profile->stacks[index];
         for (uint32_t j = 0; !seen[index] && j < stack->depth; j++)
@@ -242,6 +251,7 @@ void select_free(struct selection *selection)
     free(selection->order);
     free(selection->entries);
     free(selection->others);
+    free(selection->first_other);
     free(selection->first);
     free(selection);
 }

@@ -19,8 +19,9 @@ struct selection {
     uint32_t *entries;   /* chosen ones, those of one task together: see first */
     uint32_t entry_count;
     uint32_t *first; /* by task, one more than tasks: where its entries start */
-    uint32_t *others; /* --group: chosen entries of the other sampled events, in no order */
+    uint32_t *others; /* --group: the same of the other sampled events; else none */
     uint32_t other_count;
+    uint32_t *first_other;
     uint64_t total_samples, total_weight, lost;
     bool filtered;
 };

@@ -6,7 +6,7 @@
 #include "analyze/view/call_tree.h"
 #include "analyze/view/command.h"
 #include "analyze/view/coverage.h"
-#include "analyze/view/group.h"
+#include "analyze/view/event_group.h"
 #include "analyze/view/heading.h"
 #include "analyze/view/hits.h"
 #include "analyze/view/line_hits.h"
@@ -47,7 +47,8 @@ static bool is_first_look(const struct view *view)
 {
     const struct settings *settings = view->settings;
     return settings->by == BY_FUNCTION && settings->tasks != TASKS_APART && !settings->call_tree &&
-           !settings->callers && !settings->callees && !settings->group && !settings->sort_given && !settings->symbols.count &&
+           !settings->callers && !settings->callees && !settings->group &&
+           !settings->sort_given && !settings->symbols.count &&
            !settings->objects.count;
 }
 
@@ -68,9 +69,9 @@ static void print_sum(struct view *view, uint32_t task, const uint32_t *entries,
     hits_init(&hits, view->profile, view->names, view->settings->by);
     for (uint32_t i = 0; i < count; i++)
         hits_add(&hits, &view->profile->entries[entries[i]]);
-    group_add(view, &hits, task);
+    event_group_add(view, &hits, task);
     hits_sort(&hits, view->settings->sort);
-    rows_choose(&rows, view, &hits, limit_of(view, usual));
+    rows_choose(&rows, view, &hits, limit_of(view, usual), view->settings->cum);
     if (is_first_look(view))
         programs_print_inclusive(view, &hits, entries, count);
     if (rows.count)
@@ -105,13 +106,18 @@ static void print_task_head(struct view *view, uint32_t index)
     free(command);
 }
 
+static bool has_samples(const struct view *view, uint32_t task)
+{
+    return view->selection->samples[task] > 0 || event_group_has(view, task);
+}
+
 static void print_rest(struct view *view, uint32_t shown)
 {
     const struct selection *selection = view->selection;
     uint64_t weight = 0, with_samples = 0;
     for (uint32_t i = shown; i < selection->task_count; i++) {
         weight += selection->weights[selection->order[i]];
-        with_samples += selection->samples[selection->order[i]] > 0;
+        with_samples += has_samples(view, selection->order[i]);
     }
     char number[TEXT_AMOUNT], share[TEXT_AMOUNT];
     if (with_samples)
@@ -162,11 +168,17 @@ static bool finds(const struct view *view, const uint32_t *entries, uint32_t cou
                        : select_finds(view->settings, view->profile, view->names, entries, count);
 }
 
+/* The same of what the other events hit there, with --group. */
+static bool finds_others(const struct view *view, uint32_t task)
+{
+    return !view->lines && event_group_finds(view, task);
+}
+
 /* Whether TASK has a section: else nothing in it matches the filters. */
 static bool print_section(struct view *view, uint32_t task, uint32_t first)
 {
     uint32_t count, *list = task_entries(view, task, first, &count);
-    bool found = finds(view, list, count);
+    bool found = finds(view, list, count) || finds_others(view, task);
     if (found) {
         fputc('\n', view->output->to);
         print_task_head(view, task);
@@ -188,8 +200,10 @@ static void print_sections(struct view *view)
         uint32_t task = selection->order[at];
         bool enough = shown >= MOST_SECTIONS ||
                       (shown >= LEAST_SECTIONS && text_share(covered, selection->total_weight) >= ENOUGH_PERCENT);
-        if (selection->samples[task] == 0 || (enough && !all) || output_is_over(view->output))
+        if ((enough && !all) || output_is_over(view->output))
             break;
+        if (!has_samples(view, task)) /* --group: others may have some of another event */
+            continue;
         covered += selection->weights[task];
         if (print_section(view, task, first))
             shown++;
@@ -293,13 +307,13 @@ static int print_report(struct view *view)
     if (settings->json)
         return view_document(view, settings->tasks != TASKS_TOGETHER);
     heading_print(view);
-    if (!selection->total_samples) {
+    if (!selection->total_samples && !selection->other_count) {
         fputs("\nNo samples. 'panalyze counts' shows what was counted, 'panalyze tree' what ran.\n", to);
     } else if (settings->tasks != TASKS_APART || !hits_has_stacks(settings->by)) {
         fputc('\n', to);
         if (is_first_look(view))
             programs_print(view);
-        print_sum(view, GROUP_ALL_TASKS, selection->entries, selection->entry_count,
+        print_sum(view, EVENT_GROUP_ALL, selection->entries, selection->entry_count,
                   wants_trees(view) ? TOP_WITH_TREES : TOP_ALL_TASKS);
     } else {
         print_sections(view);
@@ -316,14 +330,6 @@ static int print_report(struct view *view)
 int view_report(struct view *view)
 {
     const struct settings *settings = view->settings;
-    if (settings->group && (settings->callers || settings->callees || settings->call_tree ||
-                            line_hits_wanted(settings->by))) {
-        report_error("--group is of lists of functions, objects, addresses or tasks: leave out %s",
-                     settings->call_tree                        ? "--call-tree"
-                     : settings->callers || settings->callees ? "--callers and --callees"
-                                                              : "--by line and --by inline");
-        return 2;
-    }
     if (!line_hits_wanted(settings->by))
         return print_report(view);
     if (settings->callers || settings->callees || settings->call_tree) {

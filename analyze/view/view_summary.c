@@ -248,7 +248,7 @@ static void show_functions(struct view *view)
     for (uint32_t i = 0; i < view->selection->entry_count; i++)
         hits_add(&hits, &view->profile->entries[view->selection->entries[i]]);
     hits_sort(&hits, view->settings->sort);
-    rows_choose(&rows, view, &hits, LINES);
+    rows_choose(&rows, view, &hits, LINES, view->settings->cum);
     /* Functions that only called others are no news on one page. */
     while (rows.count && !rows.list[rows.count - 1]->self_weight)
         rows.count--;

@@ -19,7 +19,8 @@ pinject_unit_test(screen SOURCES test_screen.c ${analyze}/live/screen.c LINK pin
 target_link_options(test_screen PRIVATE -Wl,--wrap=tcgetpgrp)
 pinject_unit_test(snapshot SOURCES test_snapshot.c ${analyze}/live/snapshot.c LINK pinject_export)
 target_link_options(test_snapshot PRIVATE -Wl,--wrap=memfd_create)
-target_compile_definitions(test_commands PRIVATE TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+target_compile_definitions(test_commands PRIVATE TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
+  $<$<BOOL:${JANSSON_FOUND}>:PINJECT_JANSSON>)
 set_source_files_properties(${analyze}/main.c PROPERTIES COMPILE_OPTIONS -Wno-missing-prototypes
   COMPILE_DEFINITIONS "main=panalyze_main;PANALYZE_VERSION=\"0\"")
 # Its clock and its debuginfod server are its own.

@@ -292,6 +292,9 @@ TEST_OF(code)
 TEST_OF(found)
 TEST_OF(large)
 TEST_OF(terminal)
+#ifdef PINJECT_JANSSON
+TEST_OF(reports)
+#endif
 
 static int in_inputs(void **state)
 {
@@ -352,6 +355,9 @@ int main(void)
         FILE_TEST(found),
         FILE_TEST(large),
         FILE_TEST(terminal),
+#ifdef PINJECT_JANSSON
+        FILE_TEST(reports),
+#endif
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

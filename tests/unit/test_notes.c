@@ -145,7 +145,7 @@ static void ends_and_beginnings(void **state)
 }
 
 #define DID_NOT_ASK                                                                                                   \
-    "its program is not injectable (static, setuid, or no access to the session): its children and threads are not " \
+    "no request from its program (static, setuid, or no access to the session?): its children and threads are not " \
     "profiled\n"
 
 static void programs_that_do_not_ask(void **state)
