@@ -206,7 +206,7 @@ static const struct option_row rows[] = {
     {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, FLAME,
      "no level for the commands: the same as --by=function"},
     {0, "group", NULL, 0, options_take_flag, FIELD(group), 0, REPORT,
-     "all sampled events side by side, the one of --event (the first) leading"},
+     "show all sampled events side by side; --event chooses the first column"},
     {0, "by", "function|object|task|process|comm|address|line|inline", 0, take_by, FIELD(by), 0, REPORT,
      "group rows by"},
     {0, "by", "function|object|task|process|comm|address", 0, take_by, FIELD(by), 0, FLAME,
@@ -385,7 +385,6 @@ static int divide(struct cli *cli, char **operands)
     return -EINVAL;
 }
 
-/* What would do nothing is a mistake. */
 /* What a list of several events has no place for. */
 static int check_group(const struct settings *settings)
 {
@@ -402,6 +401,7 @@ static int check_group(const struct settings *settings)
     return -EINVAL;
 }
 
+/* What would do nothing is a mistake. */
 static int check_use(const struct cli *cli)
 {
     const struct settings *settings = &cli->settings;

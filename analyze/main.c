@@ -59,7 +59,7 @@ static int check_operands(const struct cli *cli)
     if (access(word, F_OK) == 0 || strchr(word, '/'))
         return 0;
     if (near && strcmp(near->name, word) == 0) {
-        report_error("'%s' is a command, and no file of that name is here: one command at a time", word);
+        report_error("'%s' is a command, not a file; give one command at a time", word);
         return -EINVAL;
     }
     if (near && cli->command == cli_find("report")) {

@@ -171,7 +171,7 @@ static void give_program(struct tasks *tasks, struct task *task, struct image *i
         tasks_begin_file(tasks, task);
 }
 
-/* Threads that were told of before the program that made them run the program that was current then, or none. */
+/* A thread may be announced before the new program of its process is. It gets that program now. */
 static void give_program_to_threads(struct tasks *tasks, const struct task *main, const struct image *image)
 {
     for (struct task *task = main->process->tasks; task; task = task->process_next) {

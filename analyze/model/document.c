@@ -61,7 +61,7 @@ struct reader {
     struct amount total;
 };
 
-static const char too_much[] = "is no report of 'panalyze --json': its sums are more than a number holds";
+static const char too_much[] = "is not a report of 'panalyze report --json': its sums overflow";
 
 static int refuse(const struct reader *reader, const char *what)
 {
@@ -74,7 +74,7 @@ static int take_text(const struct reader *reader, const json_t *object, const ch
 {
     const json_t *member = json_object_get(object, key);
     if (!json_is_string(member) && !json_is_null(member)) {
-        report_error("%s: is no report of 'panalyze --json': '%s' is no text where it should be", reader->path, key);
+        report_error("%s: is not a report of 'panalyze report --json': '%s' should be a text", reader->path, key);
         return -EINVAL;
     }
     *ret = store_string(&reader->loader->store, json_is_string(member) ? json_string_value(member) : "");
@@ -87,7 +87,7 @@ static int take_number(const struct reader *reader, const json_t *object, const 
     const json_t *member = json_object_get(object, key);
     json_int_t value = json_integer_value(member);
     if ((!json_is_integer(member) && !json_is_null(member)) || value < 0) {
-        report_error("%s: is no report of 'panalyze --json': '%s' is no count where it should be", reader->path, key);
+        report_error("%s: is not a report of 'panalyze report --json': '%s' should be a count", reader->path, key);
         return -EINVAL;
     }
     *ret = (uint64_t)value;
@@ -106,8 +106,8 @@ static int check_sum(const struct reader *reader, const char *key, const struct 
 {
     if (sum->samples == reader->total.samples && sum->weight == reader->total.weight)
         return 0;
-    report_error("%s: its %s are not the whole of it: write the report without --top, --cum, -S and -o", reader->path,
-                 key);
+    report_error("%s: its %s do not add up to its total; write the report without --top, --cum, -S and -o",
+                 reader->path, key);
     return -EINVAL;
 }
 
@@ -116,7 +116,8 @@ static int take_pid(const struct reader *reader, const json_t *object, const cha
     const json_t *member = json_object_get(object, key);
     json_int_t value = json_integer_value(member);
     if (!json_is_integer(member) || value < INT32_MIN || value > INT32_MAX) {
-        report_error("%s: is no report of 'panalyze --json': '%s' is no number of a task", reader->path, key);
+        report_error("%s: is not a report of 'panalyze report --json': '%s' should be the number of a task",
+                     reader->path, key);
         return -EINVAL;
     }
     *ret = (int32_t)value;
@@ -127,7 +128,7 @@ static const json_t *list_of(const struct reader *reader, const json_t *object, 
 {
     const json_t *list = json_object_get(object, key);
     if (!json_is_array(list))
-        report_error("%s: is no report of 'panalyze --json': it has no list '%s'", reader->path, key);
+        report_error("%s: is not a report of 'panalyze report --json': it has no list '%s'", reader->path, key);
     return json_is_array(list) ? list : NULL;
 }
 
@@ -291,7 +292,7 @@ static int take_commands(struct reader *reader, const json_t *root)
     struct profile *profile = &reader->loader->profile;
     const json_t *list = json_object_get(root, "commands");
     if (!json_is_array(list))
-        return refuse(reader, "has no 'commands': an older panalyze wrote it; write it anew");
+        return refuse(reader, "has no 'commands': an older panalyze wrote it; write the report again");
     struct profile_entry *commands =
         arena_take(&reader->loader->store.arena, (json_array_size(list) + 1) * sizeof(*commands));
     struct amount sum = {0};
@@ -357,9 +358,9 @@ static int take(struct reader *reader, const json_t *root, const struct profile_
 {
     const json_t *schema = json_object_get(root, "schema");
     if (!json_is_string(schema) || strcmp(json_string_value(schema), SCHEMA) != 0)
-        return refuse(reader, "is JSON, but no report of 'panalyze --json' (schema \"" SCHEMA "\")");
+        return refuse(reader, "is JSON, but not a report of 'panalyze report --json' (schema \"" SCHEMA "\")");
     if (json_is_true(json_object_get(root, "filtered")))
-        return refuse(reader, "is a report of some tasks only; write it without -p, -t and -c");
+        return refuse(reader, "is a report of some tasks only; write the report without -p, -t and -c");
     int status = take_event(reader, root);
     const char *event = status == 0 ? store_event_at(&reader->loader->store, reader->event)->name : "";
     if (status == 0 && options->event && strcmp(options->event, event) != 0) {
@@ -385,15 +386,18 @@ static int take(struct reader *reader, const json_t *root, const struct profile_
 
 int document_load(const char *path, const struct profile_options *options, struct profile **ret)
 {
-    json_error_t error = {.text = "it cannot be opened, or is no regular file"};
+    json_error_t error;
     int fd = open_file(path);
-    json_t *root = fd >= 0 ? json_loadfd(fd, JSON_REJECT_DUPLICATES, &error) : NULL;
-    if (fd >= 0)
-        close(fd);
-    if (!root && fd >= 0 && json_error_code(&error) == json_error_out_of_memory)
+    if (fd < 0) {
+        report_error("%s: cannot be opened, or is not a regular file", path);
+        return -EINVAL;
+    }
+    json_t *root = json_loadfd(fd, JSON_REJECT_DUPLICATES, &error);
+    close(fd);
+    if (!root && json_error_code(&error) == json_error_out_of_memory)
         return -ENOMEM;
     if (!root) {
-        report_error("%s: is no report of 'panalyze --json': %s (line %d)", path, error.text, error.line);
+        report_error("%s: is not a report of 'panalyze report --json': %s (line %d)", path, error.text, error.line);
         return -EINVAL;
     }
     struct reader reader = {.loader = loader_new()};

@@ -208,7 +208,7 @@ static const char *why_not_compared(const struct view *view, uint32_t frame)
     const struct profile_module *module = view->profile->frames[frame].module;
     if (strcmp(module->symbol, "[no symbol]") != 0 || has_names(view, module->path))
         return NULL;
-    return "that report has no names of it";
+    return "the report has no symbols of it";
 }
 
 void compare_look(struct compare *compare, struct view *view, int side)

@@ -9,9 +9,9 @@
 /* The entries of the other events in TASK, or in all. */
 static const uint32_t *others_of(const struct selection *selection, uint32_t task, uint32_t *ret_count)
 {
-    uint32_t from = task == EVENT_GROUP_ALL ? 0 : selection->first_other[task];
+    const uint32_t from = task == EVENT_GROUP_ALL ? 0 : selection->first_other[task];
     *ret_count = (task == EVENT_GROUP_ALL ? selection->other_count : selection->first_other[task + 1]) - from;
-    return selection->others + from;
+    return *ret_count ? selection->others + from : NULL;
 }
 
 bool event_group_has(const struct view *view, uint32_t task)

@@ -172,8 +172,10 @@ static void choose_entries(struct selection *selection, const struct profile *pr
 static void choose_others(struct selection *selection, const struct profile *profile, const struct settings *settings,
                           struct names *names)
 {
+    if (!settings->group)
+        return;
     bool *mine = memory_new(profile->entry_count, sizeof(*mine));
-    for (uint32_t i = 0; i < profile->entry_count && settings->group; i++)
+    for (uint32_t i = 0; i < profile->entry_count; i++)
         mine[i] = profile->entries[i].event != profile->event && chosen(selection, profile, settings, names, i);
     selection->others = list_by_task(profile, mine, selection->first_other, &selection->other_count);
     free(mine);

@@ -126,7 +126,7 @@ static bool finds(const struct view *view)
                         view->selection->entry_count);
 }
 
-/* A report says nothing of what these ask for. */
+/* A JSON report has no data for some options. */
 static int check_document(const struct view *view, size_t number)
 {
     const struct view *run = &view->runs->views[number];
@@ -139,7 +139,7 @@ static int check_document(const struct view *view, size_t number)
                                                                                                : NULL;
     if (!run->profile->document || !option)
         return 0;
-    report_error("%s: a report does not say what %s asks for; compare the result files that it was made of",
+    report_error("%s: a JSON report has no data for %s; compare the result files instead",
                  run->paths[0], option);
     return -1;
 }

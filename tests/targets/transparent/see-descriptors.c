@@ -141,8 +141,8 @@ static void few(void)
 }
 
 /*
- * Descriptors on their way in a socket are limited too, all of a user's together: others of this user may have some for
- * a moment. A pipe's, since a socket that is in its own queue stays there for a while after its end.
+ * Descriptors in flight are limited too, for all processes of a user together. Others may hold some for a moment, so it
+ * tries again. It sends a pipe: a socket in its own queue stays in flight for a while after the process has exited.
  */
 static void in_flight(void)
 {
