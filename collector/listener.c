@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/callers.h"
 #include "collector/channel.h"
 #include "collector/door.h"
 #include "collector/origin.h"
@@ -22,10 +23,18 @@
 #include "common/clock.h"
 
 /*
- * Whoever is on the machine may connect: an answer takes 25 to 65 us. What takes more CPU time in a second than FREE_NS
- * for each CPU of the machine waits, REST_NS each.
+ * Whoever is on the machine may connect: an answer takes 25 to 65 us, to refuse one a tenth of that. Once more CPU time
+ * than FREE_NS for each CPU of the machine is used in a second, users who had most of it get one answer after the other,
+ * REST_NS apart. Others are answered at once, so the queue never waits for long.
  */
-enum { STACK = 256 << 10, QUEUE = 128, FREE_NS = 5000000, REST_NS = 2000000 };
+enum {
+    STACK = 256 << 10,
+    QUEUE = 128,
+    FREE_NS = 5000000,
+    REST_NS = 2000000,
+    REST_MOST_NS = 12000000, /* an object waits for 50 ms */
+    RESTS_PER_WORK = 19,     /* rest so many times as long as the round took: 5 % of a CPU */
+};
 
 void listener_init(struct listener *listener)
 {
@@ -98,32 +107,78 @@ static void serve(struct listener *listener, int peer)
         send_files(peer, listener->segment, channel->fd);
 }
 
+/* Closes PEER. BEGUN: of the listener's CPU time, when the current second began. */
+static void answer(struct listener *listener, struct callers *callers, struct caller *caller, int peer, uint64_t begun)
+{
+    uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID), now;
+    serve(listener, peer);
+    close(peer);
+    now = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    callers->used_ns = now - begun;
+    caller->used_ns += now - before;
+}
+
+/* All who are in the queue, so that nobody waits behind those who wait. False: no descriptor for a peer. */
+static bool take_queue(struct listener *listener, struct callers *callers, uint64_t allowed, uint64_t begun)
+{
+    for (unsigned i = 0; i < 2 * QUEUE; i++) {
+        struct ucred who;
+        socklen_t size = sizeof(who);
+        int peer = accept4(listener->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (peer < 0)
+            return errno == EAGAIN || errno == ECONNABORTED;
+        if (getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0) {
+            close(peer);
+            continue;
+        }
+        struct caller *caller = callers_find(callers, who.uid);
+        if (!callers_is_dear(callers, caller, allowed))
+            answer(listener, callers, caller, peer, begun);
+        else if (!callers_hold(caller, peer))
+            close(peer);
+    }
+    return true;
+}
+
+static void rest(uint64_t worked_ns)
+{
+    uint64_t ns = worked_ns * RESTS_PER_WORK;
+    ns = ns < REST_NS ? REST_NS : ns < REST_MOST_NS ? ns : REST_MOST_NS;
+    nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
+}
+
 static void *listen_main(void *argument)
 {
     struct listener *listener = argument;
     struct pollfd polled[] = {{.fd = listener->socket, .events = POLLIN}, {.fd = listener->stop, .events = POLLIN}};
-    uint64_t allowed = listener->free_ns * listener->session->cpus, second = 0, used = 0;
+    uint64_t allowed = listener->free_ns * listener->session->cpus, second = 0, begun = 0;
+    struct callers callers;
+    struct caller *caller;
+    int peer = -1;
     pthread_setname_np(pthread_self(), "pinject-listen");
     door_ask_for_quick_wakes(); /* a process that has become another user waits for its channel */
+    callers_init(&callers);
     for (;;) {
-        if (poll(polled, 2, -1) < 0 && errno != EINTR)
+        if (poll(polled, 2, peer < 0 ? -1 : 0) < 0 && errno != EINTR)
             break;
         if (polled[1].revents)
             break;
-        int peer = accept4(listener->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (peer >= 0) {
-            serve(listener, peer);
-            close(peer);
-        }
         uint64_t now = clock_ns(CLOCK_MONOTONIC_COARSE) / 1000000000u, cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
         if (now != second) {
+            callers_new_second(&callers);
             second = now;
-            used = cpu;
+            begun = cpu;
         }
-        /* Also when there is no descriptor for a peer: it stays in the queue. */
-        if (cpu - used > allowed || (peer < 0 && errno != EAGAIN && errno != ECONNABORTED))
-            nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
+        bool room = take_queue(listener, &callers, allowed, begun);
+        peer = callers_next(&callers, &caller);
+        if (peer >= 0)
+            answer(listener, &callers, caller, peer, begun);
+        uint64_t used = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        callers.used_ns = used - begun;
+        if (callers.used_ns > allowed || !room)
+            rest(used - cpu);
     }
+    callers_release(&callers);
     return NULL;
 }
 

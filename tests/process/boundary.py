@@ -149,17 +149,21 @@ def nobody_words():
 
 
 def test_a_flood_of_connections():
-    """Four that connect all the time. A program of a new user, which has to connect, too, is as without them."""
+    """Four of our user that connect all the time. Programs of twenty new users, which have to connect, too, have status,
+    output and samples of their own as without them."""
     need_perf_events()
-    flood = f"for i in 1 2 3 4; do {HOSTILE} knock 2000 >knocked.$i & done; "
-    first = " ".join(nobody_words()) if IS_ROOT else ""
+    users = range(60001, 60021) if IS_ROOT else [NOBODY]
+    flood = f"for i in 1 2 3 4; do {HOSTILE} knock 4000 >knocked.$i & done; sleep 1; "
+    become = "setpriv --reuid=$user --regid=$user --clear-groups" if IS_ROOT else ""
     # unit/channel measures how often they are answered.
-    done = pinject_run("--follow-all", "--", "sh", "-c", f"{flood} sleep 1; {first} sh -c 'echo done; exit 7'; "
-                       "status=$?; wait; exit $status")
-    check_equal((done.status, done.out), (7, "done\n"))
+    done = pinject_run("--follow-all", "--", "sh", "-c", f"{flood} for user in {' '.join(map(str, users))}; do {become} "
+                       "dash -c '/bin/true; echo done; exit 7'; echo $?; sleep 0.1; done; wait")
+    check_equal((done.status, done.out), (0, "done\n7\n" * len(users)))
     knocked = sum(int(open(f"knocked.{i}").read().split()[1]) for i in range(1, 5))
-    print(f"{knocked} connections in 2 s")
+    print(f"{knocked} connections in 4 s")
     check(knocked > 0)
+    tasks = [task for task in panalyze_json("tree", *results())["tasks"] if task["comm"] == "true"]
+    check_equal([task["source"] for task in tasks], ["perf"] * len(users), done.err)
 
 
 def test_a_filter_that_forbids_to_move_memory():
