@@ -90,13 +90,17 @@ static void add_ledger(struct tasks *tasks)
  */
 static uint64_t tree_cpu_ns(const struct tasks *tasks, const struct rusage *tree, bool bare)
 {
-    uint64_t clock, cpu = process_rusage_ns(tree) + tasks->orphans_ns;
+    const struct session *session = tasks->session;
+    uint64_t clock, cpu = process_rusage_ns(tree), most = (tasks_now_ns() - session->start_ns) * session->cpus;
     if (bare) {
         int fd = __atomic_load_n(&tasks->session->tree_fd, __ATOMIC_ACQUIRE);
         if (fd < 0 || read(fd, &clock, sizeof(clock)) != sizeof(clock))
             return 0;
         return clock + tasks->tree_startup_ns + tasks->exit_ns;
     }
+    /* Processes told the CPU time of their children; it is no more than all CPUs had. */
+    uint64_t room = most > cpu ? most - cpu : 0;
+    cpu += tasks->orphans_ns < room ? tasks->orphans_ns : room;
     if (!cpu)
         return 0;
     uint64_t more = tasks->attributed_ns > cpu ? tasks->attributed_ns - cpu : 0;

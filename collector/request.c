@@ -55,7 +55,8 @@ static bool has_text(uint32_t kind, uint32_t flags)
 /* A time that cannot be is no time. */
 static void check_times(const struct session *session, struct pinject_slot *slot)
 {
-    uint64_t now = clock_ns(CLOCK_MONOTONIC), most = now - session->start_ns + BEFORE_NS;
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    uint64_t most = now - session->start_ns + (session->settings->bare ? BEFORE_NS : 0);
     if (slot->time_ns < session->start_ns)
         slot->time_ns = session->start_ns;
     if (slot->time_ns > now)

@@ -234,8 +234,15 @@ static void tree_of_a_command(void **state)
     stage_new(&stage, PINJECT_SESSION_ALL, false);
     assert_int_equal(tree_ms(&stage, 2, 1900), 2000);
     assert_int_equal(tree_ms(&stage, 0, 1900), 0); /* nothing is told */
+    stage.kit.session.cpus = 2;
+    stage.kit.session.start_ns = tasks_now_ns() - 3600000000000;
     stage.tasks->orphans_ns = 500 * 1000000ull;
     assert_int_equal(tree_ms(&stage, 2, 1900), 2500);
+    /* What processes tell of their children is no more than two CPUs had in an hour. */
+    stage.tasks->orphans_ns = 9000 * 1000000000ull;
+    assert_in_range(tree_ms(&stage, 2, 1900), 7200000, 8000000);
+    assert_int_equal(tree_ms(&stage, 8001, 1900), 8001000);
+    stage.tasks->orphans_ns = 500 * 1000000ull;
     /* What nobody waited for completes it, as far as tasks have more. */
     stage.tasks->unwaited_ns = 300 * 1000000ull;
     assert_int_equal(tree_ms(&stage, 2, 2500), 2500);

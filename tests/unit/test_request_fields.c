@@ -15,6 +15,7 @@
 #define SECOND UINT64_C(1000000000)
 #define BEFORE (60 * SECOND) /* CPU time of a task from before the session */
 
+static struct settings settings;
 static struct session session;
 static struct channel channel;
 static struct pinject_slot slot;
@@ -36,6 +37,8 @@ static int set_up(void **state)
     memset(&request, 0xff, sizeof(request));
     session.start_ns = clock_ns(CLOCK_MONOTONIC) - SECOND;
     session.cpus = 2;
+    session.settings = &settings;
+    settings.bare = true;
     channel = (struct channel){.session = &session, .own = true, .user = 77};
     slot.kind = PINJECT_REAPED;
     slot.pid = 300;
@@ -170,6 +173,17 @@ static void times_that_cannot_be(void **state)
     slot.utime_ns = 1;
     slot.stime_ns = 10 * BEFORE;
     assert_int_equal(request_copy(&session, &slot, &request), 0);
+    assert_true(request.slot.utime_ns == 0 && request.slot.stime_ns == 0);
+    /* What a launcher starts has used nothing before. */
+    settings.bare = false;
+    slot.startup_ns = SECOND / 2;
+    slot.utime_ns = slot.stime_ns = 3 * SECOND / 2;
+    assert_int_equal(request_copy(&session, &slot, &request), 0);
+    assert_int_equal(request.slot.startup_ns, slot.startup_ns);
+    assert_true(request.slot.utime_ns == slot.utime_ns && request.slot.stime_ns == slot.utime_ns);
+    slot.startup_ns = slot.utime_ns = BEFORE;
+    assert_int_equal(request_copy(&session, &slot, &request), 0);
+    assert_int_equal(request.slot.startup_ns, 0);
     assert_true(request.slot.utime_ns == 0 && request.slot.stime_ns == 0);
 }
 
