@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/doctor.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,36 +15,37 @@
 static const struct row {
     const char *label; /* without a probe: a heading */
     doctor_probe *probe;
-    bool command; /* only where a command is given */
+    bool command;     /* only where a command is given */
+    const char *lack; /* what a profile lacks where this is limited; the verdict says it. NULL: it never is */
 } rows[] = {
-    {"events", NULL, false},
-    {"perf events", doctor_perf_events, false},
-    {"kernel samples", doctor_kernel_samples, false},
-    {"hardware", doctor_hardware, false},
-    {"what is measured", doctor_sampler, false},
-    {"sample rate", doctor_rate, false},
-    {"a sample", doctor_sample_cost, false},
-    {"kernel names", doctor_kernel_names, false},
-    {"timers", doctor_timers, false},
-    {"accounting", doctor_accounting, false},
-    {"clock", doctor_clock, false},
-    {"limits", NULL, false},
-    {"locked memory", doctor_rings, false},
-    {"open files", doctor_descriptors, false},
-    {"tasks", doctor_tasks, false},
-    {"shared memory", doctor_segment, false},
-    {"result files", doctor_output, false},
-    {"injection", NULL, false},
-    {"object", doctor_object, false},
-    {"other users", doctor_object_reach, false},
-    {"LD_PRELOAD", doctor_injection, false},
-    {"from outside", doctor_outside, false},
-    {"yama", doctor_yama, false},
-    {"the command", NULL, true},
-    {"file", doctor_command_file, true},
-    {"program", doctor_command_image, true},
-    {"rights", doctor_command_rights, true},
-    {"its loader", doctor_command_loader, true},
+    {"events", NULL, false, NULL},
+    {"perf events", doctor_perf_events, false, "with timers instead of perf events"},
+    {"kernel code", doctor_kernel_samples, false, "without kernel code"},
+    {"hardware", doctor_hardware, false, "without hardware events"},
+    {"events used", doctor_sampler, false, NULL},
+    {"sample rate", doctor_rate, false, NULL},
+    {"sample cost", doctor_sample_cost, false, NULL},
+    {"kernel names", doctor_kernel_names, false, "without the names of kernel functions"},
+    {"timers", doctor_timers, false, "without timers"},
+    {"accounting", doctor_accounting, false, NULL},
+    {"clock", doctor_clock, false, NULL},
+    {"limits", NULL, false, NULL},
+    {"locked memory", doctor_rings, false, "with few sampled tasks at a time"},
+    {"open files", doctor_descriptors, false, "with few tasks at a time"},
+    {"tasks", doctor_tasks, false, NULL},
+    {"shared memory", doctor_segment, false, NULL},
+    {"result files", doctor_output, false, "with little disk space"},
+    {"injection", NULL, false, NULL},
+    {"object", doctor_object, false, NULL},
+    {"other users", doctor_object_reach, false, NULL},
+    {"LD_PRELOAD", doctor_injection, false, NULL},
+    {"attaching", doctor_outside, false, "without some names"},
+    {"Yama", doctor_yama, false, NULL},
+    {"the command", NULL, true, NULL},
+    {"file", doctor_command_file, true, "without the program that env starts"},
+    {"program", doctor_command_image, true, "without LD_PRELOAD"},
+    {"rights", doctor_command_rights, true, "without samples of this program"},
+    {"loader", doctor_command_loader, true, "without LD_PRELOAD"},
 };
 
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
@@ -65,33 +67,36 @@ static void find_all(const struct doctor_facts *facts, struct report *report)
     }
 }
 
-/* What stands against full profiling, the worst of it: "locked memory: ...; kernel samples: ...". */
+/*
+ * "Full profiling works.", "For 'make': profiling works, but without kernel code: CAUSE; with few tasks at a time: CAUSE.",
+ * "Profiling does not work: shared memory: CAUSE."
+ */
 static void print_verdict(FILE *to, const struct doctor_facts *facts, const struct report *report, int width)
 {
     static const char *const verdicts[] = {
         [DOCTOR_OK] = "full profiling works",
         [DOCTOR_NOTE] = "full profiling works",
-        [DOCTOR_LIMITED] = "profiling works, but not in full",
-        [DOCTOR_REFUSED] = "profiling does not work",
+        [DOCTOR_LIMITED] = "profiling works, but ",
+        [DOCTOR_REFUSED] = "profiling does not work: ",
     };
     char name[128];
     struct buffer text = BUFFER_INIT;
     char *const *command = facts->args->settings->command;
     if (command)
-        buffer_printf(&text, "For '%s': %s", report_safe(name, sizeof(name), command[0], strlen(command[0])),
-                      verdicts[report->worst]);
-    else
-        buffer_printf(&text, "Here %s", verdicts[report->worst]);
-    const char *before = ": ";
+        buffer_printf(&text, "For '%s': ", report_safe(name, sizeof(name), command[0], strlen(command[0])));
+    buffer_printf(&text, "%s", verdicts[report->worst]);
+    if (!command && text.data)
+        text.data[0] = (unsigned char)toupper(text.data[0]);
+    const char *before = "";
     for (size_t i = 0; i < ROWS && report->worst >= DOCTOR_LIMITED; i++) {
         if (report->findings[i].level != report->worst)
             continue;
-        buffer_printf(&text, "%s%s: %s", before, rows[i].label, report->findings[i].value);
+        const char *lack = report->worst == DOCTOR_LIMITED && rows[i].lack ? rows[i].lack : rows[i].label;
+        buffer_printf(&text, "%s%s: %s", before, lack, report->findings[i].value);
         before = "; ";
     }
     buffer_append(&text, ".", 2);
-    doctor_wrap(to, text.data && !buffer_failed(&text) ? (const char *)text.data : verdicts[report->worst], 0, 0,
-                width);
+    doctor_wrap(to, text.data && !buffer_failed(&text) ? (const char *)text.data : "out of memory", 0, 0, width);
     buffer_release(&text);
 }
 
@@ -121,7 +126,7 @@ static void print_all(FILE *to, const struct doctor_facts *facts, const struct r
             fprintf(to, "\n%s\n", rows[i].label);
     }
     if (report->worst >= DOCTOR_LIMITED)
-        fprintf(to, "\nLines with '>' are the commands that change it.\n");
+        fprintf(to, "\nTo change that, run the commands after '>'.\n");
 }
 
 bool doctor_run(const struct doctor_args *args, FILE *to)
@@ -130,7 +135,7 @@ bool doctor_run(const struct doctor_args *args, FILE *to)
     static struct doctor_facts facts;
     int status = doctor_facts_init(&facts, args);
     if (status < 0) {
-        report_error("cannot try anything: %s", strerror(-status));
+        report_error("--doctor cannot check anything: %s", strerror(-status));
         return false;
     }
     report = (struct report){.worst = DOCTOR_OK};

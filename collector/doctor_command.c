@@ -25,12 +25,12 @@ static void explain_missing(const struct doctor_image *image, struct doctor_find
     finding->level = DOCTOR_REFUSED;
     bool noexec = statvfs(image->path, &place) == 0 && place.f_flag & ST_NOEXEC;
     if (image->kind == DOCTOR_IMAGE_LOOP)
-        DOCTOR_TEXT(finding->value, "its interpreters are scripts themselves, without an end");
+        DOCTOR_TEXT(finding->value, "its interpreters are scripts that lead back to each other");
     else if (image->error == ENOENT && direct && !strchr(image->path, '/')) {
         DOCTOR_TEXT(finding->value, "command not found: '%s'", image->path);
-        doctor_remedy(finding, "export PATH=\"$PATH:FOLDER\"    # the one that it lies in");
+        doctor_remedy(finding, "export PATH=\"$PATH:FOLDER\"    # the folder of the program");
     } else if (image->error == EACCES && noexec) {
-        DOCTOR_TEXT(finding->value, "'%s' lies on a file system that is mounted noexec", image->path);
+        DOCTOR_TEXT(finding->value, "'%s' is on a file system mounted noexec", image->path);
         doctor_remedy(finding, "mount -o remount,exec \"$(findmnt -no TARGET -T %s)\"    # as root",
                       doctor_word(image->path));
     } else {
@@ -39,7 +39,7 @@ static void explain_missing(const struct doctor_image *image, struct doctor_find
             doctor_remedy(finding, "chmod a+rx %s", doctor_word(image->path));
     }
     if (!direct)
-        DOCTOR_TEXT(finding->meaning, "the interpreter of a script: %s", image->chain);
+        DOCTOR_TEXT(finding->meaning, "it is the interpreter of a script: %s", image->chain);
 }
 
 void doctor_command_file(const struct doctor_facts *facts, struct doctor_finding *finding)
@@ -55,8 +55,8 @@ void doctor_command_file(const struct doctor_facts *facts, struct doctor_finding
     if (!image->env || follows)
         return;
     finding->level = DOCTOR_LIMITED;
-    DOCTOR_TEXT(finding->value, "only /usr/bin/env is profiled, not what it becomes: %s", image->chain);
-    doctor_remedy(finding, "pinject-run --follow-exec ...    # or --follow-all");
+    DOCTOR_TEXT(finding->value, "only /usr/bin/env is profiled, not the program that it starts: %s", image->chain);
+    doctor_remedy(finding, "pinject-run --follow=exec ...    # or without --follow: everything");
 }
 
 static const char *name_machine(const struct doctor_image *image, char *ret, size_t size)
@@ -79,13 +79,12 @@ static void say_not_injected(const struct doctor_facts *facts, struct doctor_fin
     finding->level = DOCTOR_LIMITED;
     if (facts->shared->net < 0)
         DOCTOR_TEXT(finding->meaning,
-                    "it takes no LD_PRELOAD, and inherited events are refused: %s; only its first thread "
-                    "is profiled",
+                    "it ignores LD_PRELOAD, and inherited events are refused: %s; only its first thread is profiled",
                     strerror(-facts->shared->net));
     else
         DOCTOR_TEXT(finding->meaning,
-                    "it takes no LD_PRELOAD: it is followed from outside, with its threads and children, but "
-                    "for what these use while they end; pinject_active() is false in it");
+                    "it ignores LD_PRELOAD; it, its threads and its children are profiled with inherited events, "
+                    "but their exit is not, and pinject_active() is false");
 }
 
 static void explain_image(const struct doctor_facts *facts, struct doctor_finding *finding)
@@ -95,12 +94,12 @@ static void explain_image(const struct doctor_facts *facts, struct doctor_findin
     say_not_injected(facts, finding);
     switch (image->kind) {
     case DOCTOR_IMAGE_OTHER:
-        DOCTOR_TEXT(finding->value, "a program of another kind: %s", name_machine(image, text, sizeof(text)));
+        DOCTOR_TEXT(finding->value, "built for another machine: %s", name_machine(image, text, sizeof(text)));
         doctor_remedy(finding, "cc -m%d ...    # build it for this machine", (int)sizeof(void *) * 8);
         break;
     case DOCTOR_IMAGE_BROKEN:
         finding->level = DOCTOR_REFUSED;
-        DOCTOR_TEXT(finding->value, "an ELF file that is damaged or no program");
+        DOCTOR_TEXT(finding->value, "not an executable ELF file, or a damaged one");
         finding->meaning[0] = '\0';
         break;
     case DOCTOR_IMAGE_STATIC:
@@ -108,16 +107,16 @@ static void explain_image(const struct doctor_facts *facts, struct doctor_findin
         DOCTOR_TEXT(finding->value, "statically linked%s%s",
                     image->kind == DOCTOR_IMAGE_STATIC_PIE ? " (static-pie)" : "", image->go ? ", written in Go" : "");
         doctor_remedy(finding, "%s",
-                      image->go ? "go build -ldflags=-linkmode=external ...    # as a dynamic program"
-                                : "cc ...    # link it again, without -static or -static-pie");
+                      image->go ? "go build -ldflags=-linkmode=external ...    # links it dynamically"
+                                : "cc ...    # link it without -static and -static-pie");
         break;
     case DOCTOR_IMAGE_FOREIGN:
-        DOCTOR_TEXT(finding->value, "linked with another libc than glibc: %s", image->loader);
-        doctor_remedy(finding, "cc ...    # build it with glibc; the object needs that");
+        DOCTOR_TEXT(finding->value, "not linked with glibc: %s", image->loader);
+        doctor_remedy(finding, "cc ...    # build it with glibc, which the object needs");
         break;
     default:
         finding->level = DOCTOR_REFUSED;
-        DOCTOR_TEXT(finding->value, "its loader does not exist here: %s", image->loader);
+        DOCTOR_TEXT(finding->value, "its loader does not exist: %s", image->loader);
         finding->meaning[0] = '\0';
         break;
     }
@@ -128,12 +127,12 @@ void doctor_command_image(const struct doctor_facts *facts, struct doctor_findin
     const struct doctor_image *image = &facts->image;
     if (!is_seen(image)) {
         finding->level = DOCTOR_NOTE;
-        DOCTOR_TEXT(finding->value, "not looked at, since it cannot be executed");
+        DOCTOR_TEXT(finding->value, "not checked: it cannot be executed");
     } else if (image->kind == DOCTOR_IMAGE_UNREADABLE) {
         finding->level = DOCTOR_NOTE;
-        DOCTOR_TEXT(finding->value, "not looked at, since it cannot be read");
+        DOCTOR_TEXT(finding->value, "not checked: it cannot be read");
     } else if (image->kind == DOCTOR_IMAGE_DYNAMIC)
-        DOCTOR_TEXT(finding->value, "dynamically linked, of this machine, with glibc");
+        DOCTOR_TEXT(finding->value, "dynamically linked with glibc, for this machine");
     else
         explain_image(facts, finding);
 }
@@ -148,11 +147,11 @@ static bool gains_rights(const struct doctor_facts *facts, const char **ret_why)
         (statvfs(image->path, &place) == 0 && place.f_flag & ST_NOSUID))
         return false;
     if (image->mode & S_ISUID && image->uid != facts->uid)
-        *ret_why = "setuid";
+        *ret_why = "is setuid";
     else if (image->mode & S_ISGID && image->mode & S_IXGRP)
-        *ret_why = "setgid";
+        *ret_why = "is setgid";
     else if (image->capabilities)
-        *ret_why = "a file with capabilities";
+        *ret_why = "has file capabilities";
     return *ret_why;
 }
 
@@ -162,20 +161,20 @@ void doctor_command_rights(const struct doctor_facts *facts, struct doctor_findi
     const char *why;
     if (!is_seen(image)) {
         finding->level = DOCTOR_NOTE;
-        DOCTOR_TEXT(finding->value, "not looked at, since it cannot be executed");
+        DOCTOR_TEXT(finding->value, "not checked: it cannot be executed");
     } else if (gains_rights(facts, &why)) {
         finding->level = DOCTOR_LIMITED;
-        DOCTOR_TEXT(finding->value, "'%s' is %s", image->path, why);
+        DOCTOR_TEXT(finding->value, "'%s' %s", image->path, why);
         DOCTOR_TEXT(finding->meaning,
-                    "the kernel ends its events, and ld.so ignores LD_PRELOAD: its time is named, and not sampled");
-        doctor_remedy(finding, "sudo pinject-run ...    # as root it is profiled");
+                    "the kernel closes its events, and ld.so ignores LD_PRELOAD: its CPU time is counted, not sampled");
+        doctor_remedy(finding, "sudo pinject-run ...    # root can profile it");
     } else if (image->kind == DOCTOR_IMAGE_UNREADABLE && facts->uid != 0) {
         finding->level = DOCTOR_LIMITED;
         DOCTOR_TEXT(finding->value, "'%s' cannot be read, only executed", image->path);
-        DOCTOR_TEXT(finding->meaning, "the kernel ends its events: its time is named, and not sampled");
+        DOCTOR_TEXT(finding->meaning, "the kernel closes its events: its CPU time is counted, not sampled");
         doctor_remedy(finding, "chmod a+r %s", doctor_word(image->path));
     } else
-        DOCTOR_TEXT(finding->value, "it runs with the rights of its caller");
+        DOCTOR_TEXT(finding->value, "it runs with its caller's rights");
 }
 
 /* glibc's, by its name: another one would take "--list" for something else. */
@@ -191,12 +190,12 @@ static void judge_list(const struct doctor_facts *facts, struct doctor_finding *
 {
     const char *preload = facts->args->preload;
     if (strstr(list, preload)) {
-        DOCTOR_TEXT(finding->value, "it loads the object (asked without running the program)");
+        DOCTOR_TEXT(finding->value, "loads the object (checked without running the program)");
     } else {
         finding->level = DOCTOR_LIMITED;
-        DOCTOR_TEXT(finding->value, "it does not load the object%s%s", guarded->said[0] ? ": " : "", guarded->said);
+        DOCTOR_TEXT(finding->value, "does not load the object%s%s", guarded->said[0] ? ": " : "", guarded->said);
         say_not_injected(facts, finding);
-        doctor_remedy(finding, "LD_PRELOAD=%s %s --list %s    # shows it", preload, facts->image.loader,
+        doctor_remedy(finding, "LD_PRELOAD=%s %s --list %s    # shows the error", preload, facts->image.loader,
                       doctor_word(facts->image.path));
     }
 }
@@ -215,7 +214,7 @@ void doctor_command_loader(const struct doctor_facts *facts, struct doctor_findi
         judge_list(facts, finding, list, &guarded);
     } else {
         finding->level = DOCTOR_NOTE;
-        DOCTOR_TEXT(finding->value, "not asked%s", asked ? ": out of memory" : "");
+        DOCTOR_TEXT(finding->value, "not checked%s", asked ? ": out of memory" : "");
     }
     free(list);
 }

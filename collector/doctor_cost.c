@@ -114,24 +114,24 @@ void doctor_sample_cost(const struct doctor_facts *facts, struct doctor_finding 
     const struct doctor_cost *cost = &facts->shared->cost;
     const struct settings *settings = facts->args->settings;
     if (!facts->cost.tried) {
-        DOCTOR_TEXT(finding->value, "not tried, since no event samples");
+        DOCTOR_TEXT(finding->value, "not tried: no event can sample");
         return;
     }
     if (cost->status == -EOPNOTSUPP) {
-        DOCTOR_TEXT(finding->value, "depends on how often it happens: %s", facts->shared->plan.events[0].name);
+        DOCTOR_TEXT(finding->value, "depends on how often %s happens", facts->shared->plan.events[0].name);
         return;
     }
     if (cost->status < 0) {
-        DOCTOR_TEXT(finding->value, "cannot be told: %s", strerror(-cost->status));
+        DOCTOR_TEXT(finding->value, "cannot be measured: %s", strerror(-cost->status));
         return;
     }
     if (cost->samples < LEAST_SAMPLES || cost->ns == 0) {
-        DOCTOR_TEXT(finding->value, "cannot be told: of %d samples %zu came", SPIN_NS / (1000000000 / RATE),
-                    cost->samples);
+        DOCTOR_TEXT(finding->value, "cannot be measured: %zu of %d samples arrived", cost->samples,
+                    SPIN_NS / (1000000000 / RATE));
         return;
     }
     double us = cost->ns / 1e3;
-    DOCTOR_TEXT(finding->value, "it stops the program for %.*f us", us < 10 ? 1 : 0, us);
+    DOCTOR_TEXT(finding->value, "takes %.*f us from the program", us < 10 ? 1 : 0, us);
     if (settings->period || !settings->frequency)
         return;
     double percent = us * (double)settings->frequency / 1e4;
@@ -140,6 +140,6 @@ void doctor_sample_cost(const struct doctor_facts *facts, struct doctor_finding 
         return;
     finding->level = DOCTOR_NOTE;
     DOCTOR_TEXT(finding->meaning,
-                "each interrupt is dear here, as it is in virtual machines, whoever samples, and colder caches after "
-                "it may cost as much again; -F 99 costs a tenth of -F 999");
+                "interrupts are expensive on this machine, as in most virtual machines, for every profiler; cold "
+                "caches may cost as much again; -F 99 costs a tenth of -F 999");
 }

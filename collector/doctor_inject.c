@@ -113,15 +113,14 @@ void doctor_object_reach(const struct doctor_facts *facts, struct doctor_finding
     const char *preload = facts->args->preload;
     if (!preload[0]) {
         finding->level = DOCTOR_NOTE;
-        DOCTOR_TEXT(finding->value, "not tried, since there is no object");
+        DOCTOR_TEXT(finding->value, "not tried: libpinject.so is missing");
     } else if (!find_closed(preload, closed, sizeof(closed), &bit)) {
-        DOCTOR_TEXT(finding->value, "every user can load it");
+        DOCTOR_TEXT(finding->value, "every user can load the object");
     } else {
         finding->level = DOCTOR_NOTE;
-        DOCTOR_TEXT(finding->value, "other users cannot %s '%s'", bit == 'r' ? "read" : "pass", closed);
+        DOCTOR_TEXT(finding->value, "other users cannot %s '%s'", bit == 'r' ? "read" : "enter", closed);
         DOCTOR_TEXT(finding->meaning,
-                    "a process that becomes another user loses the object at its next exec, and ld.so says so on "
-                    "its stderr");
+                    "a process that changes its user loses the object at its next exec, and ld.so prints an error");
         doctor_remedy(finding, "chmod o+%c %s", bit, doctor_word(closed));
     }
 }
@@ -133,17 +132,17 @@ static bool explain_failed_try(const struct doctor_facts *facts, struct doctor_f
         return false;
     finding->level = DOCTOR_REFUSED;
     if (!facts->args->preload[0] || !facts->perf.tried) {
-        DOCTOR_TEXT(finding->value, "not tried, since %s",
-                    facts->perf.tried ? "there is no object" : "perf_event_open kills");
+        DOCTOR_TEXT(finding->value, "not tried: %s",
+                    facts->perf.tried ? "libpinject.so is missing" : "perf_event_open kills the caller");
         finding->level = DOCTOR_NOTE;
     } else if (guarded->error)
-        DOCTOR_TEXT(finding->value, "no process for it: %s", strerror(-guarded->error));
+        DOCTOR_TEXT(finding->value, "cannot start a process: %s", strerror(-guarded->error));
     else if (guarded->late)
-        DOCTOR_TEXT(finding->value, "a shell with the object did not end in time");
+        DOCTOR_TEXT(finding->value, "a shell with the object did not exit in time");
     else if (guarded->signal)
-        DOCTOR_TEXT(finding->value, "the collector of the trial was killed: %s", strsignal(guarded->signal));
+        DOCTOR_TEXT(finding->value, "the test session was killed: %s", strsignal(guarded->signal));
     else
-        DOCTOR_TEXT(finding->value, "no session: %s", strerror(-facts->shared->injection));
+        DOCTOR_TEXT(finding->value, "cannot start a session: %s", strerror(-facts->shared->injection));
     DOCTOR_TEXT(finding->meaning, "%s", guarded->said);
     return true;
 }
@@ -153,17 +152,17 @@ void doctor_injection(const struct doctor_facts *facts, struct doctor_finding *f
     if (explain_failed_try(facts, finding))
         return;
     if (facts->shared->arrived) {
-        DOCTOR_TEXT(finding->value, "a shell was started with the object, which answered");
+        DOCTOR_TEXT(finding->value, "works: the object was loaded into /bin/sh and answered");
         return;
     }
     const char *preload = doctor_word(facts->args->preload);
     finding->level = DOCTOR_REFUSED;
-    DOCTOR_TEXT(finding->value, "LD_PRELOAD has no effect: the object did not arrive in /bin/sh");
-    DOCTOR_TEXT(finding->meaning, "neither threads nor children can be followed%s%s",
+    DOCTOR_TEXT(finding->value, "no effect: /bin/sh did not load the object");
+    DOCTOR_TEXT(finding->meaning, "threads and children cannot be followed%s%s",
                 facts->injection.said[0] ? "; " : "", facts->injection.said);
-    doctor_remedy(finding, "LD_PRELOAD=%s /bin/sh -c :    # shows what the loader says", preload);
-    doctor_remedy(finding, "findmnt -o TARGET,OPTIONS -T %s    # noexec there forbids loading it", preload);
-    doctor_remedy(finding, "cmake --install BUILD-FOLDER --prefix /usr/local    # where nothing else helps");
+    doctor_remedy(finding, "LD_PRELOAD=%s /bin/sh -c :    # shows the loader's error", preload);
+    doctor_remedy(finding, "findmnt -o TARGET,OPTIONS -T %s    # with noexec it cannot be loaded", preload);
+    doctor_remedy(finding, "cmake --install BUILD-FOLDER --prefix /usr/local    # if nothing else helps");
 }
 
 void doctor_outside(const struct doctor_facts *facts, struct doctor_finding *finding)
@@ -171,22 +170,22 @@ void doctor_outside(const struct doctor_facts *facts, struct doctor_finding *fin
     const struct doctor_shared *found = facts->shared;
     if (!found->arrived) {
         finding->level = DOCTOR_NOTE;
-        DOCTOR_TEXT(finding->value, "not tried, since no process was injected");
+        DOCTOR_TEXT(finding->value, "not tried: LD_PRELOAD does not work");
     } else if (found->user < 0 || found->plan_status < 0) {
         finding->level = DOCTOR_NOTE;
-        DOCTOR_TEXT(finding->value, "not tried, since no event opens");
+        DOCTOR_TEXT(finding->value, "not tried: no event can be opened");
     } else if (found->attached < 0) {
         finding->level = DOCTOR_REFUSED;
-        DOCTOR_TEXT(finding->value, "events of another process of the same user: %s", strerror(-found->attached));
+        DOCTOR_TEXT(finding->value, "events of another process of this user are refused: %s", strerror(-found->attached));
         DOCTOR_TEXT(finding->meaning,
-                    "perf_event_open works on the own process only: a security module forbids the rest");
+                    "a security module allows perf_event_open for the calling process only");
     } else if (!found->maps) {
         finding->level = DOCTOR_LIMITED;
         DOCTOR_TEXT(finding->value, "/proc/PID/maps of another process cannot be read");
-        DOCTOR_TEXT(finding->meaning, "what was mapped before the object ran has addresses, but no names");
+        DOCTOR_TEXT(finding->meaning, "code that was mapped before the object ran has addresses, but no names");
         doctor_remedy(finding, "mount -o remount,hidepid=0 /proc    # as root");
     } else
-        DOCTOR_TEXT(finding->value, "events and mappings of another process of this user can be opened");
+        DOCTOR_TEXT(finding->value, "events and mappings of this user's other processes can be opened");
 }
 
 void doctor_yama(const struct doctor_facts *facts, struct doctor_finding *finding)
@@ -200,10 +199,9 @@ void doctor_yama(const struct doctor_facts *facts, struct doctor_finding *findin
         fclose(file);
     }
     if (scope < 0)
-        DOCTOR_TEXT(finding->value, "there is no kernel.yama.ptrace_scope");
+        DOCTOR_TEXT(finding->value, "not active");
     else
         DOCTOR_TEXT(finding->value,
-                    "kernel.yama.ptrace_scope is %" PRId64 ", which does not matter: it restricts attaching, and "
-                    "only reading rights are needed",
+                    "kernel.yama.ptrace_scope is %" PRId64 "; it restricts debuggers, not pinject",
                     scope);
 }

@@ -59,7 +59,7 @@ void doctor_rings(const struct doctor_facts *facts, struct doctor_finding *findi
     uint64_t soft, hard, page = (uint64_t)sysconf(_SC_PAGESIZE);
     if (!facts->plan.tried || found->plan_status < 0 || found->user < 0) {
         finding->level = DOCTOR_NOTE;
-        DOCTOR_TEXT(finding->value, "not tried, since no event opens");
+        DOCTOR_TEXT(finding->value, "not tried: no event can be opened");
         return;
     }
     get_limit(RLIMIT_MEMLOCK, &soft, &hard);
@@ -67,29 +67,28 @@ void doctor_rings(const struct doctor_facts *facts, struct doctor_finding *findi
     unsigned count = doctor_count_rings(budget, found->plan.thread_ring_pages, found->plan.dump);
     if (found->ring < 0) {
         finding->level = DOCTOR_LIMITED;
-        DOCTOR_TEXT(finding->value, "a ring of %zu pages is refused: %s", found->plan.ring_pages,
+        DOCTOR_TEXT(finding->value, "the kernel refuses a ring buffer of %zu pages: %s", found->plan.ring_pages,
                     strerror(-found->ring));
         DOCTOR_TEXT(finding->meaning, "%s",
                     found->ring == -EPERM
-                        ? "the memory that this user may lock is used up: tasks are counted, and not sampled"
-                        : "tasks have smaller rings, or none");
+                        ? "this user's locked memory is used up: tasks are counted, not sampled"
+                        : "tasks get smaller ring buffers, or none");
         change_locked_memory(finding, facts->container);
     } else if (budget == UINT64_MAX) {
-        DOCTOR_TEXT(finding->value, "a ring of %zu KiB was mapped, and their memory is not limited",
+        DOCTOR_TEXT(finding->value, "no limit (a ring buffer of %zu KiB was mapped)",
                     (size_t)(found->plan.ring_pages * page >> 10));
     } else {
-        DOCTOR_TEXT(finding->value, "%" PRIu64 " KiB may be locked: rings for %u tasks that are alive together",
+        DOCTOR_TEXT(finding->value, "%" PRIu64 " KiB: ring buffers for %u tasks at a time",
                     budget >> 10, count);
-        DOCTOR_TEXT(finding->meaning, "perf_event_mlock_kb for each CPU, and 'ulimit -Hl' (%" PRIu64 " KiB)",
+        DOCTOR_TEXT(finding->meaning, "that is kernel.perf_event_mlock_kb for each CPU plus 'ulimit -Hl' (%" PRIu64 " KiB)",
                     hard >> 10);
         if (count >= DOCTOR_TASKS)
             return;
         finding->level = DOCTOR_LIMITED;
         DOCTOR_TEXT(finding->meaning,
-                    "further ones are counted, and not sampled; 'ulimit -Hl' (max locked memory) is %" PRIu64
-                    " KiB, beside "
-                    "kernel.perf_event_mlock_kb (%" PRId64 ") for each CPU",
-                    hard >> 10, probe_read_sysctl("perf_event_mlock_kb", 516));
+                    "further tasks are counted, not sampled; the limit is kernel.perf_event_mlock_kb (%" PRId64
+                    ") for each CPU plus 'ulimit -Hl' (%" PRIu64 " KiB)",
+                    probe_read_sysctl("perf_event_mlock_kb", 516), hard >> 10);
         change_locked_memory(finding, facts->container);
     }
 }
@@ -113,17 +112,16 @@ void doctor_descriptors(const struct doctor_facts *facts, struct doctor_finding 
     get_limit(RLIMIT_NOFILE, &soft, &hard);
     unsigned sampled = doctor_count_tasks(hard, events, &counted);
     if (hard == UINT64_MAX)
-        DOCTOR_TEXT(finding->value, "open files are not limited");
+        DOCTOR_TEXT(finding->value, "no limit");
     else
         DOCTOR_TEXT(finding->value,
-                    "%" PRIu64 " open files (soft limit %" PRIu64
-                    ", raised by pinject-run): %u tasks that are alive together "
-                    "are counted, %u sampled",
-                    hard, soft, counted, sampled);
+                    "%" PRIu64 " (pinject-run raises the soft limit of %" PRIu64
+                    "): enough to sample %u tasks at a time and to count %u",
+                    hard, soft, sampled, counted);
     if (sampled >= DOCTOR_TASKS)
         return;
     finding->level = DOCTOR_LIMITED;
-    DOCTOR_TEXT(finding->meaning, "%u descriptors for each; further tasks are named, and not profiled", events);
+    DOCTOR_TEXT(finding->meaning, "each task takes %u; further tasks are listed without a profile", events);
     doctor_remedy(finding, "prlimit --pid $$ --nofile=65536    # as root, for the shell that starts pinject-run");
     if (facts->container[0])
         doctor_remedy(finding, "%s run --ulimit nofile=65536 ...", facts->container);
@@ -135,12 +133,12 @@ void doctor_tasks(const struct doctor_facts *facts, struct doctor_finding *findi
     int64_t pids = probe_read_sysctl("pid_max", -1), threads = probe_read_sysctl("threads-max", -1);
     get_limit(RLIMIT_NPROC, &soft, &hard);
     if (pids < 0 || threads < 0)
-        DOCTOR_TEXT(finding->value, "the kernel tells no limit");
+        DOCTOR_TEXT(finding->value, "the kernel does not say its limit");
     else
         DOCTOR_TEXT(finding->value, "kernel.pid_max is %" PRId64 ", kernel.threads-max %" PRId64, pids, threads);
     if (facts->uid != 0 && soft != UINT64_MAX)
         DOCTOR_MORE(finding->value, ", 'ulimit -u' %" PRIu64, soft);
-    DOCTOR_TEXT(finding->meaning, "pinject-run adds one thread for each CPU, and none to the program");
+    DOCTOR_TEXT(finding->meaning, "pinject-run itself runs one thread for each CPU; it adds none to the program");
 }
 
 /* ---- Places ---- */
@@ -184,17 +182,17 @@ void doctor_segment(const struct doctor_facts *facts, struct doctor_finding *fin
         limited |= status == -EFBIG;
     }
     if (finding->level == DOCTOR_REFUSED)
-        DOCTOR_TEXT(finding->value, "there is no place for %zu KiB", sizeof(struct pinject_segment) >> 10);
+        DOCTOR_TEXT(finding->value, "no room for %zu KiB", sizeof(struct pinject_segment) >> 10);
     if (finding->level != DOCTOR_OK) {
         buffer_append(&refused, "", 1);
         DOCTOR_TEXT(finding->meaning, "%s", refused.data ? (const char *)refused.data : "");
         if (limited)
-            doctor_remedy(finding, "ulimit -f unlimited    # the size of files");
+            doctor_remedy(finding, "ulimit -f unlimited    # maximum file size");
         else
             doctor_remedy(finding, "mount -o remount,size=64M /dev/shm    # as root");
         if (facts->container[0] && !limited)
             doctor_remedy(finding, "%s run --shm-size 64m ...", facts->container);
-        doctor_remedy(finding, "export TMPDIR=FOLDER    # one with 2 MiB free, that you may write to");
+        doctor_remedy(finding, "export TMPDIR=FOLDER    # a writable one with 2 MiB free");
     }
     buffer_release(&refused);
 }
@@ -216,7 +214,7 @@ void doctor_output(const struct doctor_facts *facts, struct doctor_finding *find
         error = -errno;
     if (error) {
         finding->level = DOCTOR_REFUSED;
-        DOCTOR_TEXT(finding->value, "files '%s.PID.TID' cannot be written: %s", wish, strerror(-error));
+        DOCTOR_TEXT(finding->value, "cannot write '%s.PID.TID': %s", wish, strerror(-error));
         doctor_remedy(finding, "pinject-run --outfile /tmp/out ...");
         return;
     }
@@ -226,6 +224,6 @@ void doctor_output(const struct doctor_facts *facts, struct doctor_finding *find
         return;
     finding->level = DOCTOR_LIMITED;
     DOCTOR_TEXT(finding->meaning,
-                "a second of a busy CPU takes 0.1 MiB; where the disk is full, files end before the program does");
+                "one busy CPU writes about 0.1 MiB a second; on a full disk, result files end early");
     doctor_remedy(finding, "pinject-run --outfile /tmp/out ...");
 }

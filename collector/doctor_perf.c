@@ -75,7 +75,7 @@ static void allow_kernel(const struct doctor_facts *facts, struct doctor_finding
     doctor_remedy(finding, "sysctl -w kernel.perf_event_paranoid=1    # as root%s", on_host(facts));
     /* A program that has a capability which its process may not get cannot be executed at all. */
     if (!bounded && !facts->user_namespace && !facts->status.no_new_privileges)
-        doctor_remedy(finding, "setcap cap_perfmon+ep %s    # as root: for this program alone",
+        doctor_remedy(finding, "setcap cap_perfmon+ep %s    # as root: for this program only",
                       doctor_word(facts->self));
     else if (facts->container[0])
         doctor_remedy(finding, "%s run --cap-add PERFMON ...    # for root in the container", facts->container);
@@ -87,7 +87,7 @@ static void mention_paranoid(const struct doctor_facts *facts, struct doctor_fin
     if (facts->paranoid == INT64_MIN)
         return;
     DOCTOR_MORE(finding->meaning, "; kernel.perf_event_paranoid is %" PRId64 "%s", facts->paranoid,
-                strict ? ", which some kernels take for a refusal too" : ", which would allow it");
+                strict ? ", which some kernels refuse too" : ", which would allow it");
     if (strict)
         doctor_remedy(finding, "sysctl -w kernel.perf_event_paranoid=2    # as root");
 }
@@ -95,10 +95,10 @@ static void mention_paranoid(const struct doctor_facts *facts, struct doctor_fin
 static void explain_filter(const struct doctor_facts *facts, struct doctor_finding *finding, bool kills)
 {
     if (kills)
-        DOCTOR_TEXT(finding->value, "a seccomp filter kills who calls it");
+        DOCTOR_TEXT(finding->value, "a seccomp filter kills the caller");
     else
-        DOCTOR_TEXT(finding->value, "a seccomp filter refuses it: %s", strerror(-facts->shared->reach));
-    DOCTOR_TEXT(finding->meaning, "the call does not reach the kernel");
+        DOCTOR_TEXT(finding->value, "refused by a seccomp filter: %s", strerror(-facts->shared->reach));
+    DOCTOR_TEXT(finding->meaning, "perf_event_open does not reach the kernel");
     lift_filter(facts, finding);
     mention_paranoid(facts, finding);
 }
@@ -110,12 +110,12 @@ static void explain_module(const struct doctor_facts *facts, struct doctor_findi
     if (buffer_read_file(&names, "/sys/kernel/security/lsm", 4096) == 0)
         report_safe(safe, sizeof(safe), (const char *)names.data, strcspn((const char *)names.data, "\n"));
     buffer_release(&names);
-    DOCTOR_TEXT(finding->value, "a security module refuses it%s: %s",
-                facts->status.seccomp == 2 ? ", or a seccomp filter that looks at arguments" : "",
+    DOCTOR_TEXT(finding->value, "refused by a security module%s: %s",
+                facts->status.seccomp == 2 ? ", or by a seccomp filter that checks arguments" : "",
                 strerror(-facts->shared->user));
-    DOCTOR_TEXT(finding->meaning, "neither kernel.perf_event_paranoid nor a missing right explains the refusal%s%s",
-                safe[0] ? "; active: " : "", safe);
-    doctor_remedy(finding, "setenforce 0    # SELinux, as root, to see whether it is that; then allow perf_event");
+    DOCTOR_TEXT(finding->meaning, "neither kernel.perf_event_paranoid nor a missing capability explains it%s%s",
+                safe[0] ? "; active modules: " : "", safe);
+    doctor_remedy(finding, "setenforce 0    # as root: if that helps, allow perf_event in the SELinux policy");
     doctor_remedy(finding, "docker run --security-opt apparmor=unconfined ...    # in a container");
     mention_paranoid(facts, finding);
 }
@@ -129,22 +129,22 @@ static void explain_refusal(const struct doctor_facts *facts, struct doctor_find
         explain_filter(facts, finding, cause == DOCTOR_BY_SECCOMP_KILL);
         break;
     case DOCTOR_BY_SANDBOX:
-        DOCTOR_TEXT(finding->value, "a sandbox refuses it: %s", strerror(-facts->shared->reach));
+        DOCTOR_TEXT(finding->value, "refused by a sandbox: %s", strerror(-facts->shared->reach));
         DOCTOR_TEXT(finding->meaning,
-                    "something in front of the kernel answers, and it is no seccomp filter (gVisor, an emulator)");
-        doctor_remedy(finding, "docker run --runtime runc --cap-add PERFMON ...    # outside of the sandbox");
+                    "not the kernel and not a seccomp filter answers (gVisor, an emulator)");
+        doctor_remedy(finding, "docker run --runtime runc --cap-add PERFMON ...    # outside the sandbox");
         break;
     case DOCTOR_NOT_IN_KERNEL:
         DOCTOR_TEXT(finding->value, "this kernel has no perf events");
-        doctor_remedy(finding, "scripts/config -e PERF_EVENTS    # in the sources of the kernel: CONFIG_PERF_EVENTS=y");
+        doctor_remedy(finding, "scripts/config -e PERF_EVENTS    # in the kernel's source tree: CONFIG_PERF_EVENTS=y");
         break;
     case DOCTOR_BY_PARANOID:
-        DOCTOR_TEXT(finding->value, "kernel.perf_event_paranoid is %" PRId64 ", which forbids it to users: %s",
+        DOCTOR_TEXT(finding->value, "kernel.perf_event_paranoid is %" PRId64 ", which refuses users: %s",
                     facts->paranoid, reason);
         allow_kernel(facts, finding);
         break;
     case DOCTOR_BY_DESCRIPTORS:
-        DOCTOR_TEXT(finding->value, "no file descriptor is left: %s", reason);
+        DOCTOR_TEXT(finding->value, "no file descriptors left: %s", reason);
         doctor_remedy(finding, "ulimit -n 4096");
         break;
     case DOCTOR_BY_MODULE:
@@ -160,8 +160,8 @@ void doctor_perf_events(const struct doctor_facts *facts, struct doctor_finding 
 {
     if (!facts->perf.tried && facts->perf.signal != SIGSYS) {
         finding->level = DOCTOR_REFUSED;
-        DOCTOR_TEXT(finding->value, "cannot be tried: %s",
-                    facts->perf.error ? strerror(-facts->perf.error) : "the trial was killed");
+        DOCTOR_TEXT(finding->value, "cannot be checked: %s",
+                    facts->perf.error ? strerror(-facts->perf.error) : "the check was killed");
         return;
     }
     enum doctor_cause cause = judge(facts);
@@ -178,24 +178,23 @@ void doctor_kernel_samples(const struct doctor_facts *facts, struct doctor_findi
 {
     enum doctor_cause cause = judge(facts);
     if (cause == DOCTOR_WORKS) {
-        DOCTOR_TEXT(finding->value, "kernel functions are sampled too");
+        DOCTOR_TEXT(finding->value, "kernel code is sampled too");
         return;
     }
     finding->level = cause == DOCTOR_USER_ONLY ? DOCTOR_LIMITED : DOCTOR_NOTE;
     if (cause != DOCTOR_USER_ONLY) {
-        DOCTOR_TEXT(finding->value, "not tried, since no event opens");
+        DOCTOR_TEXT(finding->value, "not tried: no event can be opened");
         return;
     }
     bool paranoid = facts->paranoid > 1 && !has_perfmon(facts);
     if (paranoid)
-        DOCTOR_TEXT(finding->value, "only user space is sampled: kernel.perf_event_paranoid is %" PRId64,
+        DOCTOR_TEXT(finding->value, "kernel.perf_event_paranoid is %" PRId64,
                     facts->paranoid);
     else
-        DOCTOR_TEXT(finding->value, "only user space is sampled: %s, by a security module or kernel lockdown",
+        DOCTOR_TEXT(finding->value, "refused by a security module or kernel lockdown: %s",
                     strerror(-facts->shared->kernel));
     DOCTOR_TEXT(finding->meaning,
-                "time in the kernel is counted, but no function is named; context switches and migrations are "
-                "not counted");
+                "only user space is sampled; time in the kernel is counted; context switches and migrations are not");
     if (paranoid)
         allow_kernel(facts, finding);
 }
@@ -209,19 +208,19 @@ void doctor_hardware(const struct doctor_facts *facts, struct doctor_finding *fi
     }
     finding->level = DOCTOR_NOTE;
     if (facts->shared->user < 0)
-        DOCTOR_TEXT(finding->value, "not tried, since no event opens");
+        DOCTOR_TEXT(finding->value, "not tried: no event can be opened");
     else if (status == -ENOENT || status == -EOPNOTSUPP || status == -ENODEV || status == -ENXIO) {
-        DOCTOR_TEXT(finding->value, "this machine has no cycles event");
+        DOCTOR_TEXT(finding->value, "no cycles event on this machine");
         DOCTOR_TEXT(finding->meaning,
-                    "task-clock is sampled instead, which gives the same shares of time; a virtual machine can only be "
-                    "given counters from outside");
+                    "task-clock is sampled instead, with the same shares of time; only its host can give a virtual "
+                    "machine hardware counters");
     } else {
         finding->level = DOCTOR_LIMITED;
-        DOCTOR_TEXT(finding->value, "cycles are refused: %s", strerror(-status));
+        DOCTOR_TEXT(finding->value, "the cycles event is refused: %s", strerror(-status));
         DOCTOR_TEXT(finding->meaning, "task-clock is sampled instead%s",
-                    status == -EBUSY ? "; another program holds all counters" : "");
+                    status == -EBUSY ? "; another program uses all counters" : "");
         if (status == -EBUSY)
-            doctor_remedy(finding, "sysctl -w kernel.nmi_watchdog=0    # as root: it holds one of them");
+            doctor_remedy(finding, "sysctl -w kernel.nmi_watchdog=0    # as root: the watchdog uses a counter");
     }
 }
 
@@ -237,10 +236,10 @@ void doctor_sampler(const struct doctor_facts *facts, struct doctor_finding *fin
         return;
     }
     if (!plan->sampling)
-        DOCTOR_TEXT(finding->value, "no samples are asked for");
+        DOCTOR_TEXT(finding->value, "no samples wanted");
     else
-        DOCTOR_TEXT(finding->value, "samples of %s", plan->events[0].name);
-    const char *before = "; counted beside it: ";
+        DOCTOR_TEXT(finding->value, "samples %s", plan->events[0].name);
+    const char *before = "; counts ";
     for (unsigned i = plan->sampling ? plan->sampling : plan->dummy; i < plan->count; i++, before = ", ")
         DOCTOR_MORE(finding->value, "%s%s", before, plan->events[i].name);
 }
@@ -251,10 +250,10 @@ void doctor_rate(const struct doctor_facts *facts, struct doctor_finding *findin
     int64_t limit = probe_read_sysctl("perf_event_max_sample_rate", -1);
     int64_t percent = probe_read_sysctl("perf_cpu_time_max_percent", 0);
     if (limit < 0) {
-        DOCTOR_TEXT(finding->value, "the kernel tells no limit");
+        DOCTOR_TEXT(finding->value, "the kernel does not say its limit");
     } else if (wanted > (uint64_t)limit) {
         finding->level = DOCTOR_REFUSED;
-        DOCTOR_TEXT(finding->value, "%" PRIu64 " Hz is wanted, and kernel.perf_event_max_sample_rate is %" PRId64,
+        DOCTOR_TEXT(finding->value, "-F %" PRIu64 " is above kernel.perf_event_max_sample_rate, %" PRId64 " Hz",
                     wanted, limit);
         doctor_remedy(finding, "pinject-run -F %" PRId64 " ...", limit > 0 ? limit : 1);
         doctor_remedy(finding, "sysctl -w kernel.perf_event_max_sample_rate=%" PRIu64 "    # as root", wanted);
@@ -262,8 +261,8 @@ void doctor_rate(const struct doctor_facts *facts, struct doctor_finding *findin
         DOCTOR_TEXT(finding->value, "kernel.perf_event_max_sample_rate is %" PRId64 " Hz", limit);
         if (percent > 0 && percent < 100)
             DOCTOR_TEXT(finding->meaning,
-                        "the kernel lowers it when samples take more than %" PRId64
-                        " %% of the CPU time (kernel.perf_cpu_time_max_percent)",
+                        "the kernel lowers it when sampling takes over %" PRId64
+                        " %% of a CPU (kernel.perf_cpu_time_max_percent)",
                         percent);
     }
 }
@@ -321,9 +320,9 @@ void doctor_kernel_names(const struct doctor_facts *facts, struct doctor_finding
     if (restrict_level >= 0)
         snprintf(known, sizeof(known), " (kernel.kptr_restrict is %" PRId64 ")", restrict_level);
     if (facts->shared->kernel < 0) {
-        DOCTOR_TEXT(finding->value, "not needed, since the kernel is not sampled%s", known);
+        DOCTOR_TEXT(finding->value, "not needed: the kernel is not sampled%s", known);
     } else if (shows_addresses()) {
-        DOCTOR_TEXT(finding->value, "/proc/kallsyms can be read%s", known);
+        DOCTOR_TEXT(finding->value, "/proc/kallsyms is readable%s", known);
     } else if (panalyze_sees_addresses(facts)) {
         DOCTOR_TEXT(finding->value, "panalyze may read /proc/kallsyms (cap_syslog)");
     } else {
@@ -331,14 +330,14 @@ void doctor_kernel_names(const struct doctor_facts *facts, struct doctor_finding
         finding->level = DOCTOR_LIMITED;
         DOCTOR_TEXT(finding->value, "/proc/kallsyms %s%s",
                     access("/proc/kallsyms", R_OK) < 0 ? "cannot be read" : "hides the addresses", known);
-        DOCTOR_TEXT(finding->meaning, "kernel functions are sampled, and have no names");
+        DOCTOR_TEXT(finding->meaning, "kernel code is sampled, but its functions have no names");
         if (restrict_level > 0)
             doctor_remedy(finding, "sysctl -w kernel.kptr_restrict=0    # as root%s", on_host(facts));
         if (facts->paranoid > 1 && !doctor_has_capability(facts, CAPABILITY_SYSLOG))
             doctor_remedy(finding, "sysctl -w kernel.perf_event_paranoid=1    # as root%s", on_host(facts));
         find_panalyze(facts, panalyze, sizeof(panalyze));
         if (may_have_syslog(facts))
-            doctor_remedy(finding, "setcap cap_syslog+ep %s    # as root: for the program that gives the names",
+            doctor_remedy(finding, "setcap cap_syslog+ep %s    # as root: for panalyze only",
                           doctor_word(panalyze));
     }
 }
@@ -350,21 +349,21 @@ void doctor_timers(const struct doctor_facts *facts, struct doctor_finding *find
     finding->level = DOCTOR_OK;
     if (!facts->timer.tried)
         DOCTOR_TEXT(finding->value, "%s",
-                    facts->timer.signal == SIGSYS ? "a seccomp filter kills who uses them" : "cannot be tried");
+                    facts->timer.signal == SIGSYS ? "a seccomp filter kills the caller" : "cannot be checked");
     else if (found->timer < 0)
         DOCTOR_TEXT(finding->value, "refused: %s", strerror(-found->timer));
     else if (!found->timer_fired)
-        DOCTOR_TEXT(finding->value, "timers of CPU time never expire");
+        DOCTOR_TEXT(finding->value, "CPU-time timers never expire");
     else {
-        DOCTOR_TEXT(finding->value, "timers of a thread's CPU time work%s",
-                    needed ? "" : "; not needed, since perf events do");
+        DOCTOR_TEXT(finding->value, "CPU-time timers of threads work%s",
+                    needed ? "" : " (not needed: perf events work)");
         if (needed && found->memory_read < 0)
-            DOCTOR_TEXT(finding->meaning, "call chains are cut short: process_vm_readv is refused");
+            DOCTOR_TEXT(finding->meaning, "call chains are truncated: process_vm_readv is refused");
         return;
     }
-    /* What is wrong with the net matters where the rope is cut. */
+    /* Timers matter only where perf events are refused. */
     finding->level = needed ? DOCTOR_LIMITED : DOCTOR_NOTE;
-    DOCTOR_TEXT(finding->meaning, "where perf events are refused, nothing can be sampled instead");
+    DOCTOR_TEXT(finding->meaning, "so nothing can replace perf events where those are refused");
     if (needed)
         lift_filter(facts, finding);
 }
@@ -385,14 +384,14 @@ void doctor_clock(const struct doctor_facts *facts, struct doctor_finding *findi
     char current[64], others[128] = "";
     (void)facts;
     if (!read_word(CLOCK_FOLDER "current_clocksource", current, sizeof(current))) {
-        DOCTOR_TEXT(finding->value, "the kernel tells no clock source");
+        DOCTOR_TEXT(finding->value, "the kernel does not say its clock source");
         return;
     }
-    DOCTOR_TEXT(finding->value, "the clock source is %s", current);
+    DOCTOR_TEXT(finding->value, "%s", current);
     if (strcmp(current, "hpet") != 0 && strcmp(current, "acpi_pm") != 0 && strcmp(current, "jiffies") != 0)
         return;
     finding->level = DOCTOR_NOTE;
-    DOCTOR_TEXT(finding->meaning, "it is slow to read: each sample and each context switch costs the program more");
+    DOCTOR_TEXT(finding->meaning, "slow to read: samples and context switches cost the program more");
     read_word(CLOCK_FOLDER "available_clocksource", others, sizeof(others));
     if (strstr(others, "tsc"))
         doctor_remedy(finding, "echo tsc > " CLOCK_FOLDER "current_clocksource    # as root");
@@ -408,13 +407,13 @@ void doctor_accounting(const struct doctor_facts *facts, struct doctor_finding *
     bool children = getrusage(RUSAGE_CHILDREN, &usage) == 0 &&
                     usage.ru_utime.tv_sec + usage.ru_utime.tv_usec + usage.ru_stime.tv_sec + usage.ru_stime.tv_usec > 0;
     if (children && schedstat) {
-        DOCTOR_TEXT(finding->value, "CPU time of ended children and of live tasks is told");
+        DOCTOR_TEXT(finding->value, "the kernel gives the CPU time of tasks and of their exited children");
         return;
     }
     finding->level = DOCTOR_NOTE;
     DOCTOR_TEXT(finding->value, "%s",
-                children ? "no /proc/PID/schedstat" : "the CPU time of ended children is not told");
+                children ? "no /proc/PID/schedstat" : "the kernel does not give the CPU time of exited children");
     DOCTOR_TEXT(finding->meaning, "%s",
-                children ? "tasks that cannot be opened are known by the time that their parents waited for"
+                children ? "the CPU time of tasks without events is taken from wait4(), when they exit"
                          : "coverage cannot be computed");
 }

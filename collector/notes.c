@@ -23,11 +23,11 @@ static void note_no_timer(struct notes *notes, const struct task *task)
 {
     char text[NOTES_SIZE];
     if (task->ring_error)
-        snprintf(text, sizeof(text), "not sampled, its time is known by the kernel's accounting: no timer for it (%s)",
+        snprintf(text, sizeof(text), "counted by the kernel, not sampled: its timer was refused (%s)",
                  strerror(-task->ring_error));
     else
-        snprintf(text, sizeof(text), "not sampled, its time is known by the kernel's accounting: no timer was started "
-                 "in it (static, setuid, or ended at once?)");
+        snprintf(text, sizeof(text), "counted by the kernel, not sampled: no timer started in it (static, setuid or "
+                 "very short?)");
     notes_add(notes, text);
 }
 
@@ -37,9 +37,9 @@ static void note_refusal(struct notes *notes, const struct tasks *tasks, const s
     char text[NOTES_SIZE];
     const char *how = !task->timer_started                  ? "without events"
                       : attach_timer_event(tasks->plan) >= 0 ? "sampled by a timer"
-                      : tasks->plan->sampling                ? "counted, not sampled (a timer knows task-clock alone)"
-                                                             : "counted by itself";
-    snprintf(text, sizeof(text), "%s: the kernel refuses its events (%s): not dumpable, or of another user", how,
+                      : tasks->plan->sampling                ? "counted, not sampled (timers sample only task-clock)"
+                                                             : "counted by the object";
+    snprintf(text, sizeof(text), "%s: the kernel refused its events (%s): not dumpable, or another user's", how,
              strerror(-task->refusal));
     notes_add(notes, text);
 }
@@ -52,7 +52,7 @@ void notes_add_stand_ins(struct notes *notes, const struct tasks *tasks)
         return;
     snprintf(text, sizeof(text), "%" PRIu64 " of %" PRIu64 " tasks %s: the kernel refused their events (%s)", count,
              tasks->seen,
-             tasks->plan->sampling ? "were sampled by timers, in user space alone" : "counted themselves",
+             tasks->plan->sampling ? "were sampled by timers, user space only" : "were counted by the object",
              strerror(-tasks->refusal));
     notes_add(notes, text);
 }
@@ -67,35 +67,34 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
     if (task->timed && !task->timer_started)
         note_no_timer(notes, task);
     else if (task->silent && !task->left && net)
-        notes_add(notes, "went on, by exec, to a program without a timer (static?): sampled from outside, counted by "
-                         "the kernel's accounting");
+        notes_add(notes, "executed a program without a timer (static?): sampled with inherited events, its CPU time "
+                         "counted by the kernel");
     else if (task->silent && !task->left)
-        notes_add(notes, "went on, by exec, to a program without a timer (static?): of that its CPU time alone is "
-                         "known");
+        notes_add(notes, "executed a program without a timer (static?): only its CPU time is known");
     else if (task->counted_only && !task->timed && tasks->plan->sampling) {
-        snprintf(text, sizeof(text), "counted, but not sampled: no memory for its ring (%s)",
+        snprintf(text, sizeof(text), "counted but not sampled: no memory for its ring buffer (%s)",
                  strerror(-task->ring_error));
         notes_add(notes, text);
     }
     if (task->broken)
-        notes_add(notes, "its ring was given up: samples after that are missing");
+        notes_add(notes, "its ring buffer was damaged: later samples are missing");
     if (task->found_ns > task->start_ns + LATE_NS)
         notes_add(notes, "found late: start-up counted but not sampled");
     if (task->goes_on)
-        notes_add(notes, "its events were ended by the kernel when it executed a program that its user may not read: "
-                         "it goes on in another file, by timers");
+        notes_add(notes, "executed a program that its user may not read: the kernel closed its events, and timers "
+                         "continue it in another file");
     else if (task->revoked)
-        notes_add(notes, "its events were ended by the kernel when it executed a setuid or unreadable program: what "
-                         "came after is known by the kernel's accounting alone");
+        notes_add(notes, "executed a setuid or unreadable program: the kernel closed its events, and only its CPU time "
+                         "is known from then on");
     if (task->left)
-        notes_add(notes, "went on, by exec, to a program that is not followed (--follow-exec follows it)");
+        notes_add(notes, "executed a program that is not followed (--follow=exec follows it)");
     if (task->images_more) {
-        snprintf(text, sizeof(text), "%u more programs were executed than are listed", task->images_more);
+        snprintf(text, sizeof(text), "executed programs that are not listed: %u", task->images_more);
         notes_add(notes, text);
     }
     const bool covered = net || task->netted || task->revoked;
     if (image && !image->named && !covered && image->start_ns > task->start_ns && task->kind != PINJECT_THREAD &&
         !task->left)
-        notes_add(notes, "no request from its program (static, setuid, or no access to the session?): its children "
-                         "and threads are not profiled");
+        notes_add(notes, "its program did not load the object (static, setuid or without access to the session?): its "
+                         "children and threads are not profiled");
 }

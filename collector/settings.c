@@ -62,7 +62,7 @@ static int take_dump(struct settings *settings, const char *value)
     errno = 0;
     unsigned long long size = strtoull(value, &end, 10);
     if (errno || *end || !isdigit((unsigned char)*value) || size < STACKS_DUMP_MIN || size > STACKS_DUMP_MAX) {
-        report_error("'%s' is no size of a dump of the stack: %d to %d bytes", value, STACKS_DUMP_MIN, STACKS_DUMP_MAX);
+        report_error("invalid stack dump size '%s': %d to %d bytes", value, STACKS_DUMP_MIN, STACKS_DUMP_MAX);
         return -EINVAL;
     }
     settings->dump = (uint32_t)((size + 7) / 8 * 8);

@@ -84,16 +84,20 @@ void stacks_describe(const struct tasks *tasks, char ret[STACKS_TEXT])
     size_t used = (size_t)snprintf(ret, STACKS_TEXT, "%" PRIu64 " call stack%s unwound", unwound,
                                    unwound == 1 ? "" : "s");
     if (unwound)
-        used += (size_t)snprintf(ret + used, STACKS_TEXT - used, ", %.1f %% to the bottom",
+        used += (size_t)snprintf(ret + used, STACKS_TEXT - used, ", %.1f %% complete",
                                  100.0 * (double)counts->ends[UNWIND_BOTTOM] / (double)unwound);
-    for (unsigned end = UNWIND_BOTTOM + 1; end < UNWIND_ENDS; end++)
-        used = describe_part(ret, used, counts->ends[end], unwind_end_name(end));
-    used = describe_part(ret, used, counts->chosen, "by frame pointers, which their processes have");
-    used = describe_part(ret, used, counts->behind, "by frame pointers, since pinject had fallen behind");
-    used = describe_part(ret, used, counts->foreign, "by frame pointers, of 32-bit code");
+    const uint32_t dump = __atomic_load_n(&tasks->session->dump, __ATOMIC_RELAXED);
+    for (unsigned end = UNWIND_BOTTOM + 1; end < UNWIND_ENDS; end++) {
+        const bool larger = end == UNWIND_TRUNCATED && dump < STACKS_DUMP_MAX;
+        used = describe_part(ret, used, counts->ends[end], larger ? "truncated (raise -g dwarf,BYTES)"
+                                                                  : unwind_end_name(end));
+    }
+    used = describe_part(ret, used, counts->chosen, "by frame pointer (the process has them)");
+    used = describe_part(ret, used, counts->behind, "by frame pointer (the collector fell behind)");
+    used = describe_part(ret, used, counts->foreign, "by frame pointer (32-bit code)");
     if (stacks->lowered || stacks->raised)
-        snprintf(ret + used, STACKS_TEXT - used, "; the dump was %s to %" PRIu32 " bytes",
-                 stacks->lowered ? "lowered" : "raised", __atomic_load_n(&tasks->session->dump, __ATOMIC_RELAXED));
+        snprintf(ret + used, STACKS_TEXT - used, "; stack dumps were %s to %" PRIu32 " bytes",
+                 stacks->lowered ? "lowered" : "raised", dump);
 }
 
 /* ---- What came ---- */

@@ -126,8 +126,8 @@ static void print_narrow(const struct settings *settings, const struct outcome *
         left_out |= strstr(outcome->unseen[i].reason, "not followed") != NULL;
     if (percent >= FOLLOWED_PERCENT || !left_out || follow_is_all(settings->follow))
         return;
-    buffer_printf(line, "only %.1f %% of the CPU time is in this profile: --follow=%s left out what else was started "
-                  "(--follow=all takes it)", percent, follow_text(follow, settings->follow));
+    buffer_printf(line, "only %.1f %% of the CPU time is in this profile: --follow=%s left out other tasks "
+                  "(--follow=all profiles them)", percent, follow_text(follow, settings->follow));
     say(line);
 }
 
@@ -271,7 +271,7 @@ static void print_limits(const struct plan *plan, const struct outcome *outcome,
     print_stand_ins(outcome, stat, line);
     if (outcome->counted_only && plan->source == PINJECT_SOURCE_TIMER) {
         append_count(line, outcome->counted_only, "task was", "tasks were");
-        buffer_printf(line, " not sampled, but known by the kernel's accounting: no timer ran in %s",
+        buffer_printf(line, " counted by the kernel, but not sampled: no timer ran in %s",
                       outcome->counted_only == 1 ? "it" : "them");
         say(line);
     } else if (short_of_memory && !stat) {
@@ -368,8 +368,8 @@ unsigned summary_incomplete(const struct session *session, const struct results 
     reasons += say_count(sampling ? outcome->counted_only : 0, "task was counted but not sampled",
                          "tasks were counted but not sampled");
     reasons += say_count(outcome->stacks_behind,
-                         "call stack was taken by frame pointers, since pinject had fallen behind",
-                         "call stacks were taken by frame pointers, since pinject had fallen behind");
+                         "call stack was unwound by frame pointer: the collector fell behind",
+                         "call stacks were unwound by frame pointer: the collector fell behind");
     reasons += say_count(outcome->alive, "task still runs: what it does from now on is missing",
                          "tasks still run: what they do from now on is missing");
     reasons += say_count(outcome->uncounted, "task or record is missing: out of memory",

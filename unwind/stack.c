@@ -258,10 +258,10 @@ const char *unwind_end_name(enum unwind_end end)
 {
     static const char *const names[UNWIND_ENDS] = {
         [UNWIND_BOTTOM] = "complete",
-        [UNWIND_TRUNCATED] = "deeper than the dump of the stack",
-        [UNWIND_TOO_DEEP] = "more frames than are kept",
-        [UNWIND_NO_TABLE] = "code without unwind tables",
-        [UNWIND_BAD_MEMORY] = "on another stack, or without sense",
+        [UNWIND_TRUNCATED] = "truncated",
+        [UNWIND_TOO_DEEP] = "with too many frames",
+        [UNWIND_NO_TABLE] = "in code without unwind tables",
+        [UNWIND_BAD_MEMORY] = "corrupt",
     };
     return (unsigned)end < UNWIND_ENDS ? names[end] : "unknown";
 }

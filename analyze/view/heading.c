@@ -179,7 +179,7 @@ static void append_coverage(struct buffer *line, const struct profile_session *s
     append(line, "; ", part);
     if (percent < FOLLOWED_PERCENT && is_narrowed(session)) {
         char follow[FOLLOW_TEXT];
-        buffer_printf(line, ", as --follow=%s left out what else was started (record with --follow=all)",
+        buffer_printf(line, ", as --follow=%s left out other tasks (record with --follow=all)",
                       follow_text(follow, session->flags));
     }
 }

@@ -142,7 +142,7 @@ static const char *how(const struct profile_task *task)
     case PROFILE_SOURCE_TIMER:
         return " by a timer";
     case PROFILE_SOURCE_ACCOUNTING:
-        return ", known by the kernel's accounting alone";
+        return ", counted by the kernel";
     default:
         return "";
     }

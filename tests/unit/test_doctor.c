@@ -251,9 +251,9 @@ static void children_are_guarded(void **state)
 static void what_the_loader_says(void **state)
 {
     static const char *const said[][2] = {
-        {"", "neither threads nor children can be followed"},
-        {"x", "neither threads nor children can be followed; x"},
-        {"ld.so: no", "neither threads nor children can be followed; ld.so: no"}};
+        {"", "threads and children cannot be followed"},
+        {"x", "threads and children cannot be followed; x"},
+        {"ld.so: no", "threads and children cannot be followed; ld.so: no"}};
     static struct doctor_shared found;
     static struct doctor_args args = {.preload = "/opt/a b.so"};
     static struct doctor_facts facts = {.args = &args, .shared = &found};

@@ -190,7 +190,7 @@ static void nothing_can_be_tried(void **state)
     facts.shared = NULL;
     check_capture();
     char *text = page(&full);
-    assert_string_equal(check_captured(), "pinject-run: cannot try anything: Cannot allocate memory\n");
+    assert_string_equal(check_captured(), "pinject-run: --doctor cannot check anything: Cannot allocate memory\n");
     assert_false(full);
     assert_string_equal(text, "");
     free(text);

@@ -301,7 +301,7 @@ static void the_root_is_last(void **state)
     assert_int_equal(item->end_ns, T + 10 * MS);
     const struct pinject_item_coverage *covered = kit_item(&file, PINJECT_ITEM_COVERAGE, 0);
     assert_true(covered->cpu_ns == 9000 && covered->attributed_ns == 8000 && covered->tasks == 2);
-    assert_true(has_note(&file, "3 of 2 tasks were sampled by timers, in user space alone: the kernel refused their "
+    assert_true(has_note(&file, "3 of 2 tasks were sampled by timers, user space only: the kernel refused their "
                                 "events (Permission denied)"));
     assert_true(covered->files == 2 && covered->collector_ns == 70 && covered->complete == 1);
     kit_file_free(&file);

@@ -69,16 +69,15 @@ static void timers(void **state)
 {
     (void)state;
     task.timed = true;
-    expect("not sampled, its time is known by the kernel's accounting: no timer was started in it (static, setuid, or "
-           "ended at once?)\n");
+    expect("counted by the kernel, not sampled: no timer started in it (static, setuid or very short?)\n");
     task.ring_error = -ENOSPC;
-    expect("not sampled, its time is known by the kernel's accounting: no timer for it (No space left on device)\n");
+    expect("counted by the kernel, not sampled: its timer was refused (No space left on device)\n");
     /* Not twice. */
     task.silent = task.counted_only = true;
-    expect("not sampled, its time is known by the kernel's accounting: no timer for it (No space left on device)\n");
+    expect("counted by the kernel, not sampled: its timer was refused (No space left on device)\n");
 }
 
-#define REFUSED ": the kernel refuses its events (Permission denied): not dumpable, or of another user\n"
+#define REFUSED ": the kernel refused its events (Permission denied): not dumpable, or another user's\n"
 
 static void refused_events(void **state)
 {
@@ -88,28 +87,28 @@ static void refused_events(void **state)
     task.timed = task.timer_started = true;
     expect("sampled by a timer" REFUSED);
     plan.events[0].attr.config = PERF_COUNT_SW_PAGE_FAULTS; /* no timer can sample it */
-    expect("counted, not sampled (a timer knows task-clock alone)" REFUSED);
+    expect("counted, not sampled (timers sample only task-clock)" REFUSED);
     plan.events[0].samples = false;
     plan.sampling = 0;
-    expect("counted by itself" REFUSED);
+    expect("counted by the object" REFUSED);
 }
 
 static void programs_without_a_timer(void **state)
 {
     (void)state;
     task.timed = task.timer_started = task.silent = true;
-    expect("went on, by exec, to a program without a timer (static?): of that its CPU time alone is known\n");
+    expect("executed a program without a timer (static?): only its CPU time is known\n");
     process.net = true;
-    expect("went on, by exec, to a program without a timer (static?): sampled from outside, counted by the kernel's "
-           "accounting\n");
+    expect("executed a program without a timer (static?): sampled with inherited events, its CPU time counted by the "
+           "kernel\n");
     process.net = false;
     task.process = NULL;
-    expect("went on, by exec, to a program without a timer (static?): of that its CPU time alone is known\n");
+    expect("executed a program without a timer (static?): only its CPU time is known\n");
     task.covers = true;
-    expect("went on, by exec, to a program without a timer (static?): sampled from outside, counted by the kernel's "
-           "accounting\n");
+    expect("executed a program without a timer (static?): sampled with inherited events, its CPU time counted by the "
+           "kernel\n");
     task.left = true;
-    expect("went on, by exec, to a program that is not followed (--follow-exec follows it)\n");
+    expect("executed a program that is not followed (--follow=exec follows it)\n");
 }
 
 static void rings(void **state)
@@ -117,14 +116,14 @@ static void rings(void **state)
     (void)state;
     task.counted_only = true;
     task.ring_error = -ENOMEM;
-    expect("counted, but not sampled: no memory for its ring (Cannot allocate memory)\n");
+    expect("counted but not sampled: no memory for its ring buffer (Cannot allocate memory)\n");
     plan.sampling = 0; /* as all of them are */
     expect("");
     plan.sampling = 1;
     task.timed = task.timer_started = true;
     expect("");
     task.broken = true;
-    expect("its ring was given up: samples after that are missing\n");
+    expect("its ring buffer was damaged: later samples are missing\n");
 }
 
 static void ends_and_beginnings(void **state)
@@ -134,19 +133,19 @@ static void ends_and_beginnings(void **state)
     expect("found late: start-up counted but not sampled\n");
     task.found_ns = 0;
     task.revoked = true;
-    expect("its events were ended by the kernel when it executed a setuid or unreadable program: what came after is "
-           "known by the kernel's accounting alone\n");
+    expect("executed a setuid or unreadable program: the kernel closed its events, and only its CPU time is known from "
+           "then on\n");
     task.goes_on = true;
-    expect("its events were ended by the kernel when it executed a program that its user may not read: it goes on in "
-           "another file, by timers\n");
+    expect("executed a program that its user may not read: the kernel closed its events, and timers continue it in "
+           "another file\n");
     task.goes_on = task.revoked = false;
     task.images_more = 12;
-    expect("12 more programs were executed than are listed\n");
+    expect("executed programs that are not listed: 12\n");
 }
 
 #define DID_NOT_ASK                                                                                                   \
-    "no request from its program (static, setuid, or no access to the session?): its children and threads are not " \
-    "profiled\n"
+    "its program did not load the object (static, setuid or without access to the session?): its children and "      \
+    "threads are not profiled\n"
 
 static void programs_that_do_not_ask(void **state)
 {
@@ -190,9 +189,9 @@ static void timers_that_stood_in(void **state)
     plan.sampling = 0;
     notes_add_stand_ins(&notes, &tasks);
     expect_notes(&notes,
-                 "3 of 20 tasks were sampled by timers, in user space alone: the kernel refused their events "
+                 "3 of 20 tasks were sampled by timers, user space only: the kernel refused their events "
                  "(Operation not permitted)\n"
-                 "3 of 20 tasks counted themselves: the kernel refused their events (Operation not permitted)\n");
+                 "3 of 20 tasks were counted by the object: the kernel refused their events (Operation not permitted)\n");
 }
 
 /* What does not fit is left out: notes, and the end of a long one. */

@@ -128,12 +128,12 @@ static void test_call_graphs(void **state)
     snprintf(words, sizeof(words), "-g auto,%d c", STACKS_DUMP_MAX);
     assert_int_equal(good(words)->dump, (STACKS_DUMP_MAX + 7) / 8 * 8);
     snprintf(words, sizeof(words), "-g dwarf,%d c", STACKS_DUMP_MIN - 1);
-    bad(words, "is no size of a dump");
+    bad(words, "invalid stack dump size");
     snprintf(words, sizeof(words), "-g dwarf,%d c", STACKS_DUMP_MAX + 1);
-    bad(words, "is no size of a dump");
-    bad("-g dwarf, c", "is no size of a dump");
-    bad("-g dwarf,8k c", "is no size of a dump");
-    bad("-g dwarf,+8192 c", "is no size of a dump");
+    bad(words, "invalid stack dump size");
+    bad("-g dwarf, c", "invalid stack dump size");
+    bad("-g dwarf,8k c", "invalid stack dump size");
+    bad("-g dwarf,+8192 c", "invalid stack dump size");
     bad("-g fp,8192 c", "unknown call graph");
     bad("-g none, c", "unknown call graph");
     bad("-g dwar c", "unknown call graph");

@@ -39,27 +39,26 @@ static void texts(void **state)
     expect("");
     stacks.counts.ends[UNWIND_BOTTOM] = 1;
     assert_int_equal(stacks_sum(&stacks.counts), 1);
-    expect("1 call stack unwound, 100.0 % to the bottom");
+    expect("1 call stack unwound, 100.0 % complete");
     stacks.counts.ends[UNWIND_BOTTOM + 1] = 2;
-    snprintf(wanted, sizeof(wanted), "3 call stacks unwound, 33.3 %% to the bottom, 2 %s",
-             unwind_end_name(UNWIND_BOTTOM + 1));
+    snprintf(wanted, sizeof(wanted), "3 call stacks unwound, 33.3 %% complete, 2 truncated (raise -g dwarf,BYTES)");
     expect(wanted);
     stacks.counts.chosen = 3;
     stacks.counts.behind = 4;
     stacks.counts.foreign = 5;
     assert_int_equal(stacks_sum(&stacks.counts), 15);
-    strcat(wanted, ", 3 by frame pointers, which their processes have, 4 by frame pointers, since pinject had fallen "
-                   "behind, 5 by frame pointers, of 32-bit code");
+    strcat(wanted, ", 3 by frame pointer (the process has them), 4 by frame pointer (the collector fell behind), 5 by frame "
+                   "pointer (32-bit code)");
     expect(wanted);
     stacks.lowered = 1;
     session.dump = 512;
     char whole[STACKS_TEXT * 3];
-    snprintf(whole, sizeof(whole), "%s; the dump was lowered to 512 bytes", wanted);
+    snprintf(whole, sizeof(whole), "%s; stack dumps were lowered to 512 bytes", wanted);
     expect(whole);
     stacks.lowered = 0;
     stacks.raised = 1;
     session.dump = 32768;
-    snprintf(whole, sizeof(whole), "%s; the dump was raised to 32768 bytes", wanted);
+    snprintf(whole, sizeof(whole), "%s; stack dumps were raised to 32768 bytes", wanted);
     expect(whole);
     /* All ends, and numbers as long as they get: as much as fits. */
     for (unsigned i = 0; i < UNWIND_ENDS; i++)
@@ -68,7 +67,7 @@ static void texts(void **state)
     assert_in_range(strlen(whole), 300, STACKS_TEXT - 1);
     stacks.counts = (struct stack_counts){.chosen = 2};
     stacks.raised = 0;
-    expect("0 call stacks unwound, 2 by frame pointers, which their processes have");
+    expect("0 call stacks unwound, 2 by frame pointer (the process has them)");
 }
 
 /* Nearly full at two rounds running, and something lost since: once a while. */

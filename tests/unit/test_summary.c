@@ -255,8 +255,7 @@ static void test_all_lines(void **state)
                          "pinject-run: stacks of all kinds\n"
                          "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %), including "
                          "2.0 ms that the host took away; profiler overhead: 310.0 ms\n"
-                         "pinject-run: 1 task was not sampled, but known by the kernel's accounting: no timer ran in "
-                         "it\n"
+                         "pinject-run: 1 task was counted by the kernel, but not sampled: no timer ran in it\n"
                          "pinject-run: 2 tasks still run, profiled up to now (--linger waits for them)\n");
     scene.kit.settings.verbose = 1;
     scene.outcome.stolen_ns = scene.outcome.counted_only = scene.outcome.alive = 0;
@@ -381,8 +380,8 @@ static void test_strict(void **state)
     text = kit_stderr(print_strict, &scene);
     assert_string_equal(text, "pinject-run: --strict: 1 sample was lost\n"
                               "pinject-run: --strict: 2 tasks were counted but not sampled\n"
-                              "pinject-run: --strict: 5 call stacks were taken by frame pointers, since pinject had "
-                              "fallen behind\n"
+                              "pinject-run: --strict: 5 call stacks were unwound by frame pointer: the collector fell "
+                              "behind\n"
                               "pinject-run: --strict: 1 task still runs: what it does from now on is missing\n"
                               "pinject-run: --strict: 4 tasks or records are missing: out of memory\n"
                               "pinject-run: --strict: not seen: 1 x refused\n"

@@ -253,7 +253,7 @@ static void test_tasks(void **state)
     file->tasks = tasks;
     file->task_count = 5;
     is(HEAD "  task       10.10 make, 1 sample: make '-j 2'\n  task       10.11 worker, 1,234 samples by a timer\n"
-            "  task       12.12 su, 0 samples, known by the kernel's accounting alone\n"
+            "  task       12.12 su, 0 samples, counted by the kernel\n"
             "  task       13.13 x\\033[2J, 0 samples\n  task       -1.-1 y, 0 samples\n");
 }
 
