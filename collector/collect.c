@@ -454,6 +454,8 @@ static void finish(struct collect *collect, struct outcome *outcome)
                                        .tasks = outcome->tasks,
                                        .files = results_written(collect->args->results) + (leader && !leader->on_disk),
                                        .collector_ns = outcome->collector_ns,
+                                       .machine_ns = outcome->machine_ns,
+                                       .others_ns = outcome->others_ns,
                                        .complete = true,
                                        .stacks = outcome->stacks,
                                        .stolen = outcome->stolen,

@@ -116,7 +116,7 @@ void doctor_descriptors(const struct doctor_facts *facts, struct doctor_finding 
     else
         DOCTOR_TEXT(finding->value,
                     "%" PRIu64 " (pinject-run raises the soft limit of %" PRIu64
-                    "): enough to sample %u tasks at a time and to count %u",
+                    "): enough to sample %u tasks at a time, %u of them with counters",
                     hard, soft, sampled, counted);
     if (sampled >= DOCTOR_TASKS)
         return;

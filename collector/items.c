@@ -153,6 +153,9 @@ static void append_coverage(const struct result_coverage *coverage, struct buffe
         .complete = coverage->complete,
     };
     end(to, begin(to, &fixed, sizeof(fixed)), PINJECT_ITEM_COVERAGE);
+    struct pinject_item_machine machine = {.elapsed_ns = coverage->machine_ns, .others_ns = coverage->others_ns};
+    if (machine.elapsed_ns)
+        end(to, begin(to, &machine, sizeof(machine)), PINJECT_ITEM_MACHINE);
     for (unsigned i = 0; i < coverage->unseen_count; i++) {
         const struct result_unseen *unseen = &coverage->unseen[i];
         struct pinject_item_unseen item = {.count = unseen->count, .cpu_ns = unseen->cpu_ns};

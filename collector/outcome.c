@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "collector/opener.h"
-#include "collector/steal.h"
+#include "collector/machine_time.h"
 #include "collector/tasks.h"
 #include "common/clock.h"
 
@@ -108,18 +108,26 @@ static uint64_t tree_cpu_ns(const struct tasks *tasks, const struct rusage *tree
 }
 
 /* The tasks' clocks count what the accounting does not: then the tree is told by the clocks too, as shares need it. */
-static void add_stolen(struct outcome *outcome, const struct tasks *tasks)
+static void add_stolen(struct outcome *outcome, const struct machine_time *before, const struct machine_time *now)
 {
     if (!outcome->cpu_ns || outcome->attributed_ns <= outcome->cpu_ns)
         return;
-    uint64_t now = steal_ns(), taken = now > tasks->stolen_ns ? now - tasks->stolen_ns : 0;
-    uint64_t part = steal_explains(outcome->attributed_ns - outcome->cpu_ns, taken);
+    uint64_t taken = now->stolen_ns > before->stolen_ns ? now->stolen_ns - before->stolen_ns : 0;
+    uint64_t part = machine_time_explains(outcome->attributed_ns - outcome->cpu_ns, taken);
     outcome->cpu_ns += part;
     if (part < STOLEN_SAID_NS)
         return;
     outcome->stolen_ns = part;
     snprintf(outcome->stolen, sizeof(outcome->stolen),
              "CPU time includes %.1f ms that the host of this virtual machine took away (steal)", (double)part / 1e6);
+}
+
+static void add_others(struct outcome *outcome, const struct machine_time *before, const struct machine_time *now)
+{
+    if (!outcome->cpu_ns || !before->busy_ns || now->busy_ns < before->busy_ns)
+        return;
+    outcome->machine_ns = now->at_ns - before->at_ns;
+    outcome->others_ns = machine_time_others(before, now, outcome->cpu_ns + outcome->collector_ns);
 }
 
 /* Programs tell of starts and ends, the kernel of the tree. */
@@ -140,6 +148,7 @@ static uint64_t own_cpu_ns(const struct tasks *tasks)
 void outcome_fill(struct outcome *outcome, struct tasks *tasks, bool bare)
 {
     const struct process *root = tasks->root_process;
+    struct machine_time now;
     add_ledger(tasks);
     if (bare && root && root->status_known) {
         outcome->root_ended = true;
@@ -154,9 +163,11 @@ void outcome_fill(struct outcome *outcome, struct tasks *tasks, bool bare)
     outcome->alive = tasks->alive;
     outcome->cpu_ns = tree_cpu_ns(tasks, &outcome->tree, bare);
     outcome->attributed_ns = tasks->attributed_ns;
-    add_stolen(outcome, tasks);
-    add_contradiction(outcome, tasks);
     outcome->collector_ns = own_cpu_ns(tasks);
+    machine_time_read(&now);
+    add_others(outcome, &tasks->machine, &now);
+    add_stolen(outcome, &tasks->machine, &now);
+    add_contradiction(outcome, tasks);
     outcome->unseen = unseen_take(&tasks->unseen, &outcome->unseen_count);
     outcome->uncounted = tasks->unseen.uncounted;
     outcome->stacks_behind = tasks->stacks ? tasks->stacks->counts.behind : 0;

@@ -35,6 +35,8 @@ struct outcome {
     int refusal;                  /* -errno of the first of them */
     uint64_t cpu_ns;              /* of the tree by the kernel's accounting, and what was stolen of it; 0: unknown */
     uint64_t stolen_ns;           /* of cpu_ns; 0: too little to be said */
+    uint64_t machine_ns;          /* how long the machine's time was looked at; 0: not known */
+    uint64_t others_ns;           /* CPU time of all else on the machine in that time */
     char stolen[STOLEN_TEXT];     /* a note of that, or "" */
     uint64_t attributed_ns;
     uint64_t collector_ns;        /* own CPU time */

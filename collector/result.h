@@ -72,6 +72,7 @@ struct result_unseen {
 /* For the file of the root task, when the session ends. */
 struct result_coverage {
     uint64_t cpu_ns, attributed_ns, tasks, files, collector_ns;
+    uint64_t machine_ns, others_ns; /* see outcome.h */
     bool complete;
     const struct result_unseen *unseen;
     unsigned unseen_count;

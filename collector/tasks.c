@@ -9,7 +9,6 @@
 
 #include "collector/account.h"
 #include "collector/net.h"
-#include "collector/steal.h"
 #include "common/clock.h"
 
 /* Of a process, in a round of the loop. */
@@ -31,7 +30,7 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
     tasks->clock = plan_find_clock(session->plan);
     tasks->now_ns = tasks_now_ns();
     tasks->share_ns = SHARE_NS;
-    tasks->stolen_ns = steal_ns();
+    machine_time_read(&tasks->machine);
     records_layout_init(&tasks->layout, session->plan);
     int error = tids_init(&tasks->known);
     if (error == 0)

@@ -18,6 +18,7 @@
 #include "collector/attach.h"
 #include "collector/counts.h"
 #include "collector/kernelmap.h"
+#include "collector/machine_time.h"
 #include "collector/process.h"
 #include "collector/records.h"
 #include "collector/result.h"
@@ -178,7 +179,7 @@ struct tasks {
     struct counts counts;
     uint64_t stood_in, stood_in_counted; /* timed, in a session with events; of them, not sampled */
     int refusal;                   /* -errno why the first of them was */
-    uint64_t stolen_ns;            /* that the host had taken away when the session began: see steal.h */
+    struct machine_time machine;   /* when the session began */
     uint64_t attributed_ns;
     uint64_t exit_ns;              /* of it, costs of exit */
     uint64_t orphans_ns;           /* of it, in processes that are in nobody's rusage */

@@ -351,7 +351,12 @@ static int take_coverage(struct reader *reader, const json_t *root)
     if (!session->coverage_known)
         return 0;
     int status = take_number(reader, coverage, "cpu_ns", &session->cpu_ns);
-    return status < 0 ? status : take_number(reader, coverage, "attributed_ns", &session->attributed_ns);
+    if (status == 0)
+        status = take_number(reader, coverage, "attributed_ns", &session->attributed_ns);
+    if (status < 0 || !json_is_integer(json_object_get(coverage, "machine_ns"))) /* null: not known */
+        return status;
+    status = take_number(reader, coverage, "machine_ns", &session->machine_ns);
+    return status < 0 ? status : take_number(reader, coverage, "others_ns", &session->others_ns);
 }
 
 static int take(struct reader *reader, const json_t *root, const struct profile_options *options)

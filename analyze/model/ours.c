@@ -217,6 +217,16 @@ static bool take_coverage(struct loader *loader, struct item *item)
     return true;
 }
 
+static void take_machine(struct loader *loader, struct item *item)
+{
+    struct profile_session *session = &loader->profile.session;
+    struct pinject_item_machine fixed;
+    if (!item_machine(item, &fixed) || fixed.elapsed_ns <= session->machine_ns)
+        return;
+    session->machine_ns = fixed.elapsed_ns;
+    session->others_ns = fixed.others_ns;
+}
+
 /* What no profile has is as good as nothing: a sum does not wrap around. */
 static uint64_t add_up(uint64_t sum, uint64_t more)
 {
@@ -270,6 +280,7 @@ int ours_take_session(struct loader *loader, const struct file *file)
         switch (item.type) {
         case PINJECT_ITEM_SESSION: status = take_session(loader, &item); break;
         case PINJECT_ITEM_COVERAGE: unseen = take_coverage(loader, &item); break;
+        case PINJECT_ITEM_MACHINE: take_machine(loader, &item); break;
         case PINJECT_ITEM_UNSEEN: status = unseen ? take_unseen(loader, &item) : 0; break;
         case PINJECT_ITEM_STACKS: take_stacks(loader, &item); break;
         case PINJECT_ITEM_NOTE: status = remark_add(loader, item_string(&item)); break;

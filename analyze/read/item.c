@@ -134,6 +134,13 @@ bool item_coverage(struct item *item, struct pinject_item_coverage *ret)
     return !body->failed;
 }
 
+bool item_machine(struct item *item, struct pinject_item_machine *ret)
+{
+    ret->elapsed_ns = cursor_u64(&item->body);
+    ret->others_ns = cursor_u64(&item->body);
+    return !item->body.failed;
+}
+
 bool item_unseen(struct item *item, struct pinject_item_unseen *ret)
 {
     ret->count = cursor_u64(&item->body);

@@ -17,6 +17,7 @@
 #define LEAST_BUSY 10
 #define LEAST_OF_ALL 0.5
 #define LEAST_ALONE 10
+#define LEAST_OTHERS 0.1 /* CPUs of other programs */
 #define LONGEST_NAME 80 /* columns */
 #define AT_THE_END 2 /* of the time: no more passed after it */
 
@@ -125,6 +126,12 @@ char *bound_text(const struct view *view)
                      ? memory_print("%.2f of %" PRIu32 " CPUs were busy on average", (double)used / (double)elapsed,
                                     profile->session.cpus)
                      : memory_print("%.2f CPUs were busy on average", (double)used / (double)elapsed);
+    const double others = heading_others(profile);
+    if (others >= LEAST_OTHERS) {
+        char *longer = memory_print("%s, other programs used %.2f", text, others);
+        free(text);
+        text = longer;
+    }
     if (view->selection->task_count < profile->task_count) /* who else ran is not looked at */
         return text;
     uint64_t all;
@@ -137,9 +144,9 @@ char *bound_text(const struct view *view)
     char amount[TEXT_AMOUNT];
     bool at_end = text_share(last - alone.end, elapsed) < AT_THE_END;
     char *name = name_of(&profile->tasks[alone.process]);
-    char *longer = memory_print("%s; %s ran alone for %s%s", text, name, at_end ? "the last " : "",
+    char *whole = memory_print("%s; %s ran alone for %s%s", text, name, at_end ? "the last " : "",
                                 text_time(amount, time));
     free(name);
     free(text);
-    return longer;
+    return whole;
 }

@@ -157,6 +157,13 @@ void coverage_json(struct json *json, const struct profile *profile)
         json_null(json, "percent");
         json_null(json, "collector_ns");
     }
+    if (session->machine_ns) {
+        json_unsigned(json, "machine_ns", session->machine_ns);
+        json_unsigned(json, "others_ns", session->others_ns);
+    } else {
+        json_null(json, "machine_ns");
+        json_null(json, "others_ns");
+    }
     json_bool(json, "complete", session->coverage_known && session->coverage_complete);
     json_bool(json, "kernel_excluded", session->exclude_kernel);
     json_list(json, "unseen");

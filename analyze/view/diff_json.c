@@ -41,6 +41,15 @@ static void side_object(struct json *json, const char *key, const struct view *v
     for (size_t i = 0; i < compare->runs[side]; i++)
         json_unsigned(json, NULL, compare->run_weights[(side ? compare->runs[0] : 0) + i]);
     json_end_list(json);
+    json_list(json, "other_cpus");
+    for (size_t i = 0; i < compare->runs[side]; i++) {
+        const double others = heading_others(diff_run(view, side, i)->profile);
+        if (others < 0)
+            json_null(json, NULL);
+        else
+            json_number(json, NULL, others);
+    }
+    json_end_list(json);
     json_unsigned(json, "lost", lost);
     json_end_object(json);
 }

@@ -14,6 +14,8 @@
 
 #define STAYED_NS 1000000 /* who goes on for so long after the command was not a part of its end */
 
+#define LEAST_MACHINE_NS 200000000 /* a CPU's times in /proc/stat are in steps of 10 ms */
+
 #define FOLLOWED_PERCENT 95 /* of the CPU time; where less is followed, that is said */
 
 /* What the first process ran: the options of pinject-run in front of it are no news. */
@@ -230,6 +232,12 @@ static void print_facts(struct view *view)
     output_wrapped(view->output, 2, line);
     free(line);
     free(event);
+}
+
+double heading_others(const struct profile *profile)
+{
+    const struct profile_session *session = &profile->session;
+    return session->machine_ns >= LEAST_MACHINE_NS ? (double)session->others_ns / (double)session->machine_ns : -1;
 }
 
 bool heading_by_timers(const struct profile *profile)

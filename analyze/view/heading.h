@@ -17,6 +17,8 @@ char *heading_event(const struct view *view);
 /* The time that the command took, and the CPU time of the whole run, where they are known; 0: they are not. */
 uint64_t heading_elapsed(const struct profile *profile);
 uint64_t heading_cpu(const struct profile *profile);
+/* CPUs that other programs used on average while the session ran; negative: not known, or too short to tell. */
+double heading_others(const struct profile *profile);
 /* The time from the session's start to the last news of a task; 0: unknown. */
 uint64_t heading_duration(const struct profile *profile);
 /* For want of events its tasks were sampled by timers, where these could run. */

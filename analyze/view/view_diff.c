@@ -15,6 +15,7 @@
 #define TOP_ALONE 30
 #define MOST_COLUMNS 10
 #define LONGEST_STACK 12 /* functions of a stack that are shown in text */
+#define LOADED 0.25      /* CPUs of other programs that are named as a reason for changes */
 #define LEAST_GONE 1.0   /* percent of a side: of less in objects without names nothing is said */
 
 int diff_wanted(const struct settings *settings)
@@ -168,6 +169,32 @@ static int check_runs(struct view *view)
 
 /* ---- text */
 
+/* CPUs that other programs used during the runs of SIDE; false: not known of all. */
+static bool find_load(const struct view *view, int side, double *ret_least, double *ret_most)
+{
+    *ret_least = INFINITY;
+    *ret_most = 0;
+    for (size_t i = 0; i < view->runs->counts[side]; i++) {
+        const double others = heading_others(diff_run(view, side, i)->profile);
+        if (others < 0)
+            return false;
+        *ret_least = fmin(*ret_least, others);
+        *ret_most = fmax(*ret_most, others);
+    }
+    return true;
+}
+
+/* "; other programs used 0.05 to 0.90 CPUs", or ""; owned by the caller. */
+static char *load_text(const struct view *view, int side)
+{
+    double least, most;
+    if (!find_load(view, side, &least, &most))
+        return memory_text("");
+    if (view->runs->counts[side] == 1)
+        return memory_print("; other programs used %.2f CPUs", most);
+    return memory_print("; other programs used %.2f to %.2f CPUs", least, most);
+}
+
 /* The facts of a side that has one run; owned by the caller. */
 static char *facts_of_run(const struct view *run)
 {
@@ -212,9 +239,13 @@ static void print_side(struct view *view, const struct compare *compare, int sid
     fputs("\n   ", view->output->to);
     free(clean);
     free(line);
-    line = compare->runs[side] == 1 ? facts_of_run(first) : facts_of_runs(view, compare, side);
+    char *facts = compare->runs[side] == 1 ? facts_of_run(first) : facts_of_runs(view, compare, side);
+    char *load = load_text(view, side);
+    line = memory_print("%s%s", facts, load);
     output_wrapped(view->output, 3, line);
     free(line);
+    free(load);
+    free(facts);
     free(command);
 }
 
@@ -479,12 +510,26 @@ static void print_gone(struct view *view, const struct compare *compare)
     }
 }
 
+/* Other programs share caches, memory and the kernel with these. */
+static void print_load(struct view *view)
+{
+    double least, most[2];
+    for (int side = 0; side < 2; side++)
+        if (!find_load(view, side, &least, &most[side]))
+            most[side] = 0;
+    if (fmax(most[0], most[1]) < LOADED)
+        return;
+    output_wrapped(view->output, 2, "The machine was loaded: other programs can change the total and the kernel's rows. "
+                                    "Compare on an idle machine, or look at Points.");
+}
+
 static void print_text(struct view *view, const struct compare *compare)
 {
     unsigned kinds = shown_kinds(view->settings);
     print_side(view, compare, 0);
     print_side(view, compare, 1);
     print_all(view, compare);
+    print_load(view);
     print_gone(view, compare);
     print_changed(view, compare, kinds);
     for (int by = 0; by < COMPARE_KINDS; by++)

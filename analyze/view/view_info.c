@@ -112,6 +112,9 @@ static void print_session(struct view *view, const struct profile_session *sessi
     if (session->coverage_known)
         field(view, "coverage", "CPU time %s, in tasks %s, %s", text_time(amount, session->cpu_ns),
               text_time(other, session->attributed_ns), session->coverage_complete ? "complete" : "still running");
+    if (session->machine_ns)
+        field(view, "machine load", "other programs used %s of CPU time in %s", text_time(amount, session->others_ns),
+              text_time(other, session->machine_ns));
     for (uint32_t i = 0; i < session->unseen_count; i++)
         field(view, "unseen", "%s: %s, %s times", session->unseen[i].comm, session->unseen[i].reason,
               text_count(amount, session->unseen[i].count));

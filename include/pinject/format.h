@@ -25,6 +25,7 @@ enum pinject_item_type {
     PINJECT_ITEM_NOTE = 7,     /* a sentence for the user */
     PINJECT_ITEM_STACKS = 8,   /* how call stacks were made, where they were unwound (--call-graph dwarf, auto) */
     PINJECT_ITEM_PACKED = 9,   /* all items of the section; then it is the only one there */
+    PINJECT_ITEM_MACHINE = 10, /* beside COVERAGE, where it is known */
 };
 
 /* No more than this is packed, and nobody has to believe in more; no more than this is the dictionary. */
@@ -121,6 +122,13 @@ struct pinject_item_coverage {
     uint32_t reserved;
 };
 
+/* No strings. From the session's start to its end, by /proc/stat. */
+struct pinject_item_machine {
+    struct pinject_item item;
+    uint64_t elapsed_ns;
+    uint64_t others_ns;      /* CPU time of all that is neither in COVERAGE's cpu_ns nor the collector's */
+};
+
 /* Strings: reason, comm. */
 struct pinject_item_unseen {
     struct pinject_item item;
@@ -165,6 +173,7 @@ _Static_assert(sizeof(struct pinject_item_task) == 88, "format: task");
 _Static_assert(sizeof(struct pinject_item_image) == 24, "format: image");
 _Static_assert(sizeof(struct pinject_item_count) == 56, "format: count");
 _Static_assert(sizeof(struct pinject_item_coverage) == 56, "format: coverage");
+_Static_assert(sizeof(struct pinject_item_machine) == 24, "format: machine");
 _Static_assert(sizeof(struct pinject_item_unseen) == 24, "format: unseen");
 _Static_assert(sizeof(struct pinject_item_stacks) == 88, "format: stacks");
 _Static_assert(sizeof(struct pinject_item_packed) == 16, "format: packed");

@@ -530,6 +530,38 @@ def refused(status, pattern, *args):
     check_equal(len(result.err.splitlines()), 1, result)
 
 
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_others_are_named():
+    """A program that is not followed and computes all the time: its CPU time is that of others, and diff says so."""
+    need_perf_events()
+    with subprocess.Popen(["sh", "-c", "echo runs; while :; do :; done"], stdout=subprocess.PIPE, text=True) as loop:
+        loop.stdout.readline()
+        before, began = cpu_seconds(loop.pid), time.monotonic()
+        files = record(command=["sh", "-c", f"{target('spin')} 600"])
+        used, seconds = cpu_seconds(loop.pid) - before, time.monotonic() - began
+        loop.kill()
+    coverage = panalyze_json("report", *files)["coverage"]
+    others, elapsed = coverage["others_ns"] / 1e9, coverage["machine_ns"] / 1e9
+    print(f"the loop: {used:.2f} s in {seconds:.2f} s; others: {others:.2f} s in {elapsed:.2f} s")
+    check(0.5 < elapsed <= seconds, coverage)
+    # pinject-run's start and end are not in it; each CPU's times are told in steps of 10 ms.
+    check(used - (seconds - elapsed) - 0.1 <= others <= elapsed * os.cpu_count() + 0.1, coverage)
+    cpus = f"other programs used {others / elapsed:.2f}"
+    if others / elapsed >= 0.1:
+        check_in(cpus, " ".join(panalyze("summary", *files).ok().out.split()))
+    text = " ".join(panalyze("diff", *files, "--", *files).ok().out.split())
+    check_equal(text.count(f"{cpus} CPUs"), 2, text)
+    check_equal("The machine was loaded" in text, others / elapsed >= 0.25, text)
+    report = pathlib.Path("report.json")
+    report.write_text(panalyze("report", "--json", "-a", *files).ok().out)
+    side = panalyze_json("diff", *files, "--", str(report))
+    check_equal([round(side[name]["other_cpus"][0], 3) for name in "ab"], [round(others / elapsed, 3)] * 2)
+
+
 def test_diff_refuses():
     sets = "compares two sides: 'panalyze diff BEFORE AFTER'"
     for args in ([], ["a"], ["a", "b", "c"], ["--"], ["a", "--"], ["--", "a"], ["a", "--", "b", "--", "c"]):

@@ -11,7 +11,7 @@ pinject_unit_test(records_bytes SOURCES test_records_bytes.c LINK pinject_collec
 # These replace the parts that look at the machine.
 pinject_unit_test(outcome SOURCES test_outcome.c test_tasks_kit.c test_result_kit.c
   LINK pinject_collector pinject_common)
-foreach(function channels_counted channels_held opener_counts opener_cpu_ns steal_ns)
+foreach(function channels_counted channels_held opener_counts opener_cpu_ns machine_time_read)
   target_link_options(test_outcome PRIVATE -Wl,--wrap=${function})
 endforeach()
 foreach(test netted netted_found)

@@ -120,7 +120,10 @@ static void put_coverage(struct writer *writer, bool complete)
                                                .foreign = 8,
                                                .dump = 8192,
                                                .automatic = complete};
+    /* The session that is not complete ran beside others. */
+    const struct pinject_item_machine machine = {.elapsed_ns = 400 * MS, .others_ns = complete ? 30 * MS : 500 * MS};
     writer_item(writer, PINJECT_ITEM_COVERAGE, &coverage, sizeof(coverage), NULL, 0);
+    writer_item(writer, PINJECT_ITEM_MACHINE, &machine, sizeof(machine), NULL, 0);
     for (unsigned i = 0; i < 2; i++) {
         const struct pinject_item_unseen fixed = {.count = 1 + 2000 * i, .cpu_ns = i ? 0 : 30 * MS};
         writer_item(writer, PINJECT_ITEM_UNSEEN, &fixed, sizeof(fixed), unseen[i], 2);

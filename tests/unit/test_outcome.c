@@ -7,11 +7,11 @@
 
 #include "collector/opener.h"
 #include "collector/outcome.h"
-#include "collector/steal.h"
+#include "collector/machine_time.h"
 #include "common/clock.h"
 #include "test_tasks_kit.h"
 
-static uint64_t stolen_ns;
+static uint64_t at_ns, busy_ns, stolen_ns;
 
 /* ---- In the place of parts that count ---- */
 
@@ -49,10 +49,10 @@ uint64_t __wrap_opener_cpu_ns(const struct opener *opener)
     return HELPERS_NS;
 }
 
-uint64_t __wrap_steal_ns(void);
-uint64_t __wrap_steal_ns(void)
+void __wrap_machine_time_read(struct machine_time *ret);
+void __wrap_machine_time_read(struct machine_time *ret)
 {
-    return stolen_ns;
+    *ret = (struct machine_time){.at_ns = at_ns, .busy_ns = busy_ns, .stolen_ns = stolen_ns};
 }
 
 /* ---- The ledger ---- */
@@ -341,12 +341,49 @@ static void stolen_time_is_told(void **state)
     stage_free(&stage);
 }
 
+/* The machine's busy time without the tree's and our own. */
+static void others_are_told(void **state)
+{
+    struct stage stage;
+    struct outcome outcome = {.tree.ru_stime.tv_sec = 1};
+    (void)state;
+    at_ns = 100;
+    busy_ns = 5000000000;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    at_ns += 2000000000;
+    busy_ns += HELPERS_NS + 4000000000;
+    outcome_fill(&outcome, stage.tasks, false);
+    assert_int_equal(outcome.machine_ns, 2000000000);
+    assert_in_range(outcome.others_ns, 2000000000, 3000000000); /* without a second of the tree, and this test's own */
+    outcome_release(&outcome);
+    /* Of a tree without a known time nobody knows it; nor from a count that went back. */
+    outcome = (struct outcome){0};
+    outcome_fill(&outcome, stage.tasks, false);
+    assert_int_equal(outcome.machine_ns, 0);
+    outcome_release(&outcome);
+    outcome = (struct outcome){.tree.ru_stime.tv_sec = 1};
+    busy_ns = 4999999999;
+    outcome_fill(&outcome, stage.tasks, false);
+    assert_int_equal(outcome.machine_ns, 0);
+    outcome_release(&outcome);
+    stage_free(&stage);
+    at_ns = busy_ns = 0;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    busy_ns = 1;
+    outcome = (struct outcome){.tree.ru_stime.tv_sec = 1};
+    outcome_fill(&outcome, stage.tasks, false);
+    assert_int_equal(outcome.machine_ns, 0);
+    outcome_release(&outcome);
+    stage_free(&stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ledger_has_a_line_for_each_loss), cmocka_unit_test(tasks_are_counted),
         cmocka_unit_test(tree_of_a_command),               cmocka_unit_test(tree_of_a_bare_session),
-        cmocka_unit_test(stolen_time_is_told),             cmocka_unit_test(contradiction_is_told),
+        cmocka_unit_test(stolen_time_is_told),             cmocka_unit_test(others_are_told),
+        cmocka_unit_test(contradiction_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

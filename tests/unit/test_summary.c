@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/steal.h"
+#include "collector/machine_time.h"
 #include "collector/summary.h"
 
 struct scene {
@@ -161,23 +161,46 @@ static void test_run(void **state)
     kit_free(&scene.kit);
 }
 
+static uint64_t stolen_of(const char *text, uint64_t ticks)
+{
+    struct machine_time time = {.stolen_ns = 1, .busy_ns = 1};
+    machine_time_parse(text, ticks, &time);
+    return time.stolen_ns;
+}
+
+/* All columns but those in which the machine had nothing to do, and what the host took. */
+static void test_others(void **state)
+{
+    (void)state;
+    struct machine_time before, after;
+    machine_time_parse("cpu  10 20 30 40 50 60 70 80 90 100\n", 100, &before);
+    assert_int_equal(before.busy_ns, 1900000000); /* user, nice, system, irq, softirq */
+    machine_time_parse("cpu  11 22 33 44 55 66 77 88 99 100\n", 100, &after);
+    assert_int_equal(machine_time_others(&before, &after, 0), 190000000);
+    assert_int_equal(machine_time_others(&before, &after, 189999999), 1);
+    assert_int_equal(machine_time_others(&before, &after, 190000001), 0);
+    assert_int_equal(machine_time_others(&after, &before, 0), 0);
+    machine_time_read(&after);
+    assert_true(after.at_ns > 0 && after.busy_ns > 0);
+}
+
 /* More CPU time in tasks than the tree has is explained by what the host took away, and by nothing else. */
 static void test_stolen(void **state)
 {
     (void)state;
     struct scene scene;
     const char *text = "cpu  10 20 30 40 50 60 70 66 80 90\ncpu0 1 2 3 4 5 6 7 8 9 10\n";
-    assert_int_equal(steal_parse(text, 100), 660000000);
-    assert_int_equal(steal_parse(text, 0), 0);
-    assert_int_equal(steal_parse(text, 1), 66000000000);
-    assert_int_equal(steal_parse(text, 3), 66 * UINT64_C(333333333));
-    assert_int_equal(steal_parse("cpu 0 0 0 0 0 0 0 18446744073", 1), 18446744073000000000u);
-    assert_int_equal(steal_parse("cpu  10 20 30 40\n", 100), 0);
-    assert_int_equal(steal_parse("", 100), 0);
-    assert_int_equal(steal_explains(40900000, 100000000), 40900000);
-    assert_int_equal(steal_explains(40900000, 10000000), 10010000);
-    assert_int_equal(steal_explains(2000, 0), 2000);
-    assert_int_equal(steal_explains(3000000, 0), 10000);
+    assert_int_equal(stolen_of(text, 100), 660000000);
+    assert_int_equal(stolen_of(text, 0), 0);
+    assert_int_equal(stolen_of(text, 1), 66000000000);
+    assert_int_equal(stolen_of(text, 3), 66 * UINT64_C(333333333));
+    assert_int_equal(stolen_of("cpu 0 0 0 0 0 0 0 18446744073", 1), 18446744073000000000u);
+    assert_int_equal(stolen_of("cpu  10 20 30 40\n", 100), 0);
+    assert_int_equal(stolen_of("", 100), 0);
+    assert_int_equal(machine_time_explains(40900000, 100000000), 40900000);
+    assert_int_equal(machine_time_explains(40900000, 10000000), 10010000);
+    assert_int_equal(machine_time_explains(2000, 0), 2000);
+    assert_int_equal(machine_time_explains(3000000, 0), 10000);
     set_up(&scene, KIT_SAMPLING, "out");
     scene.outcome.stolen_ns = 40900000;
     char *said = kit_stderr(print, &scene);
@@ -396,7 +419,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_units),
         cmocka_unit_test(test_names),
-        cmocka_unit_test(test_run),     cmocka_unit_test(test_stolen), cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_run),     cmocka_unit_test(test_stolen), cmocka_unit_test(test_others), cmocka_unit_test(test_unseen),
      cmocka_unit_test(test_stand_ins),     cmocka_unit_test(test_counting),
         cmocka_unit_test(test_all_lines),
         cmocka_unit_test(test_quoting), cmocka_unit_test(test_incomplete), cmocka_unit_test(test_strict),

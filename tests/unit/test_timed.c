@@ -407,8 +407,8 @@ static void test_one_among_others(void **state)
     assert_int_equal(item->samples, 1);
     assert_false(item->flags & PINJECT_TASK_COUNTED_ONLY);
     const char *note = (const char *)kit_item(&file, PINJECT_ITEM_NOTE, 0) + sizeof(struct pinject_item_note);
-    assert_string_equal(note, "sampled by a timer: the kernel refuses its events (Permission denied): not dumpable, or "
-                              "of another user");
+    assert_string_equal(note, "sampled by a timer: the kernel refused its events (Permission denied): not dumpable, or "
+                              "another user's");
     assert_int_equal(stage.tasks->stood_in, 1);
     assert_int_equal(stage.tasks->stood_in_counted, 0);
     assert_int_equal(stage.tasks->timed_live, 0);
