@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analyze/export/export.h"
+#include "analyze/export/lives.h"
 #include "analyze/export/samples.h"
 #include "analyze/export/tree.h"
 #include "analyze/view/json.h"
@@ -29,10 +30,14 @@ struct firefox {
     struct tree tree;
     struct samples samples;
     size_t *first;              /* by task: its samples; count where it has none */
+    struct lives lives;
     struct map_strings strings;
     struct map functions;       /* (function of the tree, string of the file + 1) */
     struct map_strings resources; /* paths of objects */
     struct map files;           /* (string) */
+    struct map symbols;         /* (function of a frame's own symbol, resource) */
+    uint64_t *symbol_addresses; /* by number in SYMBOLS */
+    size_t symbol_capacity;
     uint64_t start_ns;
 };
 
@@ -93,8 +98,29 @@ static void put_stacks(struct firefox *firefox)
     json_end_object(json);
 }
 
+/* Numbers of JavaScript are exact up to here; an address beyond that is the kernel's. */
+static bool is_exact(uint64_t address)
+{
+    return address < 1ull << 53;
+}
+
+/* The symbol whose code a frame is in; functions that are inlined there share it. The profiler marks them by that. */
+static uint32_t symbol_of(struct firefox *firefox, const struct names_place *place)
+{
+    if (!is_exact(place->address) || !(place->named || place->bounded) || place->offset > place->address)
+        return MAP_NONE;
+    size_t known = firefox->symbols.count;
+    uint32_t number = map_add(&firefox->symbols, place->function, map_strings_add(&firefox->resources, place->object));
+    if (number < known)
+        return number;
+    firefox->symbol_addresses = memory_grow(firefox->symbol_addresses, &firefox->symbol_capacity, known + 1,
+                                            sizeof(*firefox->symbol_addresses));
+    firefox->symbol_addresses[number] = place->address - place->offset;
+    return number;
+}
+
 /* The columns of the frames, one after the other. */
-enum frame_column { FRAME_ADDRESS, FRAME_INLINED, FRAME_CATEGORY, FRAME_FUNCTION, FRAME_LINE };
+enum frame_column { FRAME_ADDRESS, FRAME_INLINED, FRAME_CATEGORY, FRAME_FUNCTION, FRAME_SYMBOL, FRAME_LINE };
 
 static void put_frame_value(struct firefox *firefox, enum frame_column column, const struct tree_call *call)
 {
@@ -102,8 +128,7 @@ static void put_frame_value(struct firefox *firefox, enum frame_column column, c
     const struct names_place *place = names_frame(firefox->view->names, call->frame);
     switch (column) {
     case FRAME_ADDRESS:
-        /* Numbers of JavaScript are exact up to here; an address beyond that is the kernel's. */
-        if (place->address < 1ull << 53)
+        if (is_exact(place->address))
             json_unsigned(json, NULL, place->address);
         else
             json_signed(json, NULL, -1);
@@ -111,6 +136,12 @@ static void put_frame_value(struct firefox *firefox, enum frame_column column, c
     case FRAME_INLINED: json_unsigned(json, NULL, call->inlined); break;
     case FRAME_CATEGORY: json_unsigned(json, NULL, place->kernel ? CATEGORY_KERNEL : CATEGORY_USER); break;
     case FRAME_FUNCTION: json_unsigned(json, NULL, function_of(firefox, call)); break;
+    case FRAME_SYMBOL:
+        if (symbol_of(firefox, place) != MAP_NONE)
+            json_unsigned(json, NULL, symbol_of(firefox, place));
+        else
+            json_null(json, NULL);
+        break;
     case FRAME_LINE:
         if (call->line)
             json_unsigned(json, NULL, call->line);
@@ -126,7 +157,7 @@ static void put_frames(struct firefox *firefox)
         enum frame_column column;
         const char *name;
     } columns[] = {{FRAME_ADDRESS, "address"}, {FRAME_INLINED, "inlineDepth"}, {FRAME_CATEGORY, "category"},
-                   {FRAME_FUNCTION, "func"}, {FRAME_LINE, "line"}};
+                   {FRAME_FUNCTION, "func"}, {FRAME_SYMBOL, "nativeSymbol"}, {FRAME_LINE, "line"}};
     struct json *json = &firefox->json;
     uint32_t count = tree_label_count(&firefox->tree);
     json_object(json, "frameTable");
@@ -137,7 +168,6 @@ static void put_frames(struct firefox *firefox)
         json_end_list(json);
     }
     put_value(json, "subcategory", count, 0);
-    put_nulls(json, "nativeSymbol", count);
     put_nulls(json, "innerWindowID", count);
     put_nulls(json, "column", count);
     json_unsigned(json, "length", count);
@@ -202,12 +232,25 @@ static void put_resources(struct firefox *firefox)
 
 static void put_symbols_and_sources(struct firefox *firefox)
 {
-    static const char *const columns[] = {"libIndex", "address", "name", "functionSize"};
     struct json *json = &firefox->json;
+    const struct map *symbols = &firefox->symbols;
     json_object(json, "nativeSymbols");
-    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-        put_nulls(json, columns[i], 0);
-    json_unsigned(json, "length", 0);
+    json_list(json, "libIndex");
+    for (size_t i = 0; i < symbols->count; i++)
+        json_unsigned(json, NULL, symbols->pairs[i].b);
+    json_end_list(json);
+    json_list(json, "address");
+    for (size_t i = 0; i < symbols->count; i++)
+        json_unsigned(json, NULL, firefox->symbol_addresses[i]);
+    json_end_list(json);
+    json_list(json, "name");
+    for (size_t i = 0; i < symbols->count; i++) {
+        const char *symbol = names_function(firefox->view->names, (uint32_t)symbols->pairs[i].a).symbol;
+        json_unsigned(json, NULL, map_strings_add(&firefox->strings, symbol));
+    }
+    json_end_list(json);
+    put_nulls(json, "functionSize", symbols->count);
+    json_unsigned(json, "length", symbols->count);
     json_end_object(json);
     json_object(json, "sources");
     put_nulls(json, "uuid", firefox->files.count);
@@ -321,29 +364,37 @@ static void put_markers(struct json *json)
     json_end_object(json);
 }
 
-static void put_thread(struct firefox *firefox, const struct profile_task *task)
+static void put_thread(struct firefox *firefox, const struct profile_task *task, const struct life *life)
 {
     struct json *json = &firefox->json;
-    size_t from = firefox->first[task->index];
-    size_t count = from < firefox->samples.count ? samples_end(&firefox->samples, from) - from : 0;
-    char number[16];
-    snprintf(number, sizeof(number), "%d", task->pid);
     json_object(json, NULL);
     json_string(json, "processType", "default");
-    json_number(json, "processStartupTime", since_start(firefox, task->start_ns));
-    json_number(json, "registerTime", since_start(firefox, task->start_ns));
-    json_number(json, "processShutdownTime", task->ended ? since_start(firefox, task->end_ns) : NAN);
-    json_number(json, "unregisterTime", task->ended ? since_start(firefox, task->end_ns) : NAN);
+    json_number(json, "processStartupTime", since_start(firefox, life->start_ns));
+    json_number(json, "registerTime", since_start(firefox, life->start_ns));
+    json_number(json, "processShutdownTime", life->end_ns ? since_start(firefox, life->end_ns) : NAN);
+    json_number(json, "unregisterTime", life->end_ns ? since_start(firefox, life->end_ns) : NAN);
     json_list(json, "pausedRanges");
     json_end_list(json);
-    json_string(json, "name", task->comm);
-    json_string(json, "processName", text_base(task->exec[0] ? task->exec : task->comm));
+    json_string(json, "name", life->comm);
+    json_string(json, "processName", text_base(life->exec[0] ? life->exec : life->comm));
     json_bool(json, "isMainThread", task->pid == task->tid);
-    json_string(json, "pid", number);
+    json_string(json, "pid", life->pid);
     json_signed(json, "tid", task->tid);
     put_markers(json);
-    put_samples(firefox, firefox->samples.items ? firefox->samples.items + from : NULL, count);
+    put_samples(firefox, firefox->samples.items ? firefox->samples.items + life->from : NULL, life->count);
     json_end_object(json);
+}
+
+static void put_task(struct firefox *firefox, const struct profile_task *task)
+{
+    size_t from = firefox->first[task->index];
+    struct life life;
+    for (uint32_t i = 0; i < lives_count(task); i++) {
+        if (!lives_get(&firefox->lives, &firefox->samples, task, i, from, &life))
+            continue;
+        put_thread(firefox, task, &life);
+        from += life.count;
+    }
 }
 
 static void put_category(struct json *json, const char *name, const char *color)
@@ -414,7 +465,7 @@ static void put_all(struct firefox *firefox)
     json_list(json, "threads");
     for (uint32_t i = 0; i < profile->task_count && !sink_is_over(firefox->sink); i++)
         if (firefox->view->selection->tasks[i])
-            put_thread(firefox, &profile->tasks[i]);
+            put_task(firefox, &profile->tasks[i]);
     json_end_list(json);
     put_shared(firefox);
     put_libraries(firefox);
@@ -433,14 +484,18 @@ int firefox_write(struct view *view, struct sink *sink)
         firefox.first[i] = firefox.samples.count;
     for (size_t at = 0; at < firefox.samples.count; at = samples_end(&firefox.samples, at))
         firefox.first[firefox.samples.items[at].task] = at;
+    lives_init(&firefox.lives, view->profile, view->selection->tasks, &firefox.samples);
     if (status == 0)
         put_all(&firefox);
+    lives_release(&firefox.lives);
     tree_release(&firefox.tree);
     samples_release(&firefox.samples);
     map_strings_release(&firefox.strings);
     map_release(&firefox.functions);
     map_strings_release(&firefox.resources);
     map_release(&firefox.files);
+    map_release(&firefox.symbols);
+    free(firefox.symbol_addresses);
     free(firefox.first);
     return status;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* "COMM;OUTERMOST;...;LEAF WEIGHT": a line for each distinct stack, as stackcollapse-perf.pl writes it. */
+/*
+ * "COMM;OUTERMOST;...;LEAF WEIGHT": a line for each distinct stack, as stackcollapse-perf.pl writes it. With --inline
+ * what was inlined ends in "_[i]", as there.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,9 +53,10 @@ static void put_stack(FILE *to, struct folded *folded, uint32_t node)
         path[depth++] = tree_label(&folded->tree, node);
     }
     while (depth-- > 0) {
-        uint32_t function = folded->tree.calls[path[depth]].function;
+        const struct tree_call *call = &folded->tree.calls[path[depth]];
         fputc(';', to);
-        put_name(to, tree_function(&folded->tree, function).symbol);
+        put_name(to, tree_function(&folded->tree, call->function).symbol);
+        fputs(call->inlined ? "_[i]" : "", to);
     }
     free(path);
 }
@@ -76,6 +80,7 @@ int folded_write(struct view *view, struct sink *sink)
 {
     struct folded folded = {.view = view};
     tree_init(&folded.tree, view, true);
+    folded.tree.inlined_apart = true;
     gather(&folded);
     for (size_t i = 0; i < folded.lines.count && !sink_is_over(sink); i++) {
         put_name(sink->to, (const char *)(uintptr_t)folded.lines.pairs[i].a);

@@ -55,7 +55,7 @@ struct tree_function tree_function(const struct tree *tree, uint32_t function)
 
 static uint32_t label_of(struct tree *tree, const struct tree_call *call)
 {
-    uint32_t label = tree->by_function ? map_add(&tree->labels, call->function, 0)
+    uint32_t label = tree->by_function ? map_add(&tree->labels, call->function, tree->inlined_apart && call->inlined)
                                        : map_add(&tree->labels, call->frame, call->inlined);
     if (label == tree->call_count) {
         tree->calls = memory_grow(tree->calls, &tree->call_capacity, tree->call_count + 1, sizeof(*tree->calls));

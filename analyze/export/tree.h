@@ -28,6 +28,7 @@ struct tree_function {
 struct tree {
     struct view *view;
     bool by_function;           /* calls of one function are one, wherever in it they are */
+    bool inlined_apart;         /* but for those that were inlined: they are another one */
     struct map nodes;           /* (node of the caller, label) */
     struct map labels;          /* by call: (frame, inlined) */
     struct map_strings files;   /* of lines */

@@ -106,6 +106,9 @@ def test_firefox_tables():
     limits = [(shared["stackTable"]["frame"], shared["frameTable"]),
               (shared["frameTable"]["func"], shared["funcTable"]),
               (shared["funcTable"]["resource"], shared["resourceTable"])]
+    for values, table in ((shared["frameTable"]["nativeSymbol"], shared["nativeSymbols"]),
+                          (shared["nativeSymbols"]["libIndex"], {"length": len(answer["libs"])})):
+        limits.append(([value for value in values if value is not None], table))
     for column, table in limits:
         check(all(0 <= value < table["length"] for value in column), "an index beyond its table")
     prefixes = shared["stackTable"]["prefix"]

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/export/lives.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyze/view/memory.h"
+
+uint32_t lives_count(const struct profile_task *task)
+{
+    return task->image_count ? task->image_count : 1;
+}
+
+/* The program that TASK ran at TIME_NS. */
+static uint32_t program_at(const struct profile_task *task, uint64_t time_ns)
+{
+    uint32_t low = 0, high = lives_count(task);
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (task->images[middle].start_ns <= time_ns)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The task that stands for the process of TASK. */
+static const struct profile_task *leader_of(const struct lives *lives, const struct profile_task *task)
+{
+    uint32_t parent = lives->family.parent[task->index];
+    bool thread = task->pid != task->tid && parent != FAMILY_NONE && lives->profile->tasks[parent].pid == task->pid;
+    return thread ? &lives->profile->tasks[parent] : task;
+}
+
+/* The program of LEADER in which TASK, one of its threads or itself, was at TIME_NS. */
+static uint32_t program_of(const struct profile_task *leader, const struct profile_task *task, uint64_t time_ns)
+{
+    return program_at(leader, leader == task ? time_ns : task->start_ns);
+}
+
+static uint32_t *number_of(const struct lives *lives, const struct profile_task *task, uint32_t program)
+{
+    return &lives->numbers[lives->first[task->index] + program];
+}
+
+void lives_init(struct lives *lives, const struct profile *profile, const bool *wanted, const struct samples *samples)
+{
+    uint32_t sum = 0;
+    lives->profile = profile;
+    family_init(&lives->family, profile, wanted);
+    lives->first = memory_new(profile->task_count, sizeof(*lives->first));
+    for (uint32_t i = 0; i < profile->task_count; i++) {
+        lives->first[i] = sum;
+        sum += lives_count(&profile->tasks[i]);
+    }
+    lives->numbers = memory_new(sum, sizeof(*lives->numbers));
+    for (uint32_t i = 0; i < profile->task_count; i++) {
+        const struct profile_task *task = &profile->tasks[i], *leader = leader_of(lives, task);
+        *number_of(lives, task, lives_count(task) - 1) = 1;
+        if (wanted[i])
+            *number_of(lives, leader, program_of(leader, task, UINT64_MAX)) = 1;
+    }
+    for (size_t i = 0; i < samples->count; i++) {
+        const struct profile_task *task = &profile->tasks[samples->items[i].task], *leader = leader_of(lives, task);
+        *number_of(lives, leader, program_of(leader, task, samples->items[i].time_ns)) = 1;
+    }
+    for (uint32_t i = 0; i < profile->task_count; i++) {
+        uint32_t shown = 0;
+        for (uint32_t j = 0; j < lives_count(&profile->tasks[i]); j++)
+            if (*number_of(lives, &profile->tasks[i], j))
+                *number_of(lives, &profile->tasks[i], j) = ++shown;
+    }
+}
+
+void lives_release(struct lives *lives)
+{
+    family_release(&lives->family);
+    free(lives->first);
+    free(lives->numbers);
+}
+
+/* "10", and of later programs that are shown "10.1", "10.2". */
+static void write_pid(int32_t pid, uint32_t number, char *ret)
+{
+    if (number > 1)
+        snprintf(ret, LIVES_NUMBER, "%d.%u", pid, number - 1);
+    else
+        snprintf(ret, LIVES_NUMBER, "%d", pid);
+}
+
+bool lives_get(const struct lives *lives, const struct samples *samples, const struct profile_task *task,
+               uint32_t number, size_t from, struct life *ret)
+{
+    const struct profile_task *leader = leader_of(lives, task);
+    const struct profile_image *image = leader == task && task->image_count ? &task->images[number] : NULL;
+    const bool last = number + 1 >= lives_count(task);
+    if (!*number_of(lives, task, number))
+        return false;
+    *ret = (struct life){.comm = last || !image ? task->comm : image->comm,
+                         .exec = last || !image ? task->exec : image->exec,
+                         .start_ns = number && image ? image->start_ns : task->start_ns,
+                         .end_ns = !last ? task->images[number + 1].start_ns : task->ended ? task->end_ns : 0,
+                         .from = from};
+    while (from < samples->count && samples->items[from].task == task->index &&
+           (last || samples->items[from].time_ns < ret->end_ns))
+        from++;
+    ret->count = from - ret->from;
+    write_pid(task->pid, *number_of(lives, leader, leader == task ? number : program_of(leader, task, 0)), ret->pid);
+    return true;
+}
