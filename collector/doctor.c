@@ -68,8 +68,8 @@ static void find_all(const struct doctor_facts *facts, struct report *report)
 }
 
 /*
- * "Full profiling works.", "For 'make': profiling works, but without kernel code: CAUSE; with few tasks at a time: CAUSE.",
- * "Profiling does not work: shared memory: CAUSE."
+ * "Full profiling works.", "For 'make': profiling works, but without kernel code: CAUSE; with few tasks at a time:
+ * CAUSE.", "Profiling does not work: shared memory: CAUSE."
  */
 static void print_verdict(FILE *to, const struct doctor_facts *facts, const struct report *report, int width)
 {

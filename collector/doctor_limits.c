@@ -80,8 +80,8 @@ void doctor_rings(const struct doctor_facts *facts, struct doctor_finding *findi
     } else {
         DOCTOR_TEXT(finding->value, "%" PRIu64 " KiB: ring buffers for %u tasks at a time",
                     budget >> 10, count);
-        DOCTOR_TEXT(finding->meaning, "that is kernel.perf_event_mlock_kb for each CPU plus 'ulimit -Hl' (%" PRIu64 " KiB)",
-                    hard >> 10);
+        DOCTOR_TEXT(finding->meaning,
+                    "that is kernel.perf_event_mlock_kb for each CPU plus 'ulimit -Hl' (%" PRIu64 " KiB)", hard >> 10);
         if (count >= DOCTOR_TASKS)
             return;
         finding->level = DOCTOR_LIMITED;

@@ -23,9 +23,9 @@
 #include "common/clock.h"
 
 /*
- * Whoever is on the machine may connect: an answer takes 25 to 65 us, to refuse one a tenth of that. Once more CPU time
- * than FREE_NS for each CPU of the machine is used in a second, users who had most of it get one answer after the other,
- * REST_NS apart. Others are answered at once, so the queue never waits for long.
+ * Anybody on the machine may connect. An answer takes 25 to 65 us, a refusal a tenth of that. When more CPU time than
+ * FREE_NS for each CPU is used in a second, users who had an equal part of it get their answers REST_NS apart. Others
+ * are answered at once, so the queue never waits for long.
  */
 enum {
     STACK = 256 << 10,

@@ -18,7 +18,8 @@ void machine_time_parse(const char *text, uint64_t ticks, struct machine_time *r
     unsigned long long columns[COLUMNS];
     ret->busy_ns = ret->stolen_ns = 0;
     if (sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &columns[USER], &columns[NICE], &columns[SYSTEM],
-               &columns[IDLE], &columns[IOWAIT], &columns[IRQ], &columns[SOFTIRQ], &columns[STEAL]) != COLUMNS || !ticks)
+               &columns[IDLE], &columns[IOWAIT], &columns[IRQ], &columns[SOFTIRQ], &columns[STEAL]) != COLUMNS ||
+        !ticks)
         return;
     const uint64_t tick_ns = UINT64_C(1000000000) / ticks;
     ret->busy_ns = (columns[USER] + columns[NICE] + columns[SYSTEM] + columns[IRQ] + columns[SOFTIRQ]) * tick_ns;

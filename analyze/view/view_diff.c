@@ -519,8 +519,9 @@ static void print_load(struct view *view)
             most[side] = 0;
     if (fmax(most[0], most[1]) < LOADED)
         return;
-    output_wrapped(view->output, 2, "The machine was loaded: other programs can change the total and the kernel's rows. "
-                                    "Compare on an idle machine, or look at Points.");
+    output_wrapped(view->output, 2,
+                   "The machine was loaded: other programs can change the total and the kernel's rows. Compare on an idle "
+                   "machine, or look at Points.");
 }
 
 static void print_text(struct view *view, const struct compare *compare)

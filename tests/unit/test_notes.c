@@ -191,7 +191,8 @@ static void timers_that_stood_in(void **state)
     expect_notes(&notes,
                  "3 of 20 tasks were sampled by timers, user space only: the kernel refused their events "
                  "(Operation not permitted)\n"
-                 "3 of 20 tasks were counted by the object: the kernel refused their events (Operation not permitted)\n");
+                 "3 of 20 tasks were counted by the object: the kernel refused their events (Operation not "
+                 "permitted)\n");
 }
 
 /* What does not fit is left out: notes, and the end of a long one. */

@@ -47,8 +47,8 @@ static void texts(void **state)
     stacks.counts.behind = 4;
     stacks.counts.foreign = 5;
     assert_int_equal(stacks_sum(&stacks.counts), 15);
-    strcat(wanted, ", 3 by frame pointer (the process has them), 4 by frame pointer (the collector fell behind), 5 by frame "
-                   "pointer (32-bit code)");
+    strcat(wanted, ", 3 by frame pointer (the process has them), 4 by frame pointer (the collector fell behind), 5 "
+                   "by frame pointer (32-bit code)");
     expect(wanted);
     stacks.lowered = 1;
     session.dump = 512;

@@ -419,7 +419,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_units),
         cmocka_unit_test(test_names),
-        cmocka_unit_test(test_run),     cmocka_unit_test(test_stolen), cmocka_unit_test(test_others), cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_run),     cmocka_unit_test(test_stolen), cmocka_unit_test(test_others),
+        cmocka_unit_test(test_unseen),
      cmocka_unit_test(test_stand_ins),     cmocka_unit_test(test_counting),
         cmocka_unit_test(test_all_lines),
         cmocka_unit_test(test_quoting), cmocka_unit_test(test_incomplete), cmocka_unit_test(test_strict),
