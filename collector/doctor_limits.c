@@ -78,7 +78,7 @@ void doctor_rings(const struct doctor_facts *facts, struct doctor_finding *findi
         DOCTOR_TEXT(finding->value, "no limit (a ring buffer of %zu KiB was mapped)",
                     (size_t)(found->plan.ring_pages * page >> 10));
     } else {
-        DOCTOR_TEXT(finding->value, "%" PRIu64 " KiB: ring buffers for %u tasks at a time",
+        DOCTOR_TEXT(finding->value, "%" PRIu64 " KiB of locked memory: ring buffers for %u tasks at a time",
                     budget >> 10, count);
         DOCTOR_TEXT(finding->meaning,
                     "that is kernel.perf_event_mlock_kb for each CPU plus 'ulimit -Hl' (%" PRIu64 " KiB)", hard >> 10);
@@ -113,11 +113,13 @@ void doctor_descriptors(const struct doctor_facts *facts, struct doctor_finding 
     unsigned sampled = doctor_count_tasks(hard, events, &counted);
     if (hard == UINT64_MAX)
         DOCTOR_TEXT(finding->value, "no limit");
-    else
+    else {
         DOCTOR_TEXT(finding->value,
-                    "%" PRIu64 " (pinject-run raises the soft limit of %" PRIu64
-                    "): enough to sample %u tasks at a time, %u of them with counters",
-                    hard, soft, sampled, counted);
+                    "%" PRIu64 " open files: enough to sample %u tasks at a time, %u of them with counters", hard, sampled,
+                    counted);
+        if (soft < hard)
+            DOCTOR_TEXT(finding->meaning, "pinject-run raises the soft limit of %" PRIu64, soft);
+    }
     if (sampled >= DOCTOR_TASKS)
         return;
     finding->level = DOCTOR_LIMITED;

@@ -203,13 +203,13 @@ def test_little_locked_memory():
     verdict, found = doctor("--doctor", before=drop, preexec_fn=limit(resource.RLIMIT_MEMLOCK, 64 << 10))
     memory = found["locked memory"]
     check_equal(memory.level, "limited", memory)
-    check_in("locked memory: ", verdict)
+    check_in("with few sampled tasks at a time: ", verdict)
     check(any("--memlock=unlimited" in line for line in memory.remedies), memory)
     check(any("perf_event_mlock_kb" in line for line in memory.remedies), memory)
     if "is used up" in memory.text:
         return  # by another program of this user: what it is, matters less than what to do
     check_in("64 KiB", memory.text)
-    check_in(f"{pool + 64} KiB: ring buffers", verdict)
+    check_in(f"{pool + 64} KiB of locked memory: ring buffers", verdict)
     count = int(check_match(r"ring buffers for (\d+) tasks", memory.text)[1])
     check(pool // 40 < count < 256, memory)
     # With plenty it is no finding.
