@@ -202,13 +202,52 @@ static enum step step_by_tables(struct walk *walk, struct unwind_file *file, uin
     return is_entry(file, address) ? STEP_BOTTOM : step_by_pointer(walk);
 }
 
+/* Does the table of a file know the call in front of ADDRESS? */
+static bool is_return_address(struct walk *walk, uint64_t address)
+{
+    const struct unwind_map *map = find_map(walk, address - 1);
+    struct cfi_row row;
+    uint64_t in_file;
+    if (!map || !map->file || !file_address(map->file, address - 1 - map->start + map->offset, &in_file))
+        return false;
+    if (row_cache_find(&map->file->rows, in_file))
+        return true;
+    bool found = file_row(map->file, in_file, &row);
+    walk->work += found ? row.work : 0;
+    return found;
+}
+
+/* Does the frame pointer lead to a call? */
+static bool is_frame(struct walk *walk)
+{
+    uint64_t frame = walk->regs.value[UNWIND_RBP], address;
+    return frame >= walk->regs.value[UNWIND_RSP] && frame % 8 == 0 && dump_read(walk->dump, frame + 8, &address) &&
+           find_map(walk, address - 1);
+}
+
+/*
+ * Generated code has frame pointers, as a rule. CPython 3.12's perf trampolines have none: they are "sub $8, %rsp; call
+ * *%rcx", and the interpreter above them may use the register for something else.
+ */
+static enum step step_by_trampoline(struct walk *walk)
+{
+    uint64_t stack = walk->regs.value[UNWIND_RSP] + 8, address;
+    if (walk->exact || is_frame(walk) || !dump_read(walk->dump, stack, &address) || !is_return_address(walk, address))
+        return step_by_pointer(walk);
+    walk->regs.value[UNWIND_RSP] = stack + 8;
+    walk->regs.value[UNWIND_RIP] = address;
+    return STEP_ON;
+}
+
 static enum step step(struct walk *walk)
 {
     uint64_t ip = walk->regs.value[UNWIND_RIP] - !walk->exact, address;
     const struct unwind_map *map = find_map(walk, ip);
     if (!map)
         return step_from_nowhere(walk);
-    if (!map->file || !file_address(map->file, ip - map->start + map->offset, &address))
+    if (!map->file)
+        return step_by_trampoline(walk);
+    if (!file_address(map->file, ip - map->start + map->offset, &address))
         return step_by_pointer(walk);
     return step_by_tables(walk, map->file, address);
 }

@@ -55,6 +55,27 @@ def test_perf_map():
     check_equal(share("perf.data"), 0)
 
 
+def test_trampolines():
+    """Stacks go on through CPython 3.12's perf trampolines, which have no frame pointer."""
+    need_perf_events()
+    done = pinject_run("-g", "dwarf", "--", target("trampolines"), "300")
+    if done.status == 77:
+        skip("its trampolines are x86-64's")
+    path = f"/tmp/perf-{int(done.ok().out)}.map"
+    try:
+        with measured():
+            check(float(check_match(r"([\d.]+) % complete", done.err)[1]) >= 95, done.err)
+        functions = {f["symbol"]: f["total_percent"] for f in panalyze_json("report", "-a", *results())["functions"]}
+        for name in ("main", "evaluate", *(f"py::{name}:work.py" for name in ("outer", "middle", "inner"))):
+            check(functions.get(name, 0) > 90, f"{name}: {functions}")
+        calls = panalyze("report", "--call-tree", "--min", "50", *results()).ok().out
+        # Outermost first, each below the one that it was called by.
+        at = [calls.index(f"py::{name}:") for name in ("outer", "middle", "inner")]
+        check_equal(at, sorted(at), calls)
+    finally:
+        os.unlink(path)
+
+
 def test_jitdump():
     need_node()
     pid = perf_node("--perf-prof")

@@ -113,6 +113,43 @@ static void test_frame_pointers(void **state)
     assert_chain(1, UNWIND_TRUNCATED);
 }
 
+/* Generated code that only moves the stack pointer, as CPython 3.12's trampolines: where no frame pointer leads on. */
+static void test_trampolines(void **state)
+{
+    (void)state;
+    begin();
+    add_row(0x400010, plain_row(8));
+    words[0] = 0x470020; /* a mapping of no file */
+    words[2] = 0x400030;
+    add_bottom(0x40002f);
+    const uint64_t no_frames[] = {0, 8, STACK - 8, STACK + 12, STACK + 24, STACK + sizeof(words)};
+    for (size_t i = 0; i < sizeof(no_frames) / sizeof(no_frames[0]); i++) {
+        regs.value[UNWIND_RBP] = no_frames[i]; /* words[4] is no code */
+        assert_chain(3, UNWIND_BOTTOM);
+        assert_int_equal(ips[1], 0x470020);
+        assert_int_equal(ips[2], 0x400030);
+        assert_int_equal(outcome.top, STACK + 24);
+    }
+    /* A frame pointer that leads to code goes first. */
+    regs.value[UNWIND_RBP] = STACK + 24;
+    words[4] = 0x400040;
+    words[3] = 0;
+    assert_chain(3, UNWIND_BOTTOM);
+    assert_int_equal(ips[2], 0x400040);
+    /* The word that is taken for a return address is one behind a call that a table knows. */
+    regs.value[UNWIND_RBP] = 8;
+    words[2] = 0x400031;
+    assert_chain(2, UNWIND_NO_TABLE);
+    words[2] = 0x470030;
+    assert_chain(2, UNWIND_NO_TABLE);
+    words[2] = 0x10;
+    assert_chain(2, UNWIND_NO_TABLE);
+    words[2] = 0x400030;
+    regs.value[UNWIND_RIP] = 0x470020; /* the sample is not behind a call */
+    words[1] = 0x400030;
+    assert_chain(1, UNWIND_NO_TABLE);
+}
+
 /* A call to where no code is: the return address is on top of the stack. */
 static void test_from_nowhere(void **state)
 {
@@ -277,6 +314,7 @@ int main(void)
         cmocka_unit_test(test_known_rows),
         cmocka_unit_test(test_known_row_of_a_caller),
         cmocka_unit_test(test_frame_pointers),
+        cmocka_unit_test(test_trampolines),
         cmocka_unit_test(test_from_nowhere),
         cmocka_unit_test(test_entry_point),
         cmocka_unit_test(test_split),
