@@ -9,11 +9,12 @@ void callers_init(struct callers *callers)
     memset(callers, 0, sizeof(*callers));
 }
 
-static int take(struct caller *caller)
+static struct caller_peer take(struct callers *callers, struct caller *caller)
 {
-    int peer = caller->peers[caller->first];
+    struct caller_peer peer = caller->peers[caller->first];
     caller->first = (caller->first + 1) % CALLERS_HELD;
     caller->held--;
+    callers->held--;
     return peer;
 }
 
@@ -21,7 +22,7 @@ void callers_release(struct callers *callers)
 {
     for (unsigned i = 0; i < callers->count; i++)
         while (callers->list[i].held)
-            close(take(&callers->list[i]));
+            close(take(callers, &callers->list[i]).fd);
     callers->count = 0;
 }
 
@@ -57,22 +58,29 @@ bool callers_is_dear(const struct callers *callers, const struct caller *caller,
     return callers->used_ns > allowed_ns && caller->used_ns >= allowed_ns / callers->count;
 }
 
-bool callers_hold(struct caller *caller, int peer)
+void callers_hold(struct callers *callers, struct caller *caller, int peer, uint64_t now_ns)
 {
-    if (caller->held == CALLERS_HELD)
-        return false;
-    caller->peers[(caller->first + caller->held++) % CALLERS_HELD] = peer;
-    return true;
+    if (caller->held && (caller->held == CALLERS_HELD || callers->held == CALLERS_ALL))
+        close(take(callers, caller).fd);
+    if (callers->held == CALLERS_ALL) {
+        close(peer);
+        return;
+    }
+    caller->peers[(caller->first + caller->held++) % CALLERS_HELD] = (struct caller_peer){peer, now_ns};
+    callers->held++;
 }
 
-int callers_next(struct callers *callers, struct caller **ret)
+int callers_next(struct callers *callers, uint64_t now_ns, struct caller **ret)
 {
     for (unsigned i = 0; i < callers->count; i++) {
         struct caller *caller = &callers->list[callers->turn++ % callers->count];
-        if (!caller->held)
-            continue;
-        *ret = caller;
-        return take(caller);
+        while (caller->held) {
+            struct caller_peer peer = take(callers, caller);
+            *ret = caller;
+            if (now_ns - peer.since_ns < CALLERS_LATE_NS)
+                return peer.fd;
+            close(peer.fd);
+        }
     }
     return -1;
 }

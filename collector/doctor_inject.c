@@ -133,7 +133,9 @@ static bool explain_failed_try(const struct doctor_facts *facts, struct doctor_f
     finding->level = DOCTOR_REFUSED;
     if (!facts->args->preload[0] || !facts->perf.tried) {
         DOCTOR_TEXT(finding->value, "not tried: %s",
-                    facts->perf.tried ? "libpinject.so is missing" : "perf_event_open kills the caller");
+                    facts->perf.tried              ? "libpinject.so is missing"
+                    : facts->perf.signal == SIGSYS ? "perf_event_open kills the caller"
+                                                   : "perf events could not be checked");
         finding->level = DOCTOR_NOTE;
     } else if (guarded->error)
         DOCTOR_TEXT(finding->value, "cannot start a process: %s", strerror(-guarded->error));

@@ -87,7 +87,7 @@ static void mention_paranoid(const struct doctor_facts *facts, struct doctor_fin
     if (facts->paranoid == INT64_MIN)
         return;
     DOCTOR_MORE(finding->meaning, "; kernel.perf_event_paranoid is %" PRId64 "%s", facts->paranoid,
-                strict ? ", which some kernels refuse too" : ", which would allow it");
+                strict ? ", at which some kernels refuse users, too" : ", which would allow it");
     if (strict)
         doctor_remedy(finding, "sysctl -w kernel.perf_event_paranoid=2    # as root");
 }
@@ -131,7 +131,7 @@ static void explain_refusal(const struct doctor_facts *facts, struct doctor_find
     case DOCTOR_BY_SANDBOX:
         DOCTOR_TEXT(finding->value, "refused by a sandbox: %s", strerror(-facts->shared->reach));
         DOCTOR_TEXT(finding->meaning,
-                    "not the kernel and not a seccomp filter answers (gVisor, an emulator)");
+                    "something in front of the kernel answers; it is not a seccomp filter (gVisor, an emulator)");
         doctor_remedy(finding, "docker run --runtime runc --cap-add PERFMON ...    # outside the sandbox");
         break;
     case DOCTOR_NOT_IN_KERNEL:
@@ -169,8 +169,9 @@ void doctor_perf_events(const struct doctor_facts *facts, struct doctor_finding 
         DOCTOR_TEXT(finding->value, "perf_event_open works");
         return;
     }
-    /* Where the plan has found another way there is one. */
-    finding->level = facts->plan.tried && facts->shared->plan_status == 0 ? DOCTOR_LIMITED : DOCTOR_REFUSED;
+    /* Timers are the other way. */
+    const bool timers = facts->timer.tried && facts->shared->timer == 0 && facts->shared->timer_fired;
+    finding->level = facts->plan.tried && facts->shared->plan_status == 0 && timers ? DOCTOR_LIMITED : DOCTOR_REFUSED;
     explain_refusal(facts, finding, cause);
 }
 

@@ -22,7 +22,7 @@ void machine_time_parse(const char *text, uint64_t ticks, struct machine_time *r
         !ticks)
         return;
     const uint64_t tick_ns = UINT64_C(1000000000) / ticks;
-    ret->busy_ns = (columns[USER] + columns[NICE] + columns[SYSTEM] + columns[IRQ] + columns[SOFTIRQ]) * tick_ns;
+    ret->busy_ns = (columns[USER] + columns[NICE] + columns[SYSTEM]) * tick_ns;
     ret->stolen_ns = columns[STEAL] * tick_ns;
 }
 

@@ -12,7 +12,7 @@
 /* Since the start of the machine, of all CPUs, in steps of a clock tick (10 ms); 0: not known. */
 struct machine_time {
     uint64_t at_ns;     /* CLOCK_MONOTONIC, when it was read */
-    uint64_t busy_ns;   /* user, nice, system, irq, softirq */
+    uint64_t busy_ns;   /* user, nice, system, with the kernel's threads; without interrupts */
     uint64_t stolen_ns; /* steal */
 };
 

@@ -122,12 +122,15 @@ static void add_stolen(struct outcome *outcome, const struct machine_time *befor
              "CPU time includes %.1f ms that the host of this virtual machine took away (steal)", (double)part / 1e6);
 }
 
-static void add_others(struct outcome *outcome, const struct machine_time *before, const struct machine_time *now)
+/* EARLIER_NS of the tree's time were used before the session began. */
+static void add_others(struct outcome *outcome, const struct machine_time *before, const struct machine_time *now,
+                       uint64_t earlier_ns)
 {
     if (!outcome->cpu_ns || !before->busy_ns || now->busy_ns < before->busy_ns)
         return;
+    const uint64_t tree = outcome->cpu_ns > earlier_ns ? outcome->cpu_ns - earlier_ns : 0;
     outcome->machine_ns = now->at_ns - before->at_ns;
-    outcome->others_ns = machine_time_others(before, now, outcome->cpu_ns + outcome->collector_ns);
+    outcome->others_ns = machine_time_others(before, now, tree + outcome->collector_ns);
 }
 
 /* Programs tell of starts and ends, the kernel of the tree. */
@@ -165,7 +168,7 @@ void outcome_fill(struct outcome *outcome, struct tasks *tasks, bool bare)
     outcome->attributed_ns = tasks->attributed_ns;
     outcome->collector_ns = own_cpu_ns(tasks);
     machine_time_read(&now);
-    add_others(outcome, &tasks->machine, &now);
+    add_others(outcome, &tasks->machine, &now, bare ? tasks->tree_startup_ns : 0);
     add_stolen(outcome, &tasks->machine, &now);
     add_contradiction(outcome, tasks);
     outcome->unseen = unseen_take(&tasks->unseen, &outcome->unseen_count);

@@ -64,7 +64,7 @@ static void check_times(const struct session *session, struct pinject_slot *slot
     if (slot->startup_ns > most)
         slot->startup_ns = 0;
     /* Of a process with its children: all CPUs at once. */
-    if (slot->utime_ns > most * session->cpus || slot->stime_ns > most * session->cpus)
+    if (slot->utime_ns > most * session->cpus || slot->stime_ns > most * session->cpus - slot->utime_ns)
         slot->utime_ns = slot->stime_ns = 0;
 }
 

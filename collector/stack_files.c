@@ -106,7 +106,8 @@ static struct stack_block find_block(const struct stack_search *search, uint64_t
         block.map.high = address + 1;
         return block;
     }
-    block.map = (struct unwind_map){.start = mapping->start, .offset = mapping->offset, .low = low, .high = high};
+    block.map = (struct unwind_map){.start = mapping->start, .offset = mapping->offset, .low = low, .high = high,
+                                    .anonymous = !is_file(mapping) && strcmp(mapping->path, "[vdso]") != 0};
     block.map.file = find_file(search->tasks, search->task, mapping);
     return block;
 }

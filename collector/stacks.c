@@ -88,7 +88,7 @@ void stacks_describe(const struct tasks *tasks, char ret[STACKS_TEXT])
                                  100.0 * (double)counts->ends[UNWIND_BOTTOM] / (double)unwound);
     const uint32_t dump = __atomic_load_n(&tasks->session->dump, __ATOMIC_RELAXED);
     for (unsigned end = UNWIND_BOTTOM + 1; end < UNWIND_ENDS; end++) {
-        const bool larger = end == UNWIND_TRUNCATED && dump < STACKS_DUMP_MAX;
+        const bool larger = end == UNWIND_TRUNCATED && dump < STACKS_DUMP_MAX && !stacks->lowered;
         used = describe_part(ret, used, counts->ends[end], larger ? "truncated (raise -g dwarf,BYTES)"
                                                                   : unwind_end_name(end));
     }

@@ -9,6 +9,8 @@ enum { FRAMES_BY_POINTER = 4096, ENTRY_SIZE = 64 };
 
 /* Bytes of programs for one chain: a file may be made so that each frame is dear. */
 enum { WORK_MAX = 16 << 20 };
+/* The usual size of a main thread's stack; others are no larger, as a rule. */
+enum { STACK_MAX = 8 << 20 };
 /* A program, its libraries: frames go to and fro between few. */
 enum { MAPS = 4 };
 
@@ -214,15 +216,18 @@ static bool is_return_address(struct walk *walk, uint64_t address)
         return true;
     bool found = file_row(map->file, in_file, &row);
     walk->work += found ? row.work : 0;
-    return found;
+    return found && walk->work <= WORK_MAX;
 }
 
-/* Does the frame pointer lead to a call? */
+/* Does the frame pointer lead to a call, or to where the dump does not reach? */
 static bool is_frame(struct walk *walk)
 {
-    uint64_t frame = walk->regs.value[UNWIND_RBP], address;
-    return frame >= walk->regs.value[UNWIND_RSP] && frame % 8 == 0 && dump_read(walk->dump, frame + 8, &address) &&
-           find_map(walk, address - 1);
+    uint64_t frame = walk->regs.value[UNWIND_RBP], stack = walk->regs.value[UNWIND_RSP], address;
+    if (frame < stack || frame % 8)
+        return false;
+    if (dump_read(walk->dump, frame + 8, &address))
+        return find_map(walk, address - 1);
+    return walk->dump->full && frame - stack < STACK_MAX;
 }
 
 /*
@@ -245,9 +250,9 @@ static enum step step(struct walk *walk)
     const struct unwind_map *map = find_map(walk, ip);
     if (!map)
         return step_from_nowhere(walk);
-    if (!map->file)
+    if (map->anonymous)
         return step_by_trampoline(walk);
-    if (!file_address(map->file, ip - map->start + map->offset, &address))
+    if (!map->file || !file_address(map->file, ip - map->start + map->offset, &address))
         return step_by_pointer(walk);
     return step_by_tables(walk, map->file, address);
 }

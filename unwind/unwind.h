@@ -51,6 +51,7 @@ struct unwind_map {
     uint64_t start, offset;
     struct unwind_file *file;  /* NULL: anonymous, or it cannot be read */
     uint64_t low, high;        /* it is for all addresses from LOW to HIGH, exclusive; both 0: not known */
+    bool anonymous;            /* memory without a file: generated code */
 };
 
 /* CONTEXT's mapping at ADDRESS; false: nothing executable is mapped there. */
@@ -75,7 +76,7 @@ unsigned unwind_stack(const struct unwind_target *target, const struct unwind_re
 /* The same by frame pointers alone. */
 unsigned unwind_frames(const struct unwind_regs *regs, const struct unwind_dump *dump, uint64_t *ips,
                        unsigned capacity);
-/* A few words for users: "the stack is deeper than the dump". */
+/* A word or two for users: "truncated". */
 const char *unwind_end_name(enum unwind_end end);
 
 /*

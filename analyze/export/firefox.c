@@ -35,8 +35,8 @@ struct firefox {
     struct map functions;       /* (function of the tree, string of the file + 1) */
     struct map_strings resources; /* paths of objects */
     struct map files;           /* (string) */
-    struct map symbols;         /* (function of a frame's own symbol, resource) */
-    uint64_t *symbol_addresses; /* by number in SYMBOLS */
+    struct map symbols;         /* (address of a frame's own symbol, resource) */
+    uint32_t *symbol_functions; /* by number in SYMBOLS */
     size_t symbol_capacity;
     uint64_t start_ns;
 };
@@ -110,12 +110,13 @@ static uint32_t symbol_of(struct firefox *firefox, const struct names_place *pla
     if (!is_exact(place->address) || !(place->named || place->bounded) || place->offset > place->address)
         return MAP_NONE;
     size_t known = firefox->symbols.count;
-    uint32_t number = map_add(&firefox->symbols, place->function, map_strings_add(&firefox->resources, place->object));
+    uint32_t number = map_add(&firefox->symbols, place->address - place->offset,
+                              map_strings_add(&firefox->resources, place->object));
     if (number < known)
         return number;
-    firefox->symbol_addresses = memory_grow(firefox->symbol_addresses, &firefox->symbol_capacity, known + 1,
-                                            sizeof(*firefox->symbol_addresses));
-    firefox->symbol_addresses[number] = place->address - place->offset;
+    firefox->symbol_functions = memory_grow(firefox->symbol_functions, &firefox->symbol_capacity, known + 1,
+                                            sizeof(*firefox->symbol_functions));
+    firefox->symbol_functions[number] = place->function;
     return number;
 }
 
@@ -241,11 +242,11 @@ static void put_symbols_and_sources(struct firefox *firefox)
     json_end_list(json);
     json_list(json, "address");
     for (size_t i = 0; i < symbols->count; i++)
-        json_unsigned(json, NULL, firefox->symbol_addresses[i]);
+        json_unsigned(json, NULL, symbols->pairs[i].a);
     json_end_list(json);
     json_list(json, "name");
     for (size_t i = 0; i < symbols->count; i++) {
-        const char *symbol = names_function(firefox->view->names, (uint32_t)symbols->pairs[i].a).symbol;
+        const char *symbol = names_function(firefox->view->names, firefox->symbol_functions[i]).symbol;
         json_unsigned(json, NULL, map_strings_add(&firefox->strings, symbol));
     }
     json_end_list(json);
@@ -495,7 +496,7 @@ int firefox_write(struct view *view, struct sink *sink)
     map_strings_release(&firefox.resources);
     map_release(&firefox.files);
     map_release(&firefox.symbols);
-    free(firefox.symbol_addresses);
+    free(firefox.symbol_functions);
     free(firefox.first);
     return status;
 }

@@ -33,10 +33,10 @@ static const struct profile_task *leader_of(const struct lives *lives, const str
     return thread ? &lives->profile->tasks[parent] : task;
 }
 
-/* The program of LEADER in which TASK, one of its threads or itself, was at TIME_NS. */
+/* The program of LEADER in which TASK, one of its threads or itself, was at TIME_NS; the last one, if nobody knows. */
 static uint32_t program_of(const struct profile_task *leader, const struct profile_task *task, uint64_t time_ns)
 {
-    return program_at(leader, leader == task ? time_ns : task->start_ns);
+    return program_at(leader, leader == task ? time_ns : task->start_ns ? task->start_ns : UINT64_MAX);
 }
 
 static uint32_t *number_of(const struct lives *lives, const struct profile_task *task, uint32_t program)

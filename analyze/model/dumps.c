@@ -93,6 +93,7 @@ static bool find(void *context, uint64_t address, struct unwind_map *ret)
         return false;
     *ret = (struct unwind_map){.start = mapping->start, .offset = mapping->pgoff};
     uint32_t module = mapping->module;
+    ret->anonymous = strncmp(store_module_at(dumps->store, module)->path, "//anon", 6) == 0;
     if (module >= dumps->modules && !make_room(dumps, dumps->store->modules.count))
         return true;
     if (!dumps->asked[module])

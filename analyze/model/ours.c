@@ -221,7 +221,8 @@ static void take_machine(struct loader *loader, struct item *item)
 {
     struct profile_session *session = &loader->profile.session;
     struct pinject_item_machine fixed;
-    if (!item_machine(item, &fixed) || fixed.elapsed_ns <= session->machine_ns)
+    if (!item_machine(item, &fixed) || fixed.elapsed_ns <= session->machine_ns || fixed.elapsed_ns > INT64_MAX ||
+        fixed.others_ns > INT64_MAX) /* JSON's readers know no more */
         return;
     session->machine_ns = fixed.elapsed_ns;
     session->others_ns = fixed.others_ns;

@@ -128,7 +128,7 @@ char *bound_text(const struct view *view)
                      : memory_print("%.2f CPUs were busy on average", (double)used / (double)elapsed);
     const double others = heading_others(profile);
     if (others >= LEAST_OTHERS) {
-        char *longer = memory_print("%s, other programs used %.2f", text, others);
+        char *longer = memory_print("%s with this, %.2f with other programs", text, others);
         free(text);
         text = longer;
     }

@@ -126,7 +126,7 @@ struct pinject_item_coverage {
 struct pinject_item_machine {
     struct pinject_item item;
     uint64_t elapsed_ns;
-    uint64_t others_ns;      /* CPU time of all that is neither in COVERAGE's cpu_ns nor the collector's */
+    uint64_t others_ns;      /* CPU time of programs and kernel threads that is not in COVERAGE */
 };
 
 /* Strings: reason, comm. */

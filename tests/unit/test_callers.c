@@ -39,15 +39,28 @@ static void only_who_had_his_share_waits(void **state)
     assert_false(callers_is_dear(&callers, two, ALLOWED));
     use(two, 1);
     assert_true(callers_is_dear(&callers, two, ALLOWED));
-    assert_true(callers_hold(two, 7));
+    callers_hold(&callers, two, 7, 0);
     callers_new_second(&callers);
     assert_int_equal(callers.count, 1);
     assert_int_equal(callers.used_ns, 0);
     two = callers_find(&callers, 2);
     assert_int_equal(two->used_ns, 0);
     assert_false(callers_is_dear(&callers, two, ALLOWED));
-    assert_int_equal(callers_next(&callers, &one), 7);
+    assert_int_equal(callers_next(&callers, 0, &one), 7);
     assert_ptr_equal(one, two);
+}
+
+/* A descriptor that callers_hold() may close. */
+static int new_peer(void)
+{
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static bool is_open(int fd)
+{
+    return fcntl(fd, F_GETFD) >= 0;
 }
 
 /* Each user's in order, and one user after the other. */
@@ -56,27 +69,65 @@ static void users_come_in_turn(void **state)
     (void)state;
     struct caller *caller, *many = callers_find(&callers, 1), *few = callers_find(&callers, 2);
     callers_find(&callers, 3);
-    assert_int_equal(callers_next(&callers, &caller), -1);
-    for (int i = 0; i < CALLERS_HELD; i++)
-        assert_true(callers_hold(many, 100 + i));
-    assert_false(callers_hold(many, 999));
-    assert_true(callers_hold(few, 200));
-    assert_true(callers_hold(few, 201));
+    assert_int_equal(callers_next(&callers, 0, &caller), -1);
+    for (int i = 0; i < 4; i++)
+        callers_hold(&callers, many, 100 + i, 0);
+    callers_hold(&callers, few, 200, 0);
+    callers_hold(&callers, few, 201, 0);
+    assert_int_equal(callers.held, 6);
     const int order[] = {100, 200, 101, 201, 102, 103};
     callers.turn = 0;
     for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-        assert_int_equal(callers_next(&callers, &caller), order[i]);
+        assert_int_equal(callers_next(&callers, 0, &caller), order[i]);
         assert_int_equal(caller->user, order[i] / 100);
     }
-    /* Its room goes round. */
-    for (int i = 0; i < 4; i++)
-        assert_true(callers_hold(many, 300 + i));
-    assert_false(callers_hold(many, 999));
-    for (int i = 104; i < 100 + CALLERS_HELD; i++)
-        assert_int_equal(callers_next(&callers, &caller), i);
-    for (int i = 0; i < 4; i++)
-        assert_int_equal(callers_next(&callers, &caller), 300 + i);
-    assert_int_equal(callers_next(&callers, &caller), -1);
+    assert_int_equal(callers_next(&callers, 0, &caller), -1);
+    assert_int_equal(callers.held, 0);
+}
+
+/* The newest of a user are kept; nobody's is served after its object has given up. */
+static void old_ones_are_closed(void **state)
+{
+    (void)state;
+    struct caller *caller, *many = callers_find(&callers, 1);
+    int peers[CALLERS_HELD + 2];
+    for (int i = 0; i < CALLERS_HELD + 2; i++)
+        peers[i] = new_peer(); /* before one is closed, and its number free */
+    for (int i = 0; i < CALLERS_HELD + 2; i++)
+        callers_hold(&callers, many, peers[i], (uint64_t)i);
+    assert_int_equal(many->held, CALLERS_HELD);
+    assert_false(is_open(peers[0]) || is_open(peers[1]));
+    assert_int_equal(callers_next(&callers, 2 + CALLERS_LATE_NS - 1, &caller), peers[2]);
+    assert_int_equal(callers_next(&callers, 3 + CALLERS_LATE_NS + 1, &caller), peers[5]);
+    assert_false(is_open(peers[3]) || is_open(peers[4]));
+    assert_int_equal(callers_next(&callers, 1000 + (uint64_t)CALLERS_LATE_NS, &caller), -1);
+    for (int i = 6; i < CALLERS_HELD + 2; i++)
+        assert_false(is_open(peers[i]));
+    close(peers[2]);
+    close(peers[5]);
+}
+
+/* All users together have no more than so many; one who has none of them gets none. */
+static void all_are_limited(void **state)
+{
+    (void)state;
+    int first = 0;
+    for (int i = 0; i < CALLERS_ALL; i++) {
+        int peer = new_peer();
+        first = i ? first : peer;
+        callers_hold(&callers, callers_find(&callers, (uid_t)i % 8), peer, 0);
+    }
+    assert_int_equal(callers.held, CALLERS_ALL);
+    int refused = new_peer(), late = new_peer();
+    callers_hold(&callers, callers_find(&callers, 9), refused, 0);
+    assert_false(is_open(refused));
+    callers_hold(&callers, callers_find(&callers, 0), late, 0); /* in the place of his oldest */
+    assert_true(is_open(late));
+    assert_false(is_open(first));
+    assert_int_equal(callers.held, CALLERS_ALL);
+    callers_release(&callers);
+    assert_int_equal(callers.held, 0);
+    assert_false(is_open(late));
 }
 
 static void users_are_limited(void **state)
@@ -96,8 +147,8 @@ static void what_is_held_is_closed(void **state)
     (void)state;
     int pipes[2];
     assert_int_equal(pipe(pipes), 0);
-    assert_true(callers_hold(callers_find(&callers, 1), pipes[0]));
-    assert_true(callers_hold(callers_find(&callers, 2), pipes[1]));
+    callers_hold(&callers, callers_find(&callers, 1), pipes[0], 0);
+    callers_hold(&callers, callers_find(&callers, 2), pipes[1], 0);
     callers_release(&callers);
     assert_int_equal(fcntl(pipes[0], F_GETFD), -1);
     assert_int_equal(fcntl(pipes[1], F_GETFD), -1);
@@ -108,6 +159,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(only_who_had_his_share_waits, set_up),
         cmocka_unit_test_setup(users_come_in_turn, set_up),
+        cmocka_unit_test_setup(old_ones_are_closed, set_up),
+        cmocka_unit_test_setup(all_are_limited, set_up),
         cmocka_unit_test_setup(users_are_limited, set_up),
         cmocka_unit_test_setup(what_is_held_is_closed, set_up),
     };

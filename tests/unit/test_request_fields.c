@@ -161,12 +161,12 @@ static void times_that_cannot_be(void **state)
     assert_int_equal(request_copy(&session, &slot, &request), 0);
     assert_in_range(request.slot.time_ns, before, clock_ns(CLOCK_MONOTONIC));
     slot.startup_ns = BEFORE + SECOND / 2; /* the session is a second old */
-    slot.utime_ns = slot.stime_ns = 2 * BEFORE + SECOND;
+    slot.utime_ns = slot.stime_ns = BEFORE + SECOND / 2; /* on two CPUs */
     assert_int_equal(request_copy(&session, &slot, &request), 0);
     assert_int_equal(request.slot.startup_ns, slot.startup_ns);
     assert_true(request.slot.utime_ns == slot.utime_ns && request.slot.stime_ns == slot.utime_ns);
     slot.startup_ns = 10 * BEFORE;
-    slot.utime_ns = 10 * BEFORE; /* on two CPUs */
+    slot.utime_ns = 10 * BEFORE;
     assert_int_equal(request_copy(&session, &slot, &request), 0);
     assert_int_equal(request.slot.startup_ns, 0);
     assert_true(request.slot.utime_ns == 0 && request.slot.stime_ns == 0);
@@ -177,10 +177,13 @@ static void times_that_cannot_be(void **state)
     /* What a launcher starts has used nothing before. */
     settings.bare = false;
     slot.startup_ns = SECOND / 2;
-    slot.utime_ns = slot.stime_ns = 3 * SECOND / 2;
+    slot.utime_ns = slot.stime_ns = SECOND;
     assert_int_equal(request_copy(&session, &slot, &request), 0);
     assert_int_equal(request.slot.startup_ns, slot.startup_ns);
     assert_true(request.slot.utime_ns == slot.utime_ns && request.slot.stime_ns == slot.utime_ns);
+    slot.stime_ns = SECOND + SECOND / 2; /* both together are more than two CPUs had */
+    assert_int_equal(request_copy(&session, &slot, &request), 0);
+    assert_true(request.slot.utime_ns == 0 && request.slot.stime_ns == 0);
     slot.startup_ns = slot.utime_ns = BEFORE;
     assert_int_equal(request_copy(&session, &slot, &request), 0);
     assert_int_equal(request.slot.startup_ns, 0);

@@ -130,6 +130,18 @@ static void test_trampolines(void **state)
         assert_int_equal(ips[2], 0x400030);
         assert_int_equal(outcome.top, STACK + 24);
     }
+    /* Nor in a file whose tables are not known. */
+    words[0] = 0x480020;
+    regs.value[UNWIND_RBP] = 8;
+    assert_chain(2, UNWIND_NO_TABLE);
+    words[0] = 0x470020;
+    /* A frame pointer that leads above the end of the dump may be right. */
+    regs.value[UNWIND_RBP] = STACK + sizeof(words);
+    dump.full = true;
+    assert_chain(2, UNWIND_TRUNCATED);
+    regs.value[UNWIND_RBP] = STACK + 8 + (8 << 20); /* no stack is so large */
+    assert_chain(3, UNWIND_BOTTOM);
+    dump.full = false;
     /* A frame pointer that leads to code goes first. */
     regs.value[UNWIND_RBP] = STACK + 24;
     words[4] = 0x400040;
