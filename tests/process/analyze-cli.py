@@ -5,6 +5,7 @@
 """How panalyze behaves as a program: commands, options, filters, terminal, pager, closed and full outputs."""
 import fcntl
 import pty
+import select
 import struct
 import termios
 
@@ -32,19 +33,18 @@ def on_terminal(*args, env=None, columns=80, command=None):
     termios.tcsetattr(slave, termios.TCSANOW, attributes)
     env = dict({"TERM": "xterm", "PAGER": "cat"}, **(env or {}))
     process = start(command or [PANALYZE, *args], env=env, stdout=slave, stderr=subprocess.PIPE)
+    # The kernel may drop what was not read when the last holder closes it: we hold it, and mark the end.
+    text, end = b"", None
+    while end is None or not text.endswith(end):
+        if select.select([master], [], [], 0.05)[0]:
+            text += os.read(master, 65536)
+        elif end is None and process.poll() is not None:
+            end = b"\0end of the text\0"
+            os.write(slave, end)
     os.close(slave)
-    text = b""
-    while True:
-        try:
-            part = os.read(master, 65536)
-        except OSError:  # EIO: the last holder has closed it
-            break
-        if not part:
-            break
-        text += part
     os.close(master)
     process.stderr.read()
-    return process.wait(), text.decode("utf-8", "backslashreplace")
+    return process.wait(), text[:-len(end)].decode("utf-8", "backslashreplace")
 
 
 def test_help_and_manual_name_the_same_options():
