@@ -31,6 +31,7 @@ struct channel {
     char mapping[64];                  /* how /proc/PID/maps tells it: device and inode */
     struct budget budget;
     struct door *doors;                /* private to door.c */
+    struct door *left;                 /* private to door.c: threads that did not end in time still use them */
 };
 
 struct channels {

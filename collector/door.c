@@ -21,7 +21,8 @@
 #include "common/clock.h"
 #include "common/report.h"
 
-enum { STACK = 256 << 10, SWEEP_NS = 900 * 1000 * 1000, SLICE_NS = 100000, NICER = 15, AWAKE_MS = 500 };
+enum { STACK = 256 << 10, SWEEP_NS = 900 * 1000 * 1000, SLICE_NS = 100000, NICER = 15, AWAKE_MS = 500,
+       WAKE_AGAIN_NS = 10 * 1000 * 1000 };
 
 /* What the doors of a channel share: nothing in its memory can be trusted to be theirs. */
 struct hall {
@@ -111,8 +112,8 @@ static void sleep_on(struct door *door)
     __atomic_store_n(&bell->sleeping, 1, __ATOMIC_SEQ_CST);
     if (!is_rung(bell) && !__atomic_load_n(&door->hall->stop, __ATOMIC_SEQ_CST) &&
         !__atomic_load_n(&door->renew, __ATOMIC_SEQ_CST)) {
-        struct timespec second = {.tv_sec = 1};
-        syscall(SYS_futex, &bell->count, FUTEX_WAIT, count, &second, NULL, 0);
+        struct timespec rest = {.tv_sec = door->hall->session->sleep_s};
+        syscall(SYS_futex, &bell->count, FUTEX_WAIT, count, &rest, NULL, 0);
     }
     __atomic_store_n(&bell->sleeping, 0, __ATOMIC_SEQ_CST);
 }
@@ -330,29 +331,39 @@ void door_renew_all(struct channel *channel)
     }
 }
 
-/* A door hangs as long as the exec of a task that it looks at (errand.h). Whether it has ended. */
-static bool join(const struct door *door, const struct timespec *end)
+/*
+ * Whether it has ended until END_NS, of CLOCK_MONOTONIC. A door hangs as long as the exec of a task that it looks at
+ * (errand.h). It is woken again and again: a follower who writes the old count back just before it sleeps lets it sleep.
+ */
+static bool join(struct door *door, uint64_t end_ns)
 {
-    return pthread_timedjoin_np(door->thread, NULL, end) == 0;
+    for (;;) {
+        uint64_t soon = clock_ns(CLOCK_REALTIME) + WAKE_AGAIN_NS;
+        struct timespec until = {.tv_sec = (time_t)(soon / 1000000000u), .tv_nsec = (long)(soon % 1000000000u)};
+        wake(door);
+        if (pthread_timedjoin_np(door->thread, NULL, &until) == 0)
+            return true;
+        if (clock_ns(CLOCK_MONOTONIC) >= end_ns)
+            return false;
+    }
 }
 
 /* Joins the first COUNT doors. */
 static void stop(struct channel *channel, unsigned count)
 {
     struct hall *hall = channel->doors[0].hall;
-    struct timespec end;
+    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + channel->session->stop_s * UINT64_C(1000000000);
     bool ended = true;
     pthread_mutex_lock(&hall->change);
     __atomic_store_n(&hall->stop, true, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&hall->change);
     for (unsigned i = 0; i < count; i++)
         wake(&channel->doors[i]);
-    clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += channel->session->stop_s;
     for (unsigned i = 0; i < count; i++)
-        ended &= join(&channel->doors[i], &end);
+        ended &= join(&channel->doors[i], end_ns);
     if (!ended) { /* all of it stays */
         channel->session->hangs = true;
+        channel->left = channel->doors;
         channel->doors = NULL;
         return;
     }

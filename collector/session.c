@@ -27,7 +27,7 @@
 enum { TABLE_OF_FDS = 16384 };
 /* Addresses, not memory; few have them all the time. */
 enum { LATE_RINGS = 1024 };
-enum { STOP_S = 1 };
+enum { STOP_S = 1, SLEEP_S = 1 };
 
 /* Rings with room for dumps of stacks: even who may lock all memory has to leave some. */
 #define DUMP_BUDGET (UINT64_C(1) << 30)
@@ -291,6 +291,7 @@ int session_init(struct session *session, const struct settings *settings, const
     session->settings = settings;
     session->plan = plan;
     session->stop_s = STOP_S;
+    session->sleep_s = SLEEP_S;
     rings_init_none(&session->rings);
     session->segment_fd = session->arrivals.eventfd = session->tree_fd = session->tree_end_fd = -1;
     listener_init(&session->listener);

@@ -35,6 +35,7 @@ struct session {
     struct nets *nets;
     struct errands errands;      /* of the event loop */
     unsigned stop_s;             /* seconds that a thread gets to end */
+    unsigned sleep_s;            /* seconds that a door sleeps at most when nobody rings */
     bool hangs;                  /* one did not: it is left in the kernel, and what it uses ends with the process */
     struct channels channels;
     struct channel *own;         /* of this process' user */

@@ -356,6 +356,45 @@ static void news_lie_until_the_loop_looks(void **state)
     close_all();
 }
 
+static unsigned move_sleepers(uint32_t *from, uint32_t *to)
+{
+    return (unsigned)syscall(SYS_futex, from, FUTEX_REQUEUE, 0, (void *)1, to, 0);
+}
+
+/* Any follower can move a sleeping door to another futex, and back when it has not heard that it was woken. */
+static void *move_until_woken(void *argument)
+{
+    struct pinject_bell *bell = argument;
+    uint32_t other = 0, count = __atomic_load_n(&bell->count, __ATOMIC_SEQ_CST);
+    while (move_sleepers(&bell->count, &other) == 0)
+        sched_yield();
+    __atomic_store_n(&bell->sleeping, 2, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&bell->count, __ATOMIC_SEQ_CST) == count)
+        sched_yield();
+    usleep(5000);
+    while (move_sleepers(&other, &bell->count) == 0)
+        sched_yield();
+    return NULL;
+}
+
+static void a_door_that_misses_a_wake_up_ends(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    fake.session.stop_s = FAKE_PATIENCE_S;
+    fake.session.sleep_s = 3 * FAKE_PATIENCE_S;
+    struct pinject_bell *bell = &fake.session.own->requests->bells[0];
+    pthread_t mover;
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(pthread_create(&mover, NULL, move_until_woken, bell), 0);
+    while (__atomic_load_n(&bell->sleeping, __ATOMIC_SEQ_CST) != 2)
+        sched_yield();
+    session_close_doors(&fake.session);
+    assert_false(fake.session.hangs);
+    pthread_join(mover, NULL);
+    fake_close(&fake);
+}
+
 static void slots_of_the_dead_are_freed(void **state)
 {
     (void)state;
@@ -454,6 +493,7 @@ int main(void)
         cmocka_unit_test(armed_too_late),
         cmocka_unit_test(a_bell_that_nobody_rang),
         cmocka_unit_test(news_lie_until_the_loop_looks),
+        cmocka_unit_test(a_door_that_misses_a_wake_up_ends),
         cmocka_unit_test(slots_of_the_dead_are_freed),
         cmocka_unit_test(a_sweep_is_idle_until_a_slot_is_claimed),
         cmocka_unit_test(who_comes_late_is_told),
