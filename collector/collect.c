@@ -456,6 +456,8 @@ static void finish(struct collect *collect, struct outcome *outcome)
                                        .collector_ns = outcome->collector_ns,
                                        .machine_ns = outcome->machine_ns,
                                        .others_ns = outcome->others_ns,
+                                       .user_ns = outcome_time(&outcome->tree.ru_utime),
+                                       .kernel_ns = outcome_time(&outcome->tree.ru_stime),
                                        .complete = true,
                                        .stacks = outcome->stacks,
                                        .stolen = outcome->stolen,

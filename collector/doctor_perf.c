@@ -72,13 +72,15 @@ static const char *on_host(const struct doctor_facts *facts)
 static void allow_kernel(const struct doctor_facts *facts, struct doctor_finding *finding)
 {
     bool bounded = !(facts->status.bounding >> CAPABILITY_PERFMON & 1);
-    doctor_remedy(finding, "sysctl -w kernel.perf_event_paranoid=1    # as root%s", on_host(facts));
+    doctor_remedy(finding, "sysctl -w kernel.perf_event_paranoid=1    # as root%s, until the next boot",
+                  on_host(facts));
     /* A program that has a capability which its process may not get cannot be executed at all. */
     if (!bounded && !facts->user_namespace && !facts->status.no_new_privileges)
         doctor_remedy(finding, "setcap cap_perfmon+ep %s    # as root: for this program only",
                       doctor_word(facts->self));
     else if (facts->container[0])
-        doctor_remedy(finding, "%s run --cap-add PERFMON ...    # for root in the container", facts->container);
+        doctor_remedy(finding, "%s run --cap-add PERFMON --cap-add SYSLOG ...    # if its programs run as root in there",
+                      facts->container);
 }
 
 static void mention_paranoid(const struct doctor_facts *facts, struct doctor_finding *finding)
@@ -195,7 +197,8 @@ void doctor_kernel_samples(const struct doctor_facts *facts, struct doctor_findi
         DOCTOR_TEXT(finding->value, "refused by a security module or kernel lockdown: %s",
                     strerror(-facts->shared->kernel));
     DOCTOR_TEXT(finding->meaning,
-                "only user space is sampled; time in the kernel is counted; context switches and migrations are not");
+                "shares are of the time in user space; CPU time is counted with the kernel's part; context switches and "
+                "migrations are not counted");
     if (paranoid)
         allow_kernel(facts, finding);
 }
@@ -213,8 +216,8 @@ void doctor_hardware(const struct doctor_facts *facts, struct doctor_finding *fi
     else if (status == -ENOENT || status == -EOPNOTSUPP || status == -ENODEV || status == -ENXIO) {
         DOCTOR_TEXT(finding->value, "no cycles event on this machine");
         DOCTOR_TEXT(finding->meaning,
-                    "task-clock is sampled instead, with the same shares of time; only its host can give a virtual "
-                    "machine hardware counters");
+                    "task-clock is sampled instead: shares of time, as cycles would give; only its host can give a "
+                    "virtual machine hardware counters");
     } else {
         finding->level = DOCTOR_LIMITED;
         DOCTOR_TEXT(finding->value, "the cycles event is refused: %s", strerror(-status));

@@ -292,8 +292,8 @@ static int open_at(struct files *files, const char *path, int flags)
     return open_in(files, path + files->folder, flags);
 }
 
-/* Is what lies at PATH an older result file of ours, or an empty one that was meant to become one? */
-static bool is_replaceable(struct files *files, const char *path)
+/* Is what lies at PATH an older result file of ours, or an empty one that was meant to become one (*RET_EMPTY)? */
+static bool is_replaceable(struct files *files, const char *path, bool *ret_empty)
 {
     struct stat status;
     uint64_t magic = 0;
@@ -301,7 +301,8 @@ static bool is_replaceable(struct files *files, const char *path)
     if (fstatat(files->directory, path + files->folder, &status, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(status.st_mode) ||
         status.st_uid != geteuid())
         return false;
-    if (status.st_size == 0)
+    *ret_empty = status.st_size == 0;
+    if (*ret_empty)
         return true;
     int fd = open_at(files, path, O_RDONLY);
     if (fd < 0)
@@ -336,15 +337,32 @@ static int take_name(struct files *files, const char *path, int *fd)
     return 0;
 }
 
+/* As perf does: PATH becomes PATH.old, in the place of one that became that before. Whether PATH is free. */
+static bool move_aside(struct files *files, const char *path)
+{
+    char old[PATH_MAX];
+    bool empty;
+    struct stat status;
+    if (snprintf(old, sizeof(old), "%s.old", path) >= (int)sizeof(old))
+        return false;
+    const char *from = path + files->folder, *to = old + files->folder;
+    const bool is_free = fstatat(files->directory, to, &status, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
+    if ((!is_free && !is_replaceable(files, old, &empty)) || renameat(files->directory, from, files->directory, to) < 0)
+        return false;
+    files->moved++;
+    return true;
+}
+
 int files_create(struct files *files, const char *path, int *fd)
 {
+    bool empty;
     int status = take_name(files, path, fd);
-    if (status != -EEXIST || !is_replaceable(files, path))
+    if (status != -EEXIST || !is_replaceable(files, path, &empty))
         return status;
     if (is_used(files->directory, files->base))
         return -EBUSY;
-    /* Unlinked, not truncated: who reads it goes on with the old one. */
-    if (unlinkat(files->directory, path + files->folder, 0) < 0 && errno != ENOENT)
+    /* Moved or unlinked, not truncated: who reads it goes on with the old one. */
+    if (empty ? unlinkat(files->directory, path + files->folder, 0) < 0 && errno != ENOENT : !move_aside(files, path))
         return -EEXIST;
     return take_name(files, path, fd);
 }

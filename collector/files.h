@@ -20,6 +20,7 @@ struct files {
     uint16_t *given; /* by tid: how often a name with it was given; NULL: no memory for it, names have it all */
     struct files_name *names; /* those with a program, and of tids that were given too often */
     size_t capacity, used;
+    uint64_t moved; /* files of earlier sessions that have the name PATH.old now */
 };
 
 /* Checks BASE by creating and removing a file beside it. 0 or -errno after report_error(). */
@@ -35,8 +36,8 @@ int files_name(struct files *files, pid_t pid, pid_t tid, const char *exec, char
 int files_open_unnamed(struct files *files);
 /*
  * Gives PATH, which files_name() gave, to the file *FD of files_open_unnamed(); where *FD is -1, creates an empty file
- * PATH and sets *FD. A result file of ours that lies there is replaced (who has it open keeps it); anything else (FIFO,
- * symbolic link, another user's or another kind of file) is left alone: -EEXIST. So is a result file while another
+ * PATH and sets *FD. A result file of ours that lies there becomes PATH.old, in the place of an older one; anything else
+ * (FIFO, symbolic link, another user's or another kind of file) is left alone: -EEXIST. So is a result file while another
  * session with the same BASE runs, whose it may be: -EBUSY. 0 or -errno.
  */
 int files_create(struct files *files, const char *path, int *fd);

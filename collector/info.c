@@ -71,7 +71,7 @@ static const char *paranoid_meaning(int64_t level)
     if (level <= 1)
         return "users may see the kernel in their own processes";
     if (level == 2)
-        return "users see their own processes in user space; root sees the kernel too";
+        return "users see their own processes in user space; CAP_PERFMON (root has it) sees the kernel too";
     return "some kernels refuse users altogether; as root 'sysctl kernel.perf_event_paranoid=2' allows them";
 }
 
@@ -158,7 +158,10 @@ static void print_event(FILE *to, const struct event_name *event)
     else if (plan_happens_in_kernel(event->type, event->config))
         row(to, event->name, "refused: it happens in the kernel, which kernel.perf_event_paranoid hides");
     else
-        row(to, event->name, "%s, user space only", how);
+        row(to, event->name, "%s%s", how,
+            !event->nanoseconds                        ? ", user space only"
+            : strcmp(how, "counts and samples") == 0 ? "; samples are of user space only"
+                                                       : "");
 }
 
 static void print_events(FILE *to)

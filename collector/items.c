@@ -156,6 +156,9 @@ static void append_coverage(const struct result_coverage *coverage, struct buffe
     struct pinject_item_machine machine = {.elapsed_ns = coverage->machine_ns, .others_ns = coverage->others_ns};
     if (machine.elapsed_ns)
         end(to, begin(to, &machine, sizeof(machine)), PINJECT_ITEM_MACHINE);
+    struct pinject_item_times times = {.user_ns = coverage->user_ns, .kernel_ns = coverage->kernel_ns};
+    if (times.user_ns || times.kernel_ns)
+        end(to, begin(to, &times, sizeof(times)), PINJECT_ITEM_TIMES);
     for (unsigned i = 0; i < coverage->unseen_count; i++) {
         const struct result_unseen *unseen = &coverage->unseen[i];
         struct pinject_item_unseen item = {.count = unseen->count, .cpu_ns = unseen->cpu_ns};

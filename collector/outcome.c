@@ -191,6 +191,11 @@ void outcome_complete(struct outcome *outcome, const struct tasks *tasks)
     outcome->collector_ns = own_cpu_ns(tasks);
 }
 
+uint64_t outcome_time(const struct timeval *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
+}
+
 void outcome_release(struct outcome *outcome)
 {
     for (unsigned i = 0; i < outcome->unseen_count; i++) {

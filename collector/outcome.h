@@ -55,5 +55,7 @@ void outcome_fill(struct outcome *outcome, struct tasks *tasks, bool bare);
 /* When the root's has been written too: what its file adds. */
 void outcome_complete(struct outcome *outcome, const struct tasks *tasks);
 void outcome_release(struct outcome *outcome);
+/* In ns. */
+uint64_t outcome_time(const struct timeval *time);
 
 #endif

@@ -111,8 +111,8 @@ static int find_rights(struct planning *planning)
     }
     close(fd);
     if (planning->plan->exclude_kernel)
-        plan_note(planning->plan, "only user space is sampled: kernel.perf_event_paranoid is %" PRId64
-                  "; with 1, or as root, the kernel is seen too", probe_read_sysctl("perf_event_paranoid", 2));
+        plan_note(planning->plan, "kernel code is not sampled, shares are of the time in user space: kernel.perf_event_paranoid is %" PRId64
+                  "; 'pinject-run --doctor' says what to change", probe_read_sysctl("perf_event_paranoid", 2));
     return 0;
 }
 
@@ -267,6 +267,10 @@ static int add_choice(struct planning *planning, const struct event_choice *choi
                      choice->text, probe_read_sysctl("perf_event_paranoid", 2));
         return -EACCES;
     }
+    /* The kernel's clocks know no sides: samples have them, counts do not. */
+    if (!samples && is_clock(attr.type, attr.config) && (choice->exclude_user || choice->exclude_kernel))
+        report_error("%s counts all CPU time: the kernel's clocks do not tell user space from the kernel; the line "
+                     "'elapsed' does", choice->text);
     if (has(planning->plan, &attr))
         return 0;
     int status = add_event(planning, choice->text, attr, samples);

@@ -105,6 +105,11 @@ struct opener *results_opener(const struct results *results)
     return buildids_opener(results->features.buildids);
 }
 
+uint64_t results_moved(const struct results *results)
+{
+    return results->files.moved;
+}
+
 uint64_t results_written(const struct results *results)
 {
     return results->written;

@@ -73,6 +73,7 @@ struct result_unseen {
 struct result_coverage {
     uint64_t cpu_ns, attributed_ns, tasks, files, collector_ns;
     uint64_t machine_ns, others_ns; /* see outcome.h */
+    uint64_t user_ns, kernel_ns;    /* of cpu_ns, where that is known; else 0 */
     bool complete;
     const struct result_unseen *unseen;
     unsigned unseen_count;
@@ -80,6 +81,8 @@ struct result_coverage {
     const char *stolen; /* a note: see outcome.h; "" or NULL: none */
 };
 
+/* Files of earlier sessions that were renamed, so that this one's have their names. */
+uint64_t results_moved(const struct results *results);
 /* Checks that files can be created at BASE before the command starts: 0 or -errno after report_error(). Older files are
  * replaced only by name, when a task gets it. */
 int results_new(struct session *session, struct results **ret);

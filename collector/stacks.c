@@ -84,13 +84,16 @@ void stacks_describe(const struct tasks *tasks, char ret[STACKS_TEXT])
     size_t used = (size_t)snprintf(ret, STACKS_TEXT, "%" PRIu64 " call stack%s unwound", unwound,
                                    unwound == 1 ? "" : "s");
     if (unwound)
-        used += (size_t)snprintf(ret + used, STACKS_TEXT - used, ", %.1f %% complete",
-                                 100.0 * (double)counts->ends[UNWIND_BOTTOM] / (double)unwound);
+        /* Rounded down, as in reports: only 100.0 % is all. */
+        used += (size_t)snprintf(ret + used, STACKS_TEXT - used, ", %" PRIu64 ".%" PRIu64 " %% complete",
+                                 counts->ends[UNWIND_BOTTOM] * 100 / unwound,
+                                 counts->ends[UNWIND_BOTTOM] * 1000 / unwound % 10);
     const uint32_t dump = __atomic_load_n(&tasks->session->dump, __ATOMIC_RELAXED);
     for (unsigned end = UNWIND_BOTTOM + 1; end < UNWIND_ENDS; end++) {
         const bool larger = end == UNWIND_TRUNCATED && dump < STACKS_DUMP_MAX && !stacks->lowered;
-        used = describe_part(ret, used, counts->ends[end], larger ? "truncated (raise -g dwarf,BYTES)"
-                                                                  : unwind_end_name(end));
+        used = describe_part(ret, used, counts->ends[end], !larger                   ? unwind_end_name(end)
+                                                          : tasks->plan->dump_auto ? "truncated (raise -g auto,BYTES)"
+                                                                                   : "truncated (raise -g dwarf,BYTES)");
     }
     used = describe_part(ret, used, counts->chosen, "by frame pointer (the process has them)");
     used = describe_part(ret, used, counts->behind, "by frame pointer (the collector fell behind)");

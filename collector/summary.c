@@ -139,7 +139,8 @@ static void print_time(const struct outcome *outcome, struct buffer *line)
         buffer_printf(line, ", ");
     }
     append_time(line, outcome->attributed_ns);
-    buffer_printf(line, outcome->cpu_ns ? " of it in tasks" : " in tasks");
+    /* Two clocks: the tasks' may have a little more. */
+    buffer_printf(line, outcome->cpu_ns >= outcome->attributed_ns ? " of it in tasks" : " in tasks");
     if (outcome->cpu_ns)
         buffer_printf(line, " (%.1f %%)", 100.0 * (double)outcome->attributed_ns / (double)outcome->cpu_ns);
     if (outcome->stolen_ns) {
@@ -152,9 +153,19 @@ static void print_time(const struct outcome *outcome, struct buffer *line)
     say(line);
 }
 
-static uint64_t time_of(const struct timeval *time)
+/* What the samples do not have, though it is in the CPU time. */
+static void print_kernel(const struct plan *plan, const struct outcome *outcome, struct buffer *line)
 {
-    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
+    if (plan->source != PINJECT_SOURCE_PERF || !plan->exclude_kernel)
+        return;
+    buffer_printf(line, "kernel code is not sampled");
+    if (outcome->cpu_ns && outcome_time(&outcome->tree.ru_stime)) {
+        buffer_printf(line, " (");
+        append_time(line, outcome_time(&outcome->tree.ru_stime));
+        buffer_printf(line, " of the CPU time)");
+    }
+    buffer_printf(line, "; 'pinject-run --doctor' says why");
+    say(line);
 }
 
 /* Of --stat: what was counted, and how long the command took. */
@@ -170,9 +181,9 @@ static void print_counts(const struct plan *plan, const struct outcome *outcome,
     buffer_printf(line, " elapsed");
     if (outcome->cpu_ns) {
         buffer_printf(line, ", ");
-        append_time(line, time_of(&outcome->tree.ru_utime));
+        append_time(line, outcome_time(&outcome->tree.ru_utime));
         buffer_printf(line, " in user space, ");
-        append_time(line, time_of(&outcome->tree.ru_stime));
+        append_time(line, outcome_time(&outcome->tree.ru_stime));
         buffer_printf(line, " in the kernel");
     }
     say(line);
@@ -302,6 +313,11 @@ static void print_files(const struct results *results, const struct settings *se
     buffer_printf(line, "); next: panalyze %s", settings->stat ? "counts " : "");
     append_place(line, settings);
     say(line);
+    if (results_moved(results)) {
+        append_count(line, results_moved(results), "file", "files");
+        buffer_printf(line, " of an earlier run had the same name: renamed to NAME.old");
+        say(line);
+    }
 }
 
 /* Said even when quiet: a profile that lacks something must not look like a whole one. */
@@ -334,6 +350,8 @@ void summary_print(const struct session *session, const struct results *results,
         }
         if (outcome->attributed_ns || outcome->cpu_ns)
             print_time(outcome, &line);
+        if (!settings->stat)
+            print_kernel(session->plan, outcome, &line);
         print_unseen(outcome, settings->verbose > 0, &line);
         print_limits(session->plan, outcome, settings->stat, &line);
         print_alive(outcome, settings, &line);

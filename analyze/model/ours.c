@@ -228,6 +228,16 @@ static void take_machine(struct loader *loader, struct item *item)
     session->others_ns = fixed.others_ns;
 }
 
+static void take_times(struct loader *loader, struct item *item)
+{
+    struct profile_session *session = &loader->profile.session;
+    struct pinject_item_times fixed;
+    if (!item_times(item, &fixed) || fixed.user_ns > INT64_MAX || fixed.kernel_ns > INT64_MAX)
+        return;
+    session->user_ns = fixed.user_ns;
+    session->kernel_ns = fixed.kernel_ns;
+}
+
 /* What no profile has is as good as nothing: a sum does not wrap around. */
 static uint64_t add_up(uint64_t sum, uint64_t more)
 {
@@ -282,6 +292,7 @@ int ours_take_session(struct loader *loader, const struct file *file)
         case PINJECT_ITEM_SESSION: status = take_session(loader, &item); break;
         case PINJECT_ITEM_COVERAGE: unseen = take_coverage(loader, &item); break;
         case PINJECT_ITEM_MACHINE: take_machine(loader, &item); break;
+        case PINJECT_ITEM_TIMES: take_times(loader, &item); break;
         case PINJECT_ITEM_UNSEEN: status = unseen ? take_unseen(loader, &item) : 0; break;
         case PINJECT_ITEM_STACKS: take_stacks(loader, &item); break;
         case PINJECT_ITEM_NOTE: status = remark_add(loader, item_string(&item)); break;

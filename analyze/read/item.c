@@ -141,6 +141,13 @@ bool item_machine(struct item *item, struct pinject_item_machine *ret)
     return !item->body.failed;
 }
 
+bool item_times(struct item *item, struct pinject_item_times *ret)
+{
+    ret->user_ns = cursor_u64(&item->body);
+    ret->kernel_ns = cursor_u64(&item->body);
+    return !item->body.failed;
+}
+
 bool item_unseen(struct item *item, struct pinject_item_unseen *ret)
 {
     ret->count = cursor_u64(&item->body);

@@ -94,7 +94,8 @@ void sym_object_load_kernel(struct symbols_object *object)
     if (object->table.failed)
         sym_object_lack(object, SYMBOLS_NO_MEMORY, "out of memory");
     if (facts.hidden)
-        sym_object_lack(object, SYMBOLS_RESTRICTED, "kernel.kptr_restrict hides the kernel's addresses");
+        sym_object_lack(object, SYMBOLS_RESTRICTED, "/proc/kallsyms hides the addresses; run panalyze as root, or with "
+                        "kernel.kptr_restrict 0 and kernel.perf_event_paranoid 1");
     else if (!object->table.finished)
         sym_object_lack(object, SYMBOLS_RESTRICTED, "/proc/kallsyms has no names");
     if (!find_shift(object, &facts, proven)) {

@@ -48,7 +48,7 @@ enum symbols_lack {
     SYMBOLS_STRIPPED = 4,       /* no .symtab, here or in a debug file: .dynsym at most */
     SYMBOLS_BROKEN = 8,         /* not an ELF file, truncated, or inconsistent */
     SYMBOLS_ANONYMOUS = 16,     /* memory without a file */
-    SYMBOLS_RESTRICTED = 32,    /* kptr_restrict hides the kernel's addresses */
+    SYMBOLS_RESTRICTED = 32,    /* /proc/kallsyms hides the addresses of the kernel */
     SYMBOLS_OTHER_KERNEL = 64,  /* recorded on another kernel, or before a reboot */
     SYMBOLS_NO_MEMORY = 128,
 };

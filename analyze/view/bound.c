@@ -18,6 +18,7 @@
 #define LEAST_OF_ALL 0.5
 #define LEAST_ALONE 10
 #define LEAST_OTHERS 0.1 /* CPUs of other programs */
+#define ALL_BUSY 0.9 /* of the CPUs: then somebody waits for one */
 #define LONGEST_NAME 80 /* columns */
 #define AT_THE_END 2 /* of the time: no more passed after it */
 
@@ -65,9 +66,17 @@ static struct process *processes_of(const struct view *view, uint64_t *ret_cpu)
     return processes;
 }
 
-static bool was_busy(const struct process *process, uint64_t all)
+/* Percent of its time that a busy process has a CPU. Where other programs keep all CPUs busy, that is its part of them. */
+static double least_busy(const struct profile *profile, double used, double others)
 {
-    return process->end && text_share(process->cpu, process->end - process->start) >= LEAST_BUSY &&
+    return profile->session.cpus && others > 0 && used + others >= ALL_BUSY * profile->session.cpus
+               ? LEAST_BUSY * used / (used + others)
+               : LEAST_BUSY;
+}
+
+static bool was_busy(const struct process *process, uint64_t all, double least)
+{
+    return process->end && text_share(process->cpu, process->end - process->start) >= least &&
            text_share(process->cpu, all) >= LEAST_OF_ALL;
 }
 
@@ -79,14 +88,15 @@ static int by_time(const void *left, const void *right)
 }
 
 /* The time of the last edge; 0: nobody, or one alone, was busy. */
-static uint64_t find_alone(const struct process *processes, uint32_t count, uint64_t all, struct alone *ret)
+static uint64_t find_alone(const struct process *processes, uint32_t count, uint64_t all, double least,
+                           struct alone *ret)
 {
     struct edge *edges = memory_new(2 * (size_t)count, sizeof(*edges));
     size_t edge_count = 0, live = 0;
     uint64_t sum = 0; /* of the numbers of those that live: one alone is told by it */
     *ret = (struct alone){0};
     for (uint32_t i = 0; i < count; i++)
-        if (was_busy(&processes[i], all)) {
+        if (was_busy(&processes[i], all, least)) {
             edges[edge_count++] = (struct edge){processes[i].start, i, false};
             edges[edge_count++] = (struct edge){processes[i].end, i, true};
         }
@@ -137,7 +147,8 @@ char *bound_text(const struct view *view)
     uint64_t all;
     struct process *processes = processes_of(view, &all);
     struct alone alone;
-    uint64_t last = find_alone(processes, profile->task_count, all, &alone), time = alone.end - alone.start;
+    const double least = least_busy(profile, (double)used / (double)elapsed, others);
+    uint64_t last = find_alone(processes, profile->task_count, all, least, &alone), time = alone.end - alone.start;
     free(processes);
     if (!last || text_share(time, elapsed) < LEAST_ALONE)
         return text;

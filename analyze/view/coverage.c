@@ -57,7 +57,11 @@ static char *cpu_text(const struct profile *profile)
         free(sampled);
         return unknown;
     }
-    char *text = memory_print("CPU time %s%s, in tasks %s (%s)%s", text_time(cpu, session->cpu_ns),
+    char user[TEXT_AMOUNT], kernel[TEXT_AMOUNT], sides[3 * TEXT_AMOUNT] = "";
+    if (session->user_ns || session->kernel_ns)
+        snprintf(sides, sizeof(sides), " (%s in user space, %s in the kernel)", text_time(user, session->user_ns),
+                 text_time(kernel, session->kernel_ns));
+    char *text = memory_print("CPU time %s%s%s, in tasks %s (%s)%s", text_time(cpu, session->cpu_ns), sides,
                               session->coverage_complete ? "" : " so far", text_time(tasks, session->attributed_ns),
                               text_percent(share, session->attributed_ns, session->cpu_ns), sampled);
     free(sampled);
@@ -133,7 +137,7 @@ void coverage_print(struct view *view)
         say(view, "Not seen: what the kernel did for the program (timers sample user space only)");
     else if (session->exclude_kernel && !kernel_is_noted(session))
         say(view,
-            "Not seen: what the kernel did for the program (only user space may be sampled here; as root, or with "
+            "Not seen: what the kernel did for the program; shares are of the time in user space (as root, or with "
             "kernel.perf_event_paranoid at 1 or less, the kernel is sampled too)");
     for (uint32_t i = 0; i < session->note_count; i++) {
         char *line = memory_print("Note: %s", session->notes[i]);
@@ -163,6 +167,13 @@ void coverage_json(struct json *json, const struct profile *profile)
     } else {
         json_null(json, "machine_ns");
         json_null(json, "others_ns");
+    }
+    if (session->user_ns || session->kernel_ns) {
+        json_unsigned(json, "user_ns", session->user_ns);
+        json_unsigned(json, "kernel_ns", session->kernel_ns);
+    } else {
+        json_null(json, "user_ns");
+        json_null(json, "kernel_ns");
     }
     json_bool(json, "complete", session->coverage_known && session->coverage_complete);
     json_bool(json, "kernel_excluded", session->exclude_kernel);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "analyze/view/counters.h"
 #include "analyze/view/event_group.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
@@ -16,7 +17,18 @@
 
 #define LEAST_MACHINE_NS 200000000 /* a CPU's times in /proc/stat are in steps of 10 ms */
 
+#define MANY_OTHERS 0.25 /* of all CPUs: they were busy with other programs */
+
 #define FOLLOWED_PERCENT 95 /* of the CPU time; where less is followed, that is said */
+
+/* Whether these files are of one process alone, which another one of the run started. */
+static bool is_a_part(const struct profile *profile)
+{
+    bool part = profile->session.ours && profile->task_count;
+    for (uint32_t i = 0; i < profile->task_count; i++)
+        part &= !profile->tasks[i].root && profile->tasks[i].pid == profile->tasks[0].pid;
+    return part;
+}
 
 /* What the first process ran: the options of pinject-run in front of it are no news. */
 static const struct profile_image *first_image(const struct profile *profile)
@@ -36,6 +48,8 @@ char *heading_command(const struct profile *profile)
     const struct profile_image *image = session->ours ? first_image(profile) : NULL;
     if (image)
         return text_command(image->cmdline, image->cmdline_count);
+    if (is_a_part(profile) && *profile->tasks[0].comm)
+        return text_task_command(&profile->tasks[0]);
     if (session->argument_count)
         return text_command(session->arguments, session->argument_count);
     if (!profile->task_count)
@@ -45,10 +59,11 @@ char *heading_command(const struct profile *profile)
 
 uint64_t heading_duration(const struct profile *profile)
 {
-    uint64_t start = profile->session.start_ns, end = 0;
+    const uint64_t session_start = is_a_part(profile) ? 0 : profile->session.start_ns;
+    uint64_t start = session_start, end = 0;
     for (uint32_t i = 0; i < profile->task_count; i++) {
         const struct profile_task *task = &profile->tasks[i];
-        if (task->start_ns && (!start || (!profile->session.start_ns && task->start_ns < start)))
+        if (task->start_ns && (!start || (!session_start && task->start_ns < start)))
             start = task->start_ns;
         if (task->end_ns > end)
             end = task->end_ns;
@@ -84,9 +99,13 @@ static char *event_text(const struct view *view)
     text_plural(tasks, selection->task_count, "task", "tasks");
     if (!has_samples(view))
         return memory_print("counted without samples: %s", tasks);
-    return memory_print("%s: %s in %s of %s", event->name,
+    char share[TEXT_AMOUNT], part[2 * TEXT_AMOUNT] = "";
+    if (selection->total_weight < event->weight)
+        snprintf(part, sizeof(part), ", %s of all", text_percent(share, selection->total_weight, event->weight));
+    return memory_print("%s: %s in %s of %s%s%s", event->name,
                         text_weight(weight, selection->total_weight, event->nanoseconds),
-                        text_plural(samples, selection->total_samples, "sample", "samples"), tasks);
+                        text_plural(samples, selection->total_samples, "sample", "samples"), tasks, part,
+                        heading_misses_kernel(profile) ? ", user space only" : "");
 }
 
 char *heading_event(const struct view *view)
@@ -127,15 +146,34 @@ static bool has_idle(const struct profile *profile)
     return false;
 }
 
+static uint64_t cpu_of_tasks(const struct profile *profile)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < profile->task_count; i++) {
+        bool estimate = true;
+        uint64_t cpu = counters_cpu(profile, &profile->tasks[i], 0, &estimate);
+        sum += estimate || cpu == COUNTERS_UNKNOWN ? 0 : cpu;
+    }
+    return sum;
+}
+
 /* CPU time of the whole run, where it is known: by accounting, else by samples that are times. 0: unknown. */
 uint64_t heading_cpu(const struct profile *profile)
 {
     if (profile->session.coverage_known && profile->session.cpu_ns)
         return profile->session.cpu_ns;
+    if (is_a_part(profile))
+        return cpu_of_tasks(profile);
     if (!profile->event_count || !profile->events[profile->event].nanoseconds || profile->session.ours ||
         has_idle(profile))
         return 0;
     return profile->events[profile->event].weight;
+}
+
+double heading_others(const struct profile *profile)
+{
+    const struct profile_session *session = &profile->session;
+    return session->machine_ns >= LEAST_MACHINE_NS ? (double)session->others_ns / (double)session->machine_ns : -1;
 }
 
 static void append(struct buffer *line, const char *separator, const char *text)
@@ -156,8 +194,13 @@ static void append_times(struct buffer *line, const struct profile *profile)
         snprintf(part, sizeof(part), "%s of CPU time", text_time(text, cpu));
         append(line, ", ", part);
     }
-    if (elapsed && cpu)
-        buffer_printf(line, " (%.2f CPUs busy on average)", (double)cpu / (double)elapsed);
+    if (!elapsed || !cpu)
+        return;
+    const double others = heading_others(profile);
+    buffer_printf(line, " (%.2f CPUs busy on average", (double)cpu / (double)elapsed);
+    if (others >= MANY_OTHERS * profile->session.cpus && profile->session.cpus)
+        buffer_printf(line, ", %.2f with other programs", others);
+    buffer_printf(line, ")");
 }
 
 /* Whether the options left something out. */
@@ -169,17 +212,50 @@ static bool is_narrowed(const struct profile_session *session)
     return any && !follow_is_all(session->flags);
 }
 
-/* Rounded down, so that "100.0 %" has all. */
-static void append_coverage(struct buffer *line, const struct profile_session *session)
+bool heading_by_timers(const struct profile *profile)
 {
+    bool timers = false;
+    for (uint32_t i = 0; i < profile->task_count; i++) {
+        enum profile_task_source source = profile->tasks[i].source;
+        if (source == PROFILE_SOURCE_PERF || source == PROFILE_SOURCE_NET)
+            return false;
+        timers |= source == PROFILE_SOURCE_TIMER || source == PROFILE_SOURCE_ACCOUNTING;
+    }
+    return timers;
+}
+
+bool heading_misses_kernel(const struct profile *profile)
+{
+    const struct profile_event *event = profile->event_count ? &profile->events[profile->event] : NULL;
+    return profile->session.ours && profile->session.exclude_kernel && event && event->exclude_kernel &&
+           event->sampled && !heading_by_timers(profile);
+}
+
+/* What is known of it: of CPU time that has no samples nobody learns where it went. */
+static double covered_percent(const struct profile *profile)
+{
+    const struct profile_session *session = &profile->session;
+    const struct profile_event *event = heading_misses_kernel(profile) ? &profile->events[profile->event] : NULL;
+    uint64_t known = session->attributed_ns;
+    if (event && event->nanoseconds && event->weight < known)
+        known = event->weight;
+    return text_share(known, session->cpu_ns);
+}
+
+/* Rounded down, so that "100.0 %" has all. */
+static void append_coverage(struct buffer *line, const struct profile *profile)
+{
+    const struct profile_session *session = &profile->session;
     char part[2 * TEXT_AMOUNT];
     if (!session->coverage_known || !session->cpu_ns)
         return;
-    double percent = text_share(session->attributed_ns, session->cpu_ns);
+    double percent = covered_percent(profile);
     snprintf(part, sizeof(part), "%.1f %% of the CPU time is in this profile%s",
              percent > 100 ? 100 : floor(percent * 10) / 10, session->coverage_complete ? "" : " so far");
     append(line, "; ", part);
-    if (percent < FOLLOWED_PERCENT && is_narrowed(session)) {
+    if (heading_misses_kernel(profile))
+        buffer_printf(line, ", kernel code is not sampled");
+    if (text_share(session->attributed_ns, session->cpu_ns) < FOLLOWED_PERCENT && is_narrowed(session)) {
         char follow[FOLLOW_TEXT];
         buffer_printf(line, ", as --follow=%s left out other tasks (record with --follow=all)",
                       follow_text(follow, session->flags));
@@ -201,7 +277,7 @@ char *heading_run(const struct view *view)
 {
     struct buffer line = BUFFER_INIT;
     append_times(&line, view->profile);
-    append_coverage(&line, &view->profile->session);
+    append_coverage(&line, view->profile);
     append_loss(&line, view);
     if (buffer_failed(&line))
         memory_exhausted();
@@ -225,31 +301,13 @@ static void print_facts(struct view *view)
     const struct profile_session *session = &view->profile->session;
     char when[64], whole[2 * TEXT_AMOUNT] = "";
     heading_when(when, sizeof(when), session->start_realtime_ns);
-    if (session->stacks && has_samples(view))
+    if (session->stacks && has_samples(view) && !view->selection->filtered)
         snprintf(whole, sizeof(whole), ", %.1f %% of the call stacks are whole",
                  floor(text_share(session->whole_stacks, session->stacks) * 10) / 10);
     char *event = event_text(view), *line = memory_print("%s%s%s%s", event, whole, *when ? "; " : "", when);
     output_wrapped(view->output, 2, line);
     free(line);
     free(event);
-}
-
-double heading_others(const struct profile *profile)
-{
-    const struct profile_session *session = &profile->session;
-    return session->machine_ns >= LEAST_MACHINE_NS ? (double)session->others_ns / (double)session->machine_ns : -1;
-}
-
-bool heading_by_timers(const struct profile *profile)
-{
-    bool timers = false;
-    for (uint32_t i = 0; i < profile->task_count; i++) {
-        enum profile_task_source source = profile->tasks[i].source;
-        if (source == PROFILE_SOURCE_PERF || source == PROFILE_SOURCE_NET)
-            return false;
-        timers |= source == PROFILE_SOURCE_TIMER || source == PROFILE_SOURCE_ACCOUNTING;
-    }
-    return timers;
 }
 
 static void print_other(const struct view *view, uint32_t index)

@@ -23,6 +23,8 @@ double heading_others(const struct profile *profile);
 uint64_t heading_duration(const struct profile *profile);
 /* For want of events its tasks were sampled by timers, where these could run. */
 bool heading_by_timers(const struct profile *profile);
+/* Kernel code could not be sampled, so that CPU time is missing from the samples (that of timers is not). */
+bool heading_misses_kernel(const struct profile *profile);
 /* "2026-11-21 10:41:02", local time, or "" when unknown. */
 char *heading_when(char *ret, size_t size, uint64_t realtime_ns);
 

@@ -107,6 +107,7 @@ static void add_stack(struct hits *hits, const struct profile_entry *entry)
     bool hit = false;
     for (uint32_t i = 0; i < depth; i++) {
         struct hits_row *row = row_of_frame(hits, frames[i], entry->task);
+        row->own_weight += i == 0 ? entry->weight : 0;
         if (!hit && frames[i] == leaf) {
             hit = true;
             row->self_samples += entry->samples;

@@ -15,6 +15,7 @@ struct hits_row {
     uint32_t frame; /* where rows have stacks: one frame of it */
     uint32_t task;  /* the index of one task that it was in */
     uint64_t self_samples, self_weight;
+    uint64_t own_weight; /* without what was inlined in it; of an inlined function, which has no self, all it has */
     uint64_t total_samples, total_weight; /* a row counts once per sample, however often it is in the stack */
     uint64_t stamp;
     uint32_t number; /* in the order of their coming */

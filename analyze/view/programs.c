@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/view/brief.h"
+#include "analyze/view/command.h"
 #include "analyze/view/counters.h"
 #include "analyze/view/grid.h"
 #include "analyze/view/map.h"
@@ -26,14 +27,51 @@ struct program {
     const char *name; /* of the map of strings */
     const char *path; /* of its file; "": not known */
     uint64_t cpu, runs;
+    const char *heaviest; /* of its command lines, */
+    uint64_t heaviest_cpu;
+    size_t lines; /* of so many different ones */
+};
+
+/* A command line; threads add to their process' one. */
+struct line {
+    uint32_t program;
+    uint64_t cpu;
 };
 
 struct programs {
-    struct map_strings names;
+    struct map_strings names, texts; /* texts: of the lines */
     struct program *list;
-    size_t count, capacity;
+    struct line *lines;
+    size_t count, capacity, line_capacity;
     uint64_t cpu;
 };
+
+static void add_line(struct programs *programs, const struct profile_task *task, uint32_t program, uint64_t cpu)
+{
+    char *text = text_task_command(task);
+    size_t known = programs->texts.count;
+    uint32_t index = map_strings_add(&programs->texts, text);
+    free(text);
+    programs->lines = memory_grow(programs->lines, &programs->line_capacity, programs->texts.count,
+                                  sizeof(*programs->lines));
+    if (index == known)
+        programs->lines[index] = (struct line){.program = program};
+    programs->lines[index].cpu += cpu;
+}
+
+/* The same line may be of several programs (a script's): it counts for the first one. */
+static void find_heaviest(struct programs *programs)
+{
+    for (size_t i = 0; i < programs->texts.count; i++) {
+        const struct line *line = &programs->lines[i];
+        struct program *program = &programs->list[line->program];
+        program->lines++;
+        if (program->heaviest && line->cpu <= program->heaviest_cpu)
+            continue;
+        program->heaviest = programs->texts.texts[i];
+        program->heaviest_cpu = line->cpu;
+    }
+}
 
 static void add_task(struct programs *programs, const struct view *view, const struct profile_task *task)
 {
@@ -42,12 +80,14 @@ static void add_task(struct programs *programs, const struct view *view, const s
     uint32_t at = map_strings_add(&programs->names, name);
     if (at == programs->count) {
         programs->list = memory_grow(programs->list, &programs->capacity, programs->count + 1, sizeof(*programs->list));
-        programs->list[programs->count++] = (struct program){programs->names.texts[at], task->exec, 0, 0};
+        programs->list[programs->count++] = (struct program){.name = programs->names.texts[at], .path = task->exec};
     }
     uint64_t cpu = counters_cpu(view->profile, task, view->selection->weights[task->index], &estimate);
-    programs->list[at].cpu += cpu == COUNTERS_UNKNOWN ? 0 : cpu;
-    programs->cpu += cpu == COUNTERS_UNKNOWN ? 0 : cpu;
+    cpu = cpu == COUNTERS_UNKNOWN ? 0 : cpu;
+    programs->list[at].cpu += cpu;
+    programs->cpu += cpu;
     programs->list[at].runs += task->pid == task->tid;
+    add_line(programs, task, at, cpu);
 }
 
 static int compare(const void *left, const void *right)
@@ -63,6 +103,7 @@ static void find_programs(struct programs *programs, const struct view *view)
     for (uint32_t i = 0; i < view->profile->task_count; i++)
         if (view->selection->tasks[i])
             add_task(programs, view, &view->profile->tasks[i]);
+    find_heaviest(programs);
     if (programs->count)
         qsort(programs->list, programs->count, sizeof(*programs->list), compare);
 }
@@ -70,32 +111,64 @@ static void find_programs(struct programs *programs, const struct view *view)
 static void release(struct programs *programs)
 {
     map_strings_release(&programs->names);
+    map_strings_release(&programs->texts);
+    free(programs->lines);
     free(programs->list);
+}
+
+/* "5.62 s mail.cpp": what the heaviest run of PROGRAM worked on; NULL: its runs worked on the same. */
+static char *heaviest_run(const struct program *program)
+{
+    char time[TEXT_AMOUNT], *file = program->lines > 1 ? command_file(program->heaviest) : NULL;
+    char *text = file ? memory_print("%s %s", text_time(time, program->heaviest_cpu), file) : NULL;
+    free(file);
+    return text;
+}
+
+static void add_program(struct grid *grid, const struct programs *programs, size_t at, const char *heaviest)
+{
+    const struct program *program = &programs->list[at];
+    char text[TEXT_AMOUNT];
+    grid_cell(grid, OUTPUT_PLAIN, text_time(text, program->cpu));
+    grid_cell(grid, output_heat(text_share(program->cpu, programs->cpu)),
+              text_percent(text, program->cpu, programs->cpu));
+    grid_cell(grid, OUTPUT_PLAIN, text_count(text, program->runs));
+    grid_cell(grid, OUTPUT_PLAIN, program->name);
+    if (heaviest)
+        grid_brief(grid, OUTPUT_PLAIN, "", heaviest, brief_name);
+}
+
+static void print_list(struct view *view, const struct programs *programs)
+{
+    static const struct grid_column columns[] = {
+        {"CPU time", true}, {"Share", true}, {"Runs", true}, {"Program", false, true}, {"Heaviest run"}};
+    char *heaviest[LINES] = {NULL};
+    bool any = false;
+    for (size_t i = 0; i < programs->count && i < LINES; i++) {
+        heaviest[i] = heaviest_run(&programs->list[i]);
+        any |= heaviest[i] != NULL;
+    }
+    struct grid *grid = grid_new(columns, any ? 5 : 4, view->output->utf8);
+    for (size_t i = 0; i < programs->count && i < LINES; i++) {
+        add_program(grid, programs, i, heaviest[i] ? heaviest[i] : any ? "" : NULL);
+        free(heaviest[i]);
+    }
+    grid_print(grid, view->output, true);
+    grid_free(grid);
 }
 
 void programs_print(struct view *view)
 {
-    static const struct grid_column columns[] = {{"CPU time", true}, {"Share", true}, {"Runs", true}, {"Program"}};
     struct programs programs;
-    find_programs(&programs, view);
-    struct grid *grid = grid_new(columns, 4, view->output->utf8);
     char text[TEXT_AMOUNT];
-    for (size_t i = 0; i < programs.count && i < LINES; i++) {
-        const struct program *program = &programs.list[i];
-        grid_cell(grid, OUTPUT_PLAIN, text_time(text, program->cpu));
-        grid_cell(grid, output_heat(text_share(program->cpu, programs.cpu)),
-                  text_percent(text, program->cpu, programs.cpu));
-        grid_cell(grid, OUTPUT_PLAIN, text_count(text, program->runs));
-        grid_cell(grid, OUTPUT_PLAIN, program->name);
-    }
+    find_programs(&programs, view);
     if (programs.count > 1) {
-        grid_print(grid, view->output, true);
+        print_list(view, &programs);
         if (programs.count > LINES)
             fprintf(view->output->to, "and %s more ('panalyze summary' lists commands)\n",
                     text_plural(text, programs.count - LINES, "program", "programs"));
         fputc('\n', view->output->to);
     }
-    grid_free(grid);
     release(&programs);
 }
 
@@ -130,7 +203,8 @@ static void find_candidates(struct candidates *candidates, const struct hits *hi
     *candidates = (struct candidates){0};
     for (size_t i = 0; i < hits->count && *program->path; i++) {
         const struct hits_row *row = &hits->rows[i];
-        if (strcmp(names_function(hits->names, (uint32_t)row->key).object, program->path) != 0)
+        const struct names_function function = names_function(hits->names, (uint32_t)row->key);
+        if (!function.named || strcmp(function.object, program->path) != 0)
             continue;
         rows[count++] = row;
         most = row->total_weight > most ? row->total_weight : most;

@@ -12,6 +12,8 @@
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
+#define LEAST_PERCENT 0.1
+
 static bool is_wanted(const struct view *view, const struct hits *hits, const struct hits_row *row)
 {
     const struct settings *settings = view->settings;
@@ -38,6 +40,15 @@ static bool has_self(const struct hits *hits, const struct hits_row *row)
     return any;
 }
 
+/* Who asks for nothing else gets no rows that round to nothing. */
+static bool is_little(const struct view *view, const struct hits *hits, const struct hits_row *row)
+{
+    const struct settings *settings = view->settings;
+    return hits_has_stacks(hits->by) && !settings->top && !settings->json && !settings->group &&
+           !settings->symbols.count && !settings->objects.count && settings->sort == SORT_SELF &&
+           text_share(row->self_weight, hits->weight) < LEAST_PERCENT;
+}
+
 void rows_choose(struct rows *rows, const struct view *view, const struct hits *hits, uint64_t limit, double cum)
 {
     uint64_t cumulated = 0;
@@ -46,7 +57,7 @@ void rows_choose(struct rows *rows, const struct view *view, const struct hits *
         const struct hits_row *row = &hits->rows[i];
         if (!is_wanted(view, hits, row) || (view->settings->group && !view->settings->json && !has_self(hits, row)))
             continue;
-        if (rows->count >= limit || (cum > 0 && rows->count && text_share(cumulated, hits->weight) >= cum)) {
+        if (rows->count >= limit || (rows->count && is_little(view, hits, row)) || (cum > 0 && rows->count && text_share(cumulated, hits->weight) >= cum)) {
             rows->more++;
             rows->more_weight += row->self_weight;
             continue;
@@ -150,9 +161,12 @@ static void add_row(struct grid *grid, const struct view *view, const struct hit
 {
     char text[TEXT_AMOUNT];
     bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
-    double percent = text_share(row->self_weight, hits->weight);
-    grid_cell(grid, output_heat(percent), text_percent(text, row->self_weight, hits->weight));
-    grid_cell(grid, OUTPUT_PLAIN, text_weight(text, row->self_weight, nanoseconds));
+    /* The list of all has the code of an inlined function where it was inlined; who names it means that code. */
+    const bool inlined = hits->by == BY_FUNCTION && view->settings->symbols.count &&
+                         names_function(hits->names, (uint32_t)row->key).inlined;
+    const uint64_t self = inlined ? row->own_weight : row->self_weight;
+    grid_cell(grid, output_heat(text_share(self, hits->weight)), text_percent(text, self, hits->weight));
+    grid_cell(grid, OUTPUT_PLAIN, text_weight(text, self, nanoseconds));
     if (hits_has_stacks(hits->by))
         grid_cell(grid, OUTPUT_PLAIN, text_percent(text, row->total_weight, hits->weight));
     else
@@ -167,9 +181,10 @@ static void print_more(struct view *view, const struct hits *hits, const struct 
     char number[TEXT_AMOUNT], share[TEXT_AMOUNT];
     const struct kind *kind = &kinds[hits->by];
     output_color(view->output, OUTPUT_DIM);
-    fprintf(view->output->to, "and %s more with %s together; --top all shows all\n",
-            text_plural(number, rows->more, kind->one, kind->many),
-            text_percent(share, rows->more_weight, hits->weight));
+    fprintf(view->output->to, "and %s more", text_plural(number, rows->more, kind->one, kind->many));
+    if (view->settings->sort != SORT_TOTAL) /* totals have each other in them: there is no sum */
+        fprintf(view->output->to, " with %s together", text_percent(share, rows->more_weight, hits->weight));
+    fputs("; --top all shows all\n", view->output->to);
     output_color(view->output, OUTPUT_PLAIN);
 }
 

@@ -36,9 +36,18 @@ bool select_object(const struct settings *settings, const char *object)
     return has_word(&settings->objects, object) || has_word(&settings->objects, text_base(object));
 }
 
+/* "pow" is also pow@@GLIBC_2.29, as the symbol table of a library calls it. */
 bool select_symbol(const struct settings *settings, const char *symbol)
 {
-    return has_word(&settings->symbols, symbol);
+    if (has_word(&settings->symbols, symbol))
+        return true;
+    const char *version = strchr(symbol, '@');
+    if (!version || version == symbol)
+        return false;
+    char *plain = memory_print("%.*s", (int)(version - symbol), symbol);
+    const bool has = has_word(&settings->symbols, plain);
+    free(plain);
+    return has;
 }
 
 bool select_place(const struct settings *settings, const char *object, const char *symbol)

@@ -28,8 +28,40 @@ static void note_lack(void *context, const char *path, const char *why)
         lack->text = memory_print("; no names for %s: %s", path, why);
 }
 
+/* A function that was hit where an inlined function that the filters name stands, or NULL: that has its code. */
+static const struct names_place *find_inlined_in(struct view *view)
+{
+    names_look_ahead(view->names, NULL, true, (unsigned)view->settings->threads);
+    for (uint32_t i = 0; i < view->selection->entry_count; i++) {
+        const uint32_t index = view->profile->entries[view->selection->entries[i]].stack;
+        const uint32_t leaf = view->profile->stacks[index].frames[0];
+        uint32_t depth;
+        const uint32_t *frames = names_stack(view->names, index, &depth);
+        bool named = false;
+        for (uint32_t j = 0; j < depth && frames[j] != leaf; j++) {
+            const struct names_place *place = names_frame(view->names, frames[j]);
+            named |= place->inlined && select_place(view->settings, place->object, place->symbol);
+        }
+        if (named)
+            return names_frame(view->names, leaf);
+    }
+    return NULL;
+}
+
+static bool refuse_inlined(struct view *view)
+{
+    const struct names_place *place = view->settings->symbols.count ? find_inlined_in(view) : NULL;
+    if (!place)
+        return false;
+    report_error("'%s' is inlined: its code is in '%s', among others; annotate that, or 'panalyze report --by line' "
+                 "lists its lines", view->settings->symbols.items[0], place->symbol);
+    return true;
+}
+
 static int refuse(struct view *view)
 {
+    if (view->selection->total_samples && refuse_inlined(view))
+        return 1;
     struct lack lack = {.settings = view->settings};
     bool named = view->settings->symbols.count || view->settings->objects.count;
     names_lacks(view->names, note_lack, &lack);

@@ -21,7 +21,7 @@
 #include "common/report.h"
 
 /* What is shown without --top. */
-#define TOP_ALL_TASKS 50
+#define TOP_ALL_TASKS 30
 #define TOP_WITH_TREES 20
 #define TOP_OF_TASK 10
 #define TREE_ALL_TASKS 200

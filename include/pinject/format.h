@@ -26,6 +26,7 @@ enum pinject_item_type {
     PINJECT_ITEM_STACKS = 8,   /* how call stacks were made, where they were unwound (--call-graph dwarf, auto) */
     PINJECT_ITEM_PACKED = 9,   /* all items of the section; then it is the only one there */
     PINJECT_ITEM_MACHINE = 10, /* beside COVERAGE, where it is known */
+    PINJECT_ITEM_TIMES = 11,   /* the same */
 };
 
 /* No more than this is packed, and nobody has to believe in more; no more than this is the dictionary. */
@@ -129,6 +130,13 @@ struct pinject_item_machine {
     uint64_t others_ns;      /* CPU time of programs and kernel threads that is not in COVERAGE */
 };
 
+/* CPU time of the first process and of all that were waited for: getrusage()'s. */
+struct pinject_item_times {
+    struct pinject_item item;
+    uint64_t user_ns;
+    uint64_t kernel_ns;
+};
+
 /* Strings: reason, comm. */
 struct pinject_item_unseen {
     struct pinject_item item;
@@ -174,6 +182,7 @@ _Static_assert(sizeof(struct pinject_item_image) == 24, "format: image");
 _Static_assert(sizeof(struct pinject_item_count) == 56, "format: count");
 _Static_assert(sizeof(struct pinject_item_coverage) == 56, "format: coverage");
 _Static_assert(sizeof(struct pinject_item_machine) == 24, "format: machine");
+_Static_assert(sizeof(struct pinject_item_times) == 24, "format: times");
 _Static_assert(sizeof(struct pinject_item_unseen) == 24, "format: unseen");
 _Static_assert(sizeof(struct pinject_item_stacks) == 88, "format: stacks");
 _Static_assert(sizeof(struct pinject_item_packed) == 16, "format: packed");

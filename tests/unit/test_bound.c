@@ -85,6 +85,25 @@ static void test_alone(void **state)
     expect("1.00 of 2 CPUs were busy on average");
 }
 
+/* Where other programs keep the CPUs busy, who has little of them does not wait for something else. */
+static void test_beside_others(void **state)
+{
+    (void)state;
+    set_up();
+    put(1, 20, 60, 980, 90);
+    put(3, 40, 0, 100, 60);
+    fake.profile.session.cpu_ns = 500 * MS;
+    fake.profile.session.machine_ns = 1000 * MS;
+    fake.profile.session.others_ns = 1290 * MS;
+    expect("0.50 of 2 CPUs were busy on average with this, 1.29 with other programs; cc1 of big.c ran alone for the "
+           "last 890 ms");
+    fake.profile.session.others_ns = 1310 * MS;
+    expect("0.50 of 2 CPUs were busy on average with this, 1.31 with other programs");
+    put(1, 20, 60, 980, 20); /* less than its part of them: 10 % of 0.5 of 1.81 */
+    expect("0.50 of 2 CPUs were busy on average with this, 1.31 with other programs; cc1 of big.c ran alone for the "
+           "last 890 ms");
+}
+
 /* What the threads of a process used is the process'. */
 static void test_threads(void **state)
 {
@@ -115,6 +134,7 @@ int main(void)
 {
     const struct CMUnitTest tests_of_this[] = {
         cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_beside_others),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_nothing_known),
     };

@@ -168,7 +168,20 @@ static void test_replaces_own(void **state)
     assert_int_equal(fstat(reader, &after), 0);
     assert_int_equal(after.st_ino, before.st_ino);
     assert_int_equal(after.st_size, before.st_size);
+    /* It has another name now, until the next one gets that. */
+    assert_int_equal(stat("out.1.1.old", &after), 0);
+    assert_int_equal(after.st_ino, before.st_ino);
+    write_one(&kit, path, sizeof(path));
+    assert_int_equal(fstat(reader, &after), 0);
     assert_int_equal(after.st_nlink, 0);
+    assert_int_equal(stat("out.1.1.old", &after), 0);
+    assert_true(after.st_ino != before.st_ino);
+    /* What is no file of ours keeps that name, too. */
+    write_text("out.1.1.old", "my notes\n");
+    write_one(&kit, path, sizeof(path));
+    assert_string_equal(path, "out.1.1~1");
+    assert_int_equal(stat("out.1.1.old", &after), 0);
+    assert_int_equal(after.st_size, 9);
     close(reader);
     kit_free(&kit);
 }

@@ -6,6 +6,7 @@
 
 static struct session session;
 static struct stacks stacks;
+static struct plan plan;
 static struct tasks tasks;
 static struct task task;
 
@@ -18,6 +19,8 @@ static int set_up(void **state)
     stacks.lowered = stacks.raised = stacks.lowered_ns = 0;
     session.dump = 16384;
     tasks.session = &session;
+    tasks.plan = &plan;
+    plan.dump_auto = false;
     tasks.stacks = &stacks;
     return 0;
 }
@@ -43,6 +46,12 @@ static void texts(void **state)
     stacks.counts.ends[UNWIND_BOTTOM + 1] = 2;
     snprintf(wanted, sizeof(wanted), "3 call stacks unwound, 33.3 %% complete, 2 truncated (raise -g dwarf,BYTES)");
     expect(wanted);
+    plan.dump_auto = true;
+    expect("3 call stacks unwound, 33.3 % complete, 2 truncated (raise -g auto,BYTES)");
+    plan.dump_auto = false;
+    stacks.counts.ends[UNWIND_BOTTOM] = 9998;
+    expect("10000 call stacks unwound, 99.9 % complete, 2 truncated (raise -g dwarf,BYTES)");
+    stacks.counts.ends[UNWIND_BOTTOM] = 1;
     stacks.counts.chosen = 3;
     stacks.counts.behind = 4;
     stacks.counts.foreign = 5;

@@ -208,7 +208,8 @@ static void test_list_of_names(void **state)
     kallsyms = "";
     expect(NULL, SYMBOLS_RESTRICTED, "/proc/kallsyms has no names", 0, false);
     kallsyms = "0000000000000000 T _stext\n0000000000000000 T schedule\n";
-    expect(NULL, SYMBOLS_RESTRICTED, "kernel.kptr_restrict hides the kernel's addresses", 0, false);
+    expect(NULL, SYMBOLS_RESTRICTED, "/proc/kallsyms hides the addresses; run panalyze as root, or with "
+           "kernel.kptr_restrict 0 and kernel.perf_event_paranoid 1", 0, false);
     struct symbols *symbols;
     const struct symbols_options options = {.no_kernel = true};
     kallsyms = names_of_kernel;

@@ -277,7 +277,7 @@ static void test_why_the_kernel_is_missing(void **state)
     (void)state;
     static const char *const notes[] = {"x", "kernel samples: only user space is sampled"};
     static const char timers[] = "Not seen: what the kernel did for the program (timers sample user space only)",
-                      rights[] = "Not seen: what the kernel did for the program (only user space may be sampled here";
+                      rights[] = "Not seen: what the kernel did for the program; shares are of the time in user space (as ";
     for (unsigned i = 0; i < 6; i++) {
         struct fake fake;
         fake_new(&fake);
@@ -292,6 +292,62 @@ static void test_why_the_kernel_is_missing(void **state)
         (i == 2 || i == 3 ? has : has_not)(text, "Note: x\n");
         free(text);
     }
+}
+
+/* CPU time without samples is in no profile: the first line says so. Timers' samples have the kernel's time too. */
+static void test_the_kernel_is_not_covered(void **state)
+{
+    (void)state;
+    static struct profile_event events[2];
+    struct fake fake;
+    fake_new(&fake);
+    memcpy(events, fake.profile.events, sizeof(events));
+    fake.profile.events = events;
+    events[0].sampled = true;
+    fake.profile.session.exclude_kernel = events[0].exclude_kernel = true;
+    fake.profile.session.user_ns = 11000000;
+    fake.profile.session.kernel_ns = 99000000;
+    events[0].weight = 10999999;
+    char *text = run(&fake, view_report);
+    has(text, "; 9.9 % of the CPU time is in this profile, kernel code is not sampled; ");
+    has(text, " of 3 tasks");
+    has(text, ", user space only\n");
+    has(text, "CPU time 110 ms (11.0 ms in user space, 99.0 ms in the kernel), in tasks 105 ms (95.45 %)");
+    free(text);
+    events[0].weight = 200000000;
+    text = run(&fake, view_report);
+    has(text, "; 95.4 % of the CPU time is in this profile, kernel code is not sampled; ");
+    free(text);
+    for (int task = 0; task < 3; task++)
+        fake.profile.tasks[task].source = PROFILE_SOURCE_TIMER;
+    text = run(&fake, view_report);
+    has(text, "; 95.4 % of the CPU time is in this profile; ");
+    has_not(text, " of 3 tasks, 50.00 % of all, user space only");
+    free(text);
+}
+
+/* Files of one process of a run: what it ran, how long, and how much. */
+static void test_one_process_of_a_run(void **state)
+{
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    fake.profile.session.coverage_known = false;
+    fake.profile.tasks[0].root = false;
+    char *text = run(&fake, view_report);
+    has(text, "\nmake -j2\n"); /* of several processes */
+    free(text);
+    fake.profile.tasks[0] = fake.profile.tasks[2];
+    fake.profile.tasks[0].index = 0;
+    fake.profile.tasks[0].start_ns = 500000000;
+    fake.profile.tasks[0].end_ns = 700000000;
+    fake.profile.task_count = 1;
+    fake.profile.entry_count = 1;
+    text = run(&fake, view_report);
+    has_not(text, "make -j2");
+    has(text, "200 ms elapsed, ");
+    has(text, " of CPU time (");
+    free(text);
 }
 
 /* All events that were sampled but the one that is shown. */
@@ -414,6 +470,8 @@ int main(void)
         cmocka_unit_test(test_unknown_coverage),
         cmocka_unit_test(test_bad_families_end),
         cmocka_unit_test(test_why_the_kernel_is_missing),
+        cmocka_unit_test(test_the_kernel_is_not_covered),
+        cmocka_unit_test(test_one_process_of_a_run),
         cmocka_unit_test(test_other_events),
         cmocka_unit_test(test_duration),
         cmocka_unit_test(test_no_samples),
