@@ -147,7 +147,6 @@ void butterfly_print(struct view *view, struct hits *hits, const struct hits_row
     char total[TEXT_AMOUNT], total_share[TEXT_AMOUNT], self[TEXT_AMOUNT], self_share[TEXT_AMOUNT],
         samples[TEXT_AMOUNT], own[TEXT_AMOUNT], own_share[TEXT_AMOUNT];
     bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
-    const uint64_t self_weight = names_frame(hits->names, row->frame)->inlined ? row->own_weight : row->self_weight;
     char *label = calls_frame_label(hits, row->frame);
     fputc('\n', view->output->to);
     output_color(view->output, OUTPUT_BOLD);
@@ -159,9 +158,9 @@ void butterfly_print(struct view *view, struct hits *hits, const struct hits_row
         fputc(')', view->output->to);
     }
     fprintf(view->output->to, ": total %s (%s), self %s (%s)", text_weight(total, row->total_weight, nanoseconds),
-            text_percent(total_share, row->total_weight, hits->weight), text_weight(self, self_weight, nanoseconds),
-            text_percent(self_share, self_weight, hits->weight));
-    if (row->own_weight < self_weight)
+            text_percent(total_share, row->total_weight, hits->weight), text_weight(self, row->self_weight, nanoseconds),
+            text_percent(self_share, row->self_weight, hits->weight));
+    if (row->own_weight < row->self_weight)
         fprintf(view->output->to, ", %s (%s) of that without inlined functions",
                 text_weight(own, row->own_weight, nanoseconds), text_percent(own_share, row->own_weight, hits->weight));
     fprintf(view->output->to, ", in %s\n", text_plural(samples, row->total_samples, "sample", "samples"));

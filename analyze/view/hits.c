@@ -107,6 +107,7 @@ static void add_stack(struct hits *hits, const struct profile_entry *entry)
     bool hit = false;
     for (uint32_t i = 0; i < depth; i++) {
         struct hits_row *row = row_of_frame(hits, frames[i], entry->task);
+        row->own_samples += i == 0 ? entry->samples : 0;
         row->own_weight += i == 0 ? entry->weight : 0;
         if (!hit && frames[i] == leaf) {
             hit = true;
@@ -223,6 +224,17 @@ static int by_total(const void *left, const void *right, void *context)
     const struct hits_row *a = left, *b = right;
     int order = order_larger(a->total_weight, b->total_weight);
     return order ? order : by_self(left, right, context);
+}
+
+void hits_count_inlined(struct hits *hits)
+{
+    for (size_t i = 0; i < hits->count; i++) {
+        struct hits_row *row = &hits->rows[i];
+        if (!names_is_inlined(hits->names, row->frame))
+            continue;
+        row->self_samples = row->own_samples;
+        row->self_weight = row->own_weight;
+    }
 }
 
 void hits_sort(struct hits *hits, int sort)

@@ -15,7 +15,7 @@ struct hits_row {
     uint32_t frame; /* where rows have stacks: one frame of it */
     uint32_t task;  /* the index of one task that it was in */
     uint64_t self_samples, self_weight;
-    uint64_t own_weight; /* without what was inlined in it; of an inlined function, which has no self, all it has */
+    uint64_t own_samples, own_weight; /* self without what was inlined there; an inlined function has only this */
     uint64_t total_samples, total_weight; /* a row counts once per sample, however often it is in the stack */
     uint64_t stamp;
     uint32_t number; /* in the order of their coming */
@@ -49,6 +49,8 @@ void hits_add(struct hits *hits, const struct profile_entry *entry);
 void hits_add_other(struct hits *hits, const struct profile_entry *entry);
 /* What ROW (NULL: all) has of EVENT, the shown one or another, by itself. */
 struct hits_other hits_of_event(const struct hits *hits, const struct hits_row *row, uint32_t event);
+/* Where functions are named: what was inlined is their self too, or else it is in no row. Before hits_sort(). */
+void hits_count_inlined(struct hits *hits);
 /* SORT: enum settings_sort. Invalidates what was looked up by key. */
 void hits_sort(struct hits *hits, int sort);
 /* The frames of STACK that are added up: with inlined functions where rows are functions. Valid until the next call. */

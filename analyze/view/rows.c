@@ -161,12 +161,9 @@ static void add_row(struct grid *grid, const struct view *view, const struct hit
 {
     char text[TEXT_AMOUNT];
     bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
-    /* The list of all has the code of an inlined function where it was inlined; who names it means that code. */
-    const bool inlined = hits->by == BY_FUNCTION && view->settings->symbols.count &&
-                         names_function(hits->names, (uint32_t)row->key).inlined;
-    const uint64_t self = inlined ? row->own_weight : row->self_weight;
-    grid_cell(grid, output_heat(text_share(self, hits->weight)), text_percent(text, self, hits->weight));
-    grid_cell(grid, OUTPUT_PLAIN, text_weight(text, self, nanoseconds));
+    double percent = text_share(row->self_weight, hits->weight);
+    grid_cell(grid, output_heat(percent), text_percent(text, row->self_weight, hits->weight));
+    grid_cell(grid, OUTPUT_PLAIN, text_weight(text, row->self_weight, nanoseconds));
     if (hits_has_stacks(hits->by))
         grid_cell(grid, OUTPUT_PLAIN, text_percent(text, row->total_weight, hits->weight));
     else

@@ -70,6 +70,8 @@ static void print_sum(struct view *view, uint32_t task, const uint32_t *entries,
     for (uint32_t i = 0; i < count; i++)
         hits_add(&hits, &view->profile->entries[entries[i]]);
     event_group_add(view, &hits, task);
+    if (view->settings->symbols.count && view->settings->by == BY_FUNCTION)
+        hits_count_inlined(&hits);
     hits_sort(&hits, view->settings->sort);
     rows_choose(&rows, view, &hits, limit_of(view, usual), view->settings->cum);
     if (is_first_look(view))

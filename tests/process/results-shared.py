@@ -56,6 +56,24 @@ def test_wrong_rights():
     check_equal(results(), [])
 
 
+def test_the_same_pid_again():
+    """In a pid namespace of its own each run has the same numbers: the file of the run before gets another name."""
+    need_perf_events()
+    need("unshare")
+    place = ["unshare", "-p", "-f"] if IS_ROOT else ["unshare", "-U", "-r", "-p", "-f"]
+    if run([*place, "true"]).status:
+        skip("no pid namespaces here")
+    for number in range(3):
+        done = run([*place, PINJECT_RUN, "-o", "out", "--", target("spin"), str(20 + number)]).ok()
+        said = "1 file of an earlier run had the same name: renamed to NAME.old"
+        check_equal(said in done.err, number > 0, done.err)
+    names = sorted(os.listdir("."))
+    check_equal(len(names), 2, names)
+    check_equal(names[1], names[0] + ".old")
+    commands = [panalyze_json(name)["session"]["cmdline"][-1] for name in names]
+    check_equal(commands, ["22", "21"], names)
+
+
 def test_screen_in_a_file():
     need_perf_events()
     with umask(0):
@@ -162,10 +180,10 @@ def test_two_sessions_with_one_base():
     check_equal(sorted(os.listdir(".")), [name, name + "~1"])
     ids = [panalyze_json("--aggregate", file)["session"]["id"] for file in (name, name + "~1")]
     check(ids[0] != ids[1], ids)
-    # Nobody else runs now: files of the same name are replaced as ever.
+    # Nobody else runs now: the name is free for the next one, as ever.
     check_equal(run([*unshare, PINJECT_RUN, "-q", "--strict", "--", "true"]).ok().err, "")
     check(panalyze_json("--aggregate", name)["session"]["id"] not in ids, "not replaced")
-    check_equal(sorted(os.listdir(".")), [name, name + "~1"])
+    check_equal(sorted(os.listdir(".")), [name, name + ".old", name + "~1"])
 
 
 if __name__ == "__main__":

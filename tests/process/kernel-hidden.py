@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+# labels: collector analyze
+# run-as: nobody
+"""What is said where kernel code may not be sampled, of a program that spends its time in system calls."""
+from harness import *
+
+
+def sysctl(name):
+    return int(pathlib.Path("/proc/sys/kernel", name).read_text())
+
+
+def need_a_hidden_kernel():
+    need_perf_events()
+    if IS_ROOT or sysctl("perf_event_paranoid") != 2:
+        skip("the kernel may be sampled here, or nothing")
+
+
+def copy(*options):
+    """300 ms of reads and writes, in which user space has next to nothing."""
+    return pinject_run(*options, "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=12000").ok()
+
+
+def first_percent(text):
+    return float(re.search(r"; ([0-9.]+) % of the CPU time is in this profile", text)[1])
+
+
+def test_reports_say_so():
+    need_a_hidden_kernel()
+    done = copy("-o", "out")
+    said = re.search(r"kernel code is not sampled \((\S+ \S+) of the CPU time\); 'pinject-run --doctor' says why", done.err)
+    check(said, done.err)
+    coverage = panalyze_json(*results())["coverage"]
+    check(coverage["kernel_excluded"], coverage)
+    check(coverage["kernel_ns"] > coverage["user_ns"], coverage)
+    check(coverage["user_ns"] + coverage["kernel_ns"] <= coverage["cpu_ns"] * 1.01 + 2e6, coverage)
+    for view in ((), ("summary",), ("summary", "--markdown"), ("--per-task",), ("annotate",), ("tree",)):
+        text = run([PANALYZE, *view, *results()]).out
+        check(first_percent(text) < 50, f"{view}: {text}")
+        check_in("in this profile, kernel code is not sampled", text, view)
+    text = run([PANALYZE, *results()]).out
+    check_in(", user space only", text)
+    check_in("shares are of the time in user space", text)
+    run([PANALYZE, "flame", "-o", "flame.svg", *results()]).ok()
+    check_in("user space only", pathlib.Path("flame.svg").read_text())
+
+
+def test_counts_have_all():
+    need_a_hidden_kernel()
+    done = copy("--stat", "-e", "task-clock,task-clock:u", "-o", "out")
+    check_in("task-clock:u counts all CPU time", done.err)
+    check("kernel code is not sampled" not in done.err, done.err)
+    check_in("100.0 % of the CPU time is in this profile\n", run([PANALYZE, "counts", *results()]).out)
+
+
+def test_info_tells_counts_from_samples():
+    need_a_hidden_kernel()
+    text = pinject_run("--info").out
+    check_in("counts and samples; samples are of user space only", text)
+
+
+if __name__ == "__main__":
+    main()
