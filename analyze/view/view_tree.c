@@ -66,6 +66,7 @@ struct tree {
     struct view *view;
     struct family family;
     struct grid *grid;
+    uint64_t *totals; /* by task: CPU time with that of all below it */
     uint64_t origin;
     uint32_t last; /* the task that ran last; FAMILY_NONE: not known */
     bool flat;     /* no branches */
@@ -93,8 +94,36 @@ static void add_label(struct tree *tree, uint32_t index)
     free(left);
 }
 
-static void add_times(struct grid *grid, const struct view *view, const struct profile_task *task, uint64_t origin)
+static uint64_t cpu_of(const struct view *view, uint32_t index)
 {
+    bool estimate;
+    uint64_t cpu = counters_cpu(view->profile, &view->profile->tasks[index], view->selection->weights[index], &estimate);
+    return cpu == COUNTERS_UNKNOWN ? 0 : cpu;
+}
+
+/* Owned by the caller. */
+static uint64_t *find_totals(const struct tree *tree)
+{
+    const uint32_t tasks = tree->view->profile->task_count;
+    uint64_t *totals = memory_new(tasks, sizeof(*totals));
+    uint32_t *order = memory_new(tasks, sizeof(*order)), count = 0;
+    for (uint32_t at = tree->family.root; at != FAMILY_NONE; at = family_next(&tree->family, at))
+        order[count++] = at;
+    while (count-- > 0) { /* children first */
+        const uint32_t at = order[count], parent = tree->family.parent[at];
+        totals[at] += cpu_of(tree->view, at);
+        if (parent != FAMILY_NONE)
+            totals[parent] += totals[at];
+    }
+    free(order);
+    return totals;
+}
+
+static void add_times(struct tree *tree, const struct profile_task *task)
+{
+    const struct view *view = tree->view;
+    const uint64_t origin = tree->origin;
+    struct grid *grid = tree->grid;
     char text[TEXT_AMOUNT], time[TEXT_AMOUNT];
     if (task->start_ns && task->start_ns >= origin)
         snprintf(text, sizeof(text), "%.3f s", (double)(task->start_ns - origin) / 1e9);
@@ -113,6 +142,8 @@ static void add_times(struct grid *grid, const struct view *view, const struct p
     else
         snprintf(text, sizeof(text), "%s%s", estimate ? "~" : "", text_time(time, cpu));
     grid_cell(grid, OUTPUT_PLAIN, text);
+    grid_cell(grid, output_heat(text_share(tree->totals[task->index], tree->totals[tree->family.root])),
+              text_time(text, tree->totals[task->index]));
 }
 
 static void add_task(struct tree *tree, uint32_t index)
@@ -123,13 +154,12 @@ static void add_task(struct tree *tree, uint32_t index)
     char text[TEXT_AMOUNT];
     snprintf(text, sizeof(text), "%" PRId32 ".%" PRId32, task->pid, task->tid);
     grid_cell(grid, OUTPUT_PLAIN, text);
-    add_times(grid, view, task, tree->origin);
+    add_times(tree, task);
     if (task->exit >= 0)
         snprintf(text, sizeof(text), "%d", task->exit);
     else
         snprintf(text, sizeof(text), "%s", task->tid != task->pid ? "" : "-");
     grid_cell(grid, task->exit > 0 ? OUTPUT_HOT : OUTPUT_PLAIN, text);
-    grid_cell(grid, OUTPUT_PLAIN, text_count(text, view->selection->samples[index]));
     add_label(tree, index);
 }
 
@@ -203,10 +233,8 @@ static uint64_t add_heaviest(struct tree *tree, uint64_t top)
     struct weighed *list = memory_new(view->profile->task_count, sizeof(*list));
     size_t count = 0;
     for (uint32_t i = 0; i < view->profile->task_count; i++) {
-        bool estimate;
-        uint64_t cpu = counters_cpu(view->profile, &view->profile->tasks[i], view->selection->weights[i], &estimate);
         if (view->selection->tasks[i])
-            list[count++] = (struct weighed){i, cpu == COUNTERS_UNKNOWN ? 0 : cpu};
+            list[count++] = (struct weighed){i, cpu_of(view, i)};
     }
     qsort(list, count, sizeof(*list), by_weight);
     if (count > top)
@@ -233,6 +261,8 @@ static void print_notes(const struct tree *tree, uint64_t shown)
     if (shown < all)
         fprintf(to, "and %s (raise -n to see more)\n",
                 text_plural(count, all - shown, "lighter task", "lighter tasks"));
+    if (shown)
+        fputs("Total: CPU time with that of all threads and processes below\n", to);
     if (tree->last != FAMILY_NONE) {
         const struct profile_task *task = &tree->view->profile->tasks[tree->last];
         fprintf(to, "%s ran last, until %s (pid %" PRId32 ")\n", tree->marked ? "*:" : "A process that is not shown",
@@ -243,7 +273,7 @@ static void print_notes(const struct tree *tree, uint64_t shown)
 int view_tree(struct view *view)
 {
     static const struct grid_column columns[] = {{"PID.TID", true},  {"Start", true}, {"Duration", true},
-                                                 {"CPU time", true}, {"Exit", true},  {"Samples", true},
+                                                 {"CPU time", true}, {"Total", true}, {"Exit", true},
                                                  {"Command"}};
     if (view->settings->json)
         return view_document(view, false);
@@ -253,11 +283,13 @@ int view_tree(struct view *view)
     struct tree tree = {.view = view, .origin = origin_of(view->profile), .flat = top && top != SETTINGS_ALL};
     family_init(&tree.family, view->profile, view->selection->tasks);
     tree.last = find_last(&tree);
+    tree.totals = find_totals(&tree);
     tree.grid = grid_new(columns, sizeof(columns) / sizeof(columns[0]), view->output->utf8);
     uint64_t shown = tree.flat ? add_heaviest(&tree, top) : add_all(&tree);
     grid_print(tree.grid, view->output, true);
     print_notes(&tree, shown);
     grid_free(tree.grid);
+    free(tree.totals);
     family_release(&tree.family);
     fputc('\n', view->output->to);
     coverage_print(view);
