@@ -7,6 +7,11 @@
 #include "analyze/view/lines.h"
 #include "analyze/view/view.h"
 
+/* What to know of samples, where lines or instructions are shown. */
+#define LINES_ARE_LATE                                                                                                \
+    "A sample is on the instruction that had to wait, often the one after a slow one (a division, a cache miss): look " \
+    "at the line before, too."
+
 /* Whether BY (enum settings_by) is one of the two. */
 bool line_hits_wanted(int by);
 /* Whether one of ENTRIES[COUNT] hit a line or function that the filters leave. VIEW->lines must be there. */

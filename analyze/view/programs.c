@@ -273,7 +273,7 @@ static size_t add_functions(struct grid *grid, const struct view *view, struct h
     return lines;
 }
 
-void programs_print_inclusive(struct view *view, struct hits *hits, const uint32_t *entries, uint32_t count)
+bool programs_print_inclusive(struct view *view, struct hits *hits, const uint32_t *entries, uint32_t count)
 {
     static const struct grid_column columns[] = {{"Total", true},
                                                  {"Time", true},
@@ -281,7 +281,7 @@ void programs_print_inclusive(struct view *view, struct hits *hits, const uint32
                                                  {"Program", false, true},
                                                  {"Function, with all that it called"}};
     if (!says_little(hits))
-        return;
+        return false;
     struct programs programs;
     find_programs(&programs, view);
     struct grid *grid = grid_new(columns, 5, view->output->utf8);
@@ -294,4 +294,5 @@ void programs_print_inclusive(struct view *view, struct hits *hits, const uint32
     }
     grid_free(grid);
     release(&programs);
+    return shown > 0;
 }

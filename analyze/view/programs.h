@@ -11,8 +11,8 @@ void programs_print(struct view *view);
 /*
  * Where the heaviest functions of HITS (by function, sorted, of ENTRIES[COUNT]) have little of the whole by themselves:
  * those of each program that have most of its time with what they called, below those through which nearly all of it
- * went. Of functions that call each other and have nearly the same the outermost is shown.
+ * went. Of functions that call each other and have nearly the same the outermost is shown. Whether it printed some.
  */
-void programs_print_inclusive(struct view *view, struct hits *hits, const uint32_t *entries, uint32_t count);
+bool programs_print_inclusive(struct view *view, struct hits *hits, const uint32_t *entries, uint32_t count);
 
 #endif

@@ -6,6 +6,7 @@
 #include "analyze/view/annotate.h"
 #include "analyze/view/coverage.h"
 #include "analyze/view/heading.h"
+#include "analyze/view/line_hits.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 #include "common/report.h"
@@ -145,6 +146,7 @@ static void end(struct shown *shown, const struct annotate *annotate, size_t cou
                 text_plural(number, annotate->count - count, "function", "functions"),
                 text_percent(share, weight, view->selection->total_weight));
     fputc('\n', view->output->to);
+    output_wrapped(view->output, 2, LINES_ARE_LATE);
     coverage_print(view);
 }
 

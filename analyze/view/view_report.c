@@ -24,6 +24,7 @@
 #define TOP_ALL_TASKS 30
 #define TOP_WITH_TREES 20
 #define TOP_OF_TASK 10
+#define TOP_AFTER_INCLUSIVE 10
 #define TREE_ALL_TASKS 200
 #define TREE_OF_TASK 60
 #define LEAST_SECTIONS 10
@@ -73,9 +74,10 @@ static void print_sum(struct view *view, uint32_t task, const uint32_t *entries,
     if (view->settings->symbols.count && view->settings->by == BY_FUNCTION)
         hits_count_inlined(&hits);
     hits_sort(&hits, view->settings->sort);
+    /* The list that follows another one is short. */
+    if (is_first_look(view) && programs_print_inclusive(view, &hits, entries, count))
+        usual = TOP_AFTER_INCLUSIVE;
     rows_choose(&rows, view, &hits, limit_of(view, usual), view->settings->cum);
-    if (is_first_look(view))
-        programs_print_inclusive(view, &hits, entries, count);
     if (rows.count)
         rows_print(view, &hits, &rows, entries, count);
     else
@@ -323,8 +325,11 @@ static int print_report(struct view *view)
     fputc('\n', to);
     if (selection->total_samples && settings->by != BY_OBJECT && hits_has_stacks(settings->by))
         print_lacks(view);
-    if (selection->total_samples && view->lines)
+    if (selection->total_samples && view->lines) {
         line_hits_print_lacks(view);
+        if (settings->by == BY_LINE)
+            output_wrapped(view->output, 2, LINES_ARE_LATE);
+    }
     coverage_print(view);
     return 0;
 }

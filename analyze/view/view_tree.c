@@ -61,12 +61,18 @@ static char *history(const struct profile *profile, const struct family *family,
     return text;
 }
 
+/* CPU time of a task with that of all below it. */
+struct total {
+    uint64_t cpu;
+    bool estimate;
+};
+
 /* What is shown: of the tree, or of the heaviest tasks one by one. */
 struct tree {
     struct view *view;
     struct family family;
     struct grid *grid;
-    uint64_t *totals; /* by task: CPU time with that of all below it */
+    struct total *totals; /* by task */
     uint64_t origin;
     uint32_t last; /* the task that ran last; FAMILY_NONE: not known */
     bool flat;     /* no branches */
@@ -94,26 +100,30 @@ static void add_label(struct tree *tree, uint32_t index)
     free(left);
 }
 
-static uint64_t cpu_of(const struct view *view, uint32_t index)
+static uint64_t cpu_of(const struct view *view, uint32_t index, bool *ret_estimate)
 {
-    bool estimate;
-    uint64_t cpu = counters_cpu(view->profile, &view->profile->tasks[index], view->selection->weights[index], &estimate);
+    const struct profile_task *task = &view->profile->tasks[index];
+    uint64_t cpu = counters_cpu(view->profile, task, view->selection->weights[index], ret_estimate);
     return cpu == COUNTERS_UNKNOWN ? 0 : cpu;
 }
 
 /* Owned by the caller. */
-static uint64_t *find_totals(const struct tree *tree)
+static struct total *find_totals(const struct tree *tree)
 {
     const uint32_t tasks = tree->view->profile->task_count;
-    uint64_t *totals = memory_new(tasks, sizeof(*totals));
+    struct total *totals = memory_new(tasks, sizeof(*totals));
     uint32_t *order = memory_new(tasks, sizeof(*order)), count = 0;
     for (uint32_t at = tree->family.root; at != FAMILY_NONE; at = family_next(&tree->family, at))
         order[count++] = at;
     while (count-- > 0) { /* children first */
         const uint32_t at = order[count], parent = tree->family.parent[at];
-        totals[at] += cpu_of(tree->view, at);
-        if (parent != FAMILY_NONE)
-            totals[parent] += totals[at];
+        bool estimate;
+        totals[at].cpu += cpu_of(tree->view, at, &estimate);
+        totals[at].estimate |= estimate;
+        if (parent == FAMILY_NONE)
+            continue;
+        totals[parent].cpu += totals[at].cpu;
+        totals[parent].estimate |= totals[at].estimate;
     }
     free(order);
     return totals;
@@ -142,8 +152,9 @@ static void add_times(struct tree *tree, const struct profile_task *task)
     else
         snprintf(text, sizeof(text), "%s%s", estimate ? "~" : "", text_time(time, cpu));
     grid_cell(grid, OUTPUT_PLAIN, text);
-    grid_cell(grid, output_heat(text_share(tree->totals[task->index], tree->totals[tree->family.root])),
-              text_time(text, tree->totals[task->index]));
+    const struct total *total = &tree->totals[task->index];
+    snprintf(text, sizeof(text), "%s%s", total->estimate ? "~" : "", text_time(time, total->cpu));
+    grid_cell(grid, OUTPUT_PLAIN, text);
 }
 
 static void add_task(struct tree *tree, uint32_t index)
@@ -233,8 +244,9 @@ static uint64_t add_heaviest(struct tree *tree, uint64_t top)
     struct weighed *list = memory_new(view->profile->task_count, sizeof(*list));
     size_t count = 0;
     for (uint32_t i = 0; i < view->profile->task_count; i++) {
+        bool estimate;
         if (view->selection->tasks[i])
-            list[count++] = (struct weighed){i, cpu_of(view, i)};
+            list[count++] = (struct weighed){i, cpu_of(view, i, &estimate)};
     }
     qsort(list, count, sizeof(*list), by_weight);
     if (count > top)

@@ -164,7 +164,7 @@ static void test_tree(void **state)
     struct fake fake;
     fake_new(&fake);
     char *text = run(&fake, view_tree);
-    has(text, "900 ms   15.0 ms     2       10  * make -j2\n"); /* it went on for long when its child had ended */
+    has(text, "900 ms   15.0 ms   ~110 ms     2  * make -j2\n"); /* it went on for long when its child had ended */
     has(text, "|- {worker}\n");
     has(text, "`- cc1 'a b.c'"); /* what it was before the exec was its parent's copy */
     has(text, "\n*: ran last, until 900 ms (pid 10)\n");
