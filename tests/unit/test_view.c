@@ -172,16 +172,17 @@ static void test_tree(void **state)
     /* It has waited for the child alone. */
     ((struct profile_task *)fake.profile.tasks)[2].end_ns = 895 * 1000000ull;
     text = run(&fake, view_tree);
-    has(text, "900 ms   15.0 ms     2       10  make -j2\n");
+    has(text, "900 ms   15.0 ms   ~110 ms     2  make -j2\n");
     has(text, "`- * cc1 'a b.c'");
     has(text, "\n*: ran last, until 895 ms (pid 20)\n");
     free(text);
     /* -n: the heaviest, without branches. */
     fake.settings.top = 2;
     text = run(&fake, view_tree);
-    has(text, "  Command\n  20.20  0.000 s    895 ms   90.0 ms     0       85  * cc1 'a b.c'");
-    has(text, "  10.10  0.000 s    900 ms   15.0 ms     2       10  make -j2\n"
-              "and 1 lighter task (raise -n to see more)\n*: ran last");
+    has(text, "  Command\n  20.20  0.000 s    895 ms   90.0 ms  90.0 ms     0  * cc1 'a b.c'");
+    has(text, "  10.10  0.000 s    900 ms   15.0 ms  ~110 ms     2  make -j2\n"
+              "and 1 lighter task (raise -n to see more)\nTotal: CPU time with that of all threads and processes below\n*: ran "
+              "last");
     has_not(text, "worker");
     free(text);
     fake.settings.top = SETTINGS_ALL;
