@@ -21,7 +21,7 @@
 
 #define FOLLOWED_PERCENT 95 /* of the CPU time; where less is followed, that is said */
 
-/* Whether these files are of one process alone, which another one of the run started. */
+/* Whether these files are of one process alone, which another one of the run started: the report is about that. */
 static bool is_a_part(const struct profile *profile)
 {
     bool part = profile->session.ours && profile->task_count;
@@ -48,8 +48,6 @@ char *heading_command(const struct profile *profile)
     const struct profile_image *image = session->ours ? first_image(profile) : NULL;
     if (image)
         return text_command(image->cmdline, image->cmdline_count);
-    if (is_a_part(profile) && *profile->tasks[0].comm)
-        return text_task_command(&profile->tasks[0]);
     if (session->argument_count)
         return text_command(session->arguments, session->argument_count);
     if (!profile->task_count)
@@ -59,11 +57,10 @@ char *heading_command(const struct profile *profile)
 
 uint64_t heading_duration(const struct profile *profile)
 {
-    const uint64_t session_start = is_a_part(profile) ? 0 : profile->session.start_ns;
-    uint64_t start = session_start, end = 0;
+    uint64_t start = profile->session.start_ns, end = 0;
     for (uint32_t i = 0; i < profile->task_count; i++) {
         const struct profile_task *task = &profile->tasks[i];
-        if (task->start_ns && (!start || (!session_start && task->start_ns < start)))
+        if (task->start_ns && (!start || (!profile->session.start_ns && task->start_ns < start)))
             start = task->start_ns;
         if (task->end_ns > end)
             end = task->end_ns;
@@ -131,9 +128,14 @@ uint64_t heading_elapsed(const struct profile *profile)
         }
     }
     /* Others, of whom the CPU time is too, may have gone on: daemons, most of all with --linger. */
-    uint64_t last = end;
-    for (uint32_t i = 0; i < profile->task_count; i++)
-        last = profile->tasks[i].end_ns > last ? profile->tasks[i].end_ns : last;
+    uint64_t last = end, first = UINT64_MAX;
+    for (uint32_t i = 0; i < profile->task_count; i++) {
+        const struct profile_task *task = &profile->tasks[i];
+        last = task->end_ns > last ? task->end_ns : last;
+        first = task->start_ns && task->start_ns < first ? task->start_ns : first;
+    }
+    if (is_a_part(profile))
+        return last > first ? last - first : 0;
     return start && end > start && last - end < STAYED_NS ? end - start : heading_duration(profile);
 }
 
@@ -227,8 +229,7 @@ bool heading_by_timers(const struct profile *profile)
 bool heading_misses_kernel(const struct profile *profile)
 {
     const struct profile_event *event = profile->event_count ? &profile->events[profile->event] : NULL;
-    return profile->session.ours && profile->session.exclude_kernel && event && event->exclude_kernel &&
-           event->sampled && !heading_by_timers(profile);
+    return profile->session.ours && event && event->exclude_kernel && event->sampled && !heading_by_timers(profile);
 }
 
 /* What is known of it: of CPU time that has no samples nobody learns where it went. */
@@ -357,7 +358,9 @@ void heading_print(struct view *view)
 {
     const struct profile *profile = view->profile;
     struct output *output = view->output;
-    char *command = heading_command(profile), *clean = text_clean(command, output->utf8);
+    const bool part = is_a_part(profile) && *profile->tasks[0].comm;
+    char *command = part ? text_task_command(&profile->tasks[0]) : heading_command(profile);
+    char *clean = text_clean(command, output->utf8);
     print_run(view);
     if (output->width)
         text_cut(clean, (size_t)output->width, output->utf8);

@@ -230,10 +230,10 @@ void hits_count_inlined(struct hits *hits)
 {
     for (size_t i = 0; i < hits->count; i++) {
         struct hits_row *row = &hits->rows[i];
-        if (!names_is_inlined(hits->names, row->frame))
-            continue;
-        row->self_samples = row->own_samples;
-        row->self_weight = row->own_weight;
+        if (names_is_inlined(hits->names, row->frame)) {
+            row->self_samples = row->own_samples;
+            row->self_weight = row->own_weight;
+        }
     }
 }
 

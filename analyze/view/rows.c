@@ -45,7 +45,8 @@ static bool is_little(const struct view *view, const struct hits *hits, const st
 {
     const struct settings *settings = view->settings;
     return hits_has_stacks(hits->by) && !settings->top && !settings->json && !settings->group &&
-           !settings->symbols.count && !settings->objects.count && settings->sort == SORT_SELF &&
+           !settings->symbols.count && !settings->objects.count && !settings->callers && !settings->callees &&
+           settings->sort == SORT_SELF &&
            text_share(row->self_weight, hits->weight) < LEAST_PERCENT;
 }
 

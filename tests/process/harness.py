@@ -352,7 +352,8 @@ def summary_lines(result):
     """What the closing summary said of losses: the lines that name them, without their first word."""
     words = ("not seen:", "missing", "not sampled", "still run", "lost; the rest")
     return [line.partition(": ")[2] for line in result.err.splitlines()
-            if line.startswith("pinject-run: ") and any(word in line for word in words)]
+            if line.startswith("pinject-run: ") and any(word in line for word in words)
+            and "kernel code is not sampled" not in line]
 
 
 def profiled_tasks(result):
