@@ -363,8 +363,11 @@ static void add_default_counters(struct planning *planning)
         count = 1;
     for (size_t i = 0; i < count; i++)
         add_default_counter(planning, default_counters[i].type, default_counters[i].config);
-    if (planning->missing.text[0])
-        plan_note(planning->plan, "not on this machine: %s", planning->missing.text);
+    const char *missing = planning->missing.text;
+    const bool instead = planning->plan->reason[0] && strncmp(missing, "cycles", 6) == 0;
+    if (missing[0])
+        plan_note(planning->plan, "not on this machine: %s%s%s", instead ? "cycles" : "",
+                  instead ? " (task-clock is sampled instead)" : "", missing + (instead ? 6 : 0));
     if (planning->blind.text[0])
         plan_note(planning->plan, "not counted without the right to see the kernel: %s", planning->blind.text);
 }

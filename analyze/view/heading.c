@@ -322,12 +322,25 @@ static void print_other(const struct view *view, uint32_t index)
     free(line);
 }
 
+/* Whether a note of the recorder says what happened to EVENT; the reason is not said twice. */
+static bool is_noted(const struct profile_session *session, const char *event)
+{
+    for (uint32_t i = 0; i < session->note_count; i++) {
+        static const char missing[] = "not on this machine: ";
+        const char *note = session->notes[i];
+        if (strncmp(note, missing, sizeof(missing) - 1) == 0 &&
+            strncmp(note + sizeof(missing) - 1, event, strlen(event)) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Other events of these files, and why this one is not cycles. */
 static void print_others(struct view *view)
 {
     const struct profile *profile = view->profile;
     const char *reason = profile->session.event_reason;
-    if (reason && *reason) {
+    if (reason && *reason && !is_noted(&profile->session, "cycles")) {
         char *line = memory_print("%s is sampled%s: %s", profile->events[profile->event].name,
                                   heading_by_timers(profile) ? " by timers" : " because cycles are not available",
                                   reason);
