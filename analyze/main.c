@@ -54,6 +54,12 @@ static int check_operands(const struct cli *cli)
 {
     if (cli->operand_count == 0)
         return 0;
+    for (size_t i = 1; i < cli->operand_count; i++)
+        if (cli_find(cli->operands[i]) && access(cli->operands[i], F_OK) < 0 && access(cli->operands[0], F_OK) == 0) {
+            report_error("'%s' is a command, not a file; put it first: panalyze %s FILE...", cli->operands[i],
+                         cli->operands[i]);
+            return -EINVAL;
+        }
     const char *word = cli->operands[0];
     const struct cli_command *near = cli_nearest(word);
     if (access(word, F_OK) == 0 || strchr(word, '/'))
@@ -125,7 +131,8 @@ static bool shows_inlined(const struct cli *cli)
 {
     const struct settings *settings = &cli->settings;
     bool flame = cli->command->view == view_flame;
-    bool chains = flame || settings->callers || settings->callees || settings->call_tree;
+    /* A function that is named may be an inlined one. */
+    bool chains = flame || settings->callers || settings->callees || settings->call_tree || settings->symbols.count;
     bool functions = settings->by == BY_FUNCTION || !hits_has_stacks(settings->by);
     if (cli->command->view == view_diff)
         return settings->inlined;

@@ -146,7 +146,7 @@ static void print_time(const struct outcome *outcome, struct buffer *line)
     if (outcome->stolen_ns) {
         buffer_printf(line, ", including ");
         append_time(line, outcome->stolen_ns);
-        buffer_printf(line, " that the host took away");
+        buffer_printf(line, " of steal time");
     }
     buffer_printf(line, "; profiler overhead: ");
     append_time(line, outcome->collector_ns);

@@ -43,6 +43,8 @@ static void functions_list(struct json *json, struct view *view, uint32_t task, 
     for (uint32_t i = 0; i < count; i++)
         hits_add(&hits, &view->profile->entries[entries[i]]);
     event_group_add(view, &hits, task);
+    if (view->settings->symbols.count)
+        hits_count_inlined(&hits);
     hits_sort(&hits, view->settings->sort);
     rows_choose(&rows, view, &hits, limit, view->settings->cum);
     json_list(json, "functions");

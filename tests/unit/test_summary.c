@@ -204,7 +204,7 @@ static void test_stolen(void **state)
     set_up(&scene, KIT_SAMPLING, "out");
     scene.outcome.stolen_ns = 40900000;
     char *said = kit_stderr(print, &scene);
-    assert_non_null(strstr(said, ", including 40.9 ms that the host took away; profiler overhead: 310.0 ms\n"));
+    assert_non_null(strstr(said, ", including 40.9 ms of steal time; profiler overhead: 310.0 ms\n"));
     free(said);
     kit_free(&scene.kit);
 }
@@ -277,7 +277,7 @@ static void test_all_lines(void **state)
                          "pinject-run: no dumps\n"
                          "pinject-run: stacks of all kinds\n"
                          "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %), including "
-                         "2.0 ms that the host took away; profiler overhead: 310.0 ms\n"
+                         "2.0 ms of steal time; profiler overhead: 310.0 ms\n"
                          "pinject-run: 1 task was counted by the kernel, but not sampled: no timer ran in it\n"
                          "pinject-run: 2 tasks still run, profiled up to now (--linger waits for them)\n");
     scene.kit.settings.verbose = 1;
