@@ -51,7 +51,7 @@ static const struct cli_command commands[] = {
     {"export", EXPORT, CLI_PROFILE | CLI_OWN_OUTPUT, export_view,
      "FORMAT: write files for perf, pprof, speedscope, firefox, folded, chrome or csv",
      "For other programs and machines"},
-    {"archive", ARCHIVE, CLI_PROFILE, view_archive, "save symbols and source lines for another machine"},
+    {"archive", ARCHIVE, CLI_PROFILE, view_archive, "save names and line numbers for other machines, or before a program is rebuilt"},
     {"help", HELP, 0, NULL, "this text; 'help COMMAND' explains one command"},
 };
 
@@ -289,7 +289,7 @@ static const struct option_row rows[] = {
     {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, DIFF,
      "inlined functions count as functions, under the same name as elsewhere"},
     {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, EXPORT,
-     "add inlined functions and source lines, from debug information"},
+     "add inlined functions (pprof, firefox: source lines, too), from debug information"},
     {0, "debuginfod", NULL, 0, options_take_flag, FIELD(debuginfod), 0, NAMES,
      "ask the servers in DEBUGINFOD_URLS for missing debug files"},
     {.help = "Output"},
