@@ -21,8 +21,8 @@
 #include "common/clock.h"
 #include "common/report.h"
 
-enum { STACK = 256 << 10, SWEEP_NS = 900 * 1000 * 1000, SLICE_NS = 100000, NICER = 15, AWAKE_MS = 500,
-       WAKE_AGAIN_NS = 10 * 1000 * 1000 };
+enum { STACK = 256 << 10, SWEEP_NS = 900 * 1000 * 1000, SLICE_NS = 100000, NICER = 15, AWAKE_MS = 500 };
+enum { WAKE_AGAIN_NS = 10 * 1000 * 1000 };
 
 /* What the doors of a channel share: nothing in its memory can be trusted to be theirs. */
 struct hall {
