@@ -7,17 +7,12 @@
 
 #include "analyze/sym/symbols.h"
 #include "analyze/view/identity.h"
+#include "analyze/view/judge.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/order.h"
-#include "analyze/view/significance.h"
 #include "analyze/view/text.h"
 
-/* How often a program compared with itself may have a change that counts: in all weight, in the weight of any row of a
- * table, in the share of any. With two tables it is 2 of 100 times. A table is judged by itself, so that what it says
- * does not depend on what else is shown. */
-#define FALSE_CHANGES 0.004
-#define LEAST_RUNS 3   /* of both sides together, to judge */
-#define LEAST_OF_RUN 3 /* samples of a row in a run, on average, to judge it */
+#define LEAST_RUNS 3 /* of both sides together, to judge */
 
 static size_t run_count(const struct compare *compare)
 {
@@ -31,22 +26,26 @@ void compare_init(struct compare *compare, const size_t runs[2], bool total)
     map_strings_add(&compare->texts, "");
 }
 
+static void release_table(struct compare_table *table)
+{
+    map_release(&table->keys);
+    free(table->rows);
+    free(table->weights);
+}
+
 void compare_release(struct compare *compare)
 {
-    for (int i = 0; i < COMPARE_KINDS; i++) {
-        map_release(&compare->tables[i].keys);
-        free(compare->tables[i].rows);
-        free(compare->tables[i].weights);
-    }
+    for (int i = 0; i < COMPARE_KINDS; i++)
+        release_table(&compare->tables[i]);
+    release_table(&compare->selves);
     free(compare->run_weights);
     free(compare->gone);
     map_strings_release(&compare->texts);
     *compare = (struct compare){0};
 }
 
-static uint32_t row_of(struct compare *compare, enum compare_by by, uint32_t first, uint32_t second)
+static uint32_t add_row(const struct compare *compare, struct compare_table *table, uint32_t first, uint32_t second)
 {
-    struct compare_table *table = &compare->tables[by];
     uint32_t index = map_add(&table->keys, first, second);
     if (index == table->count) {
         size_t runs = run_count(compare);
@@ -55,9 +54,14 @@ static uint32_t row_of(struct compare *compare, enum compare_by by, uint32_t fir
             memory_grow(table->weights, &table->weight_capacity, (table->count + 1) * runs, sizeof(*table->weights));
         memset(table->weights + table->count * runs, 0, runs * sizeof(*table->weights));
         table->rows[table->count++] =
-            (struct compare_row){.first = first, .second = second, .weight_limit = INFINITY, .share_limit = INFINITY};
+            (struct compare_row){.first = first, .second = second, .weight_limit = INFINITY, .points_limit = INFINITY};
     }
     return index;
+}
+
+static uint32_t row_of(struct compare *compare, enum compare_by by, uint32_t first, uint32_t second)
+{
+    return add_row(compare, &compare->tables[by], first, second);
 }
 
 /* A text that is handed over. */
@@ -77,13 +81,17 @@ struct adding {
     uint32_t *functions, *objects; /* by frame: row + 1 */
 };
 
-static void add_sum(struct adding *adding, enum compare_by by, uint32_t row, const struct profile_entry *entry)
+static void add_to(struct adding *adding, struct compare_table *table, uint32_t row, const struct profile_entry *entry)
 {
-    struct compare_table *table = &adding->compare->tables[by];
     struct noise_sum *sum = &table->rows[row].sums[adding->side];
     sum->samples += entry->samples;
     sum->weight += entry->weight;
     table->weights[row * run_count(adding->compare) + adding->run] += entry->weight;
+}
+
+static void add_sum(struct adding *adding, enum compare_by by, uint32_t row, const struct profile_entry *entry)
+{
+    add_to(adding, &adding->compare->tables[by], row, entry);
 }
 
 /* Once for each sample, however often the row is in its stack. */
@@ -150,6 +158,14 @@ static void add_function(struct adding *adding, const struct profile_entry *entr
     add_sum(adding, COMPARE_OBJECT, adding->objects[frame] - 1, entry);
 }
 
+/* With --total the functions' own weights, which add up to all, tell how fast a run was. */
+static void add_self(struct adding *adding, uint32_t function, const struct profile_entry *entry)
+{
+    struct compare *compare = adding->compare;
+    const struct compare_row *row = &compare->tables[COMPARE_FUNCTION].rows[function];
+    add_to(adding, &compare->selves, add_row(compare, &compare->selves, row->first, row->second), entry);
+}
+
 static void add_entry(struct adding *adding, const struct profile_entry *entry)
 {
     struct compare *compare = adding->compare;
@@ -173,6 +189,8 @@ static void add_entry(struct adding *adding, const struct profile_entry *entry)
         add_once(adding, COMPARE_OBJECT, adding->objects[frame] - 1, entry);
     }
     add_sum(adding, COMPARE_STACK, at, entry);
+    if (compare->total && depth)
+        add_self(adding, adding->functions[frames[0]] - 1, entry);
     compare->tables[COMPARE_STACK].rows[at].wanted |= wanted;
 }
 
@@ -252,25 +270,9 @@ void compare_add(struct compare *compare, struct view *view, int side, size_t ru
     free(adding.functions);
 }
 
-/* ---- what counts */
-
-static double mean_weight(const struct compare *compare)
+bool compare_judges(const struct compare *compare)
 {
-    return (double)(compare->sides[0].all.weight + compare->sides[1].all.weight) / (double)run_count(compare);
-}
-
-/* A quarter of a sample's square: how many of evenly spaced samples a stretch of time has depends on its begin. */
-static double least_variance(double grain)
-{
-    return grain * grain / 4;
-}
-
-/* The weight of one sample, of both sides. */
-static double grain_of(const struct compare *compare)
-{
-    const struct noise_side *sides = compare->sides;
-    double weight = (double)sides[0].all.weight + (double)sides[1].all.weight;
-    return weight > 0 ? (sides[0].squares + sides[1].squares) / weight : 0;
+    return run_count(compare) >= LEAST_RUNS;
 }
 
 static double share_of_run(const struct compare *compare, const uint64_t *weights, size_t run)
@@ -279,103 +281,27 @@ static double share_of_run(const struct compare *compare, const uint64_t *weight
     return all ? (double)weights[run] / (double)all : 0;
 }
 
-/* The rows of a table that are wanted. */
-struct judged {
-    struct compare_row **rows;
-    const uint64_t **weights;
-    size_t count;
-};
-
-static struct judged judged_of(const struct compare *compare, struct compare_table *table)
-{
-    struct judged judged = {.rows = memory_new(table->count, sizeof(*judged.rows))};
-    judged.weights = memory_new(table->count, sizeof(*judged.weights));
-    for (size_t i = 0; i < table->count; i++) {
-        if (!table->rows[i].wanted)
-            continue;
-        judged.rows[judged.count] = &table->rows[i];
-        judged.weights[judged.count++] = table->weights + i * run_count(compare);
-    }
-    return judged;
-}
-
-/* Limits of the weights, or BY_SHARE of the shares. */
-static void judge(struct compare *compare, const struct judged *judged, bool by_share)
-{
-    size_t runs = run_count(compare);
-    double grain = grain_of(compare), all = mean_weight(compare);
-    const struct significance_group group = {
-        {compare->runs[0], compare->runs[1]}, FALSE_CHANGES, least_variance(by_share ? grain / all : grain)};
-    double *values = memory_new(judged->count * runs, sizeof(*values));
-    double *sampling = memory_new(judged->count, sizeof(*sampling));
-    double *limits = memory_new(judged->count, sizeof(*limits));
-    for (size_t i = 0; i < judged->count; i++) {
-        const struct noise_sum *sums = judged->rows[i]->sums;
-        double mean = 0;
-        for (size_t run = 0; run < runs; run++) {
-            double share = share_of_run(compare, judged->weights[i], run);
-            values[i * runs + run] = by_share ? share : (double)judged->weights[i][run];
-            mean += values[i * runs + run] / (double)runs;
-        }
-        uint64_t samples = sums[0].samples + sums[1].samples;
-        if (samples >= NOISE_LEAST_SAMPLES && samples >= LEAST_OF_RUN * runs)
-            sampling[i] = by_share ? mean * (1 - mean) * grain / all : mean * grain;
-    }
-    significance_limits(&group, values, sampling, judged->count, limits);
-    for (size_t i = 0; i < judged->count; i++)
-        *(by_share ? &judged->rows[i]->share_limit : &judged->rows[i]->weight_limit) = limits[i];
-    free(limits);
-    free(sampling);
-    free(values);
-}
-
-static void judge_all(struct compare *compare)
-{
-    double grain = grain_of(compare), sampling = grain * mean_weight(compare);
-    const struct significance_group group = {
-        {compare->runs[0], compare->runs[1]}, FALSE_CHANGES, least_variance(grain)};
-    double *values = memory_new(run_count(compare), sizeof(*values));
-    for (size_t run = 0; run < run_count(compare); run++)
-        values[run] = (double)compare->run_weights[run];
-    significance_limits(&group, values, &sampling, 1, &compare->limit);
-    free(values);
-}
-
-bool compare_judges(const struct compare *compare)
-{
-    return run_count(compare) >= LEAST_RUNS;
-}
-
 static void share_out(struct compare *compare, struct compare_table *table)
 {
-    for (size_t i = 0; i < table->count; i++)
+    for (size_t i = 0; i < table->count; i++) {
+        struct compare_row *row = &table->rows[i];
         for (size_t run = 0; run < run_count(compare); run++) {
             int side = run >= compare->runs[0];
             double share = share_of_run(compare, table->weights + i * run_count(compare), run);
-            table->rows[i].shares[side] += 100 * share / (double)compare->runs[side];
+            row->shares[side] += 100 * share / (double)compare->runs[side];
         }
-}
-
-static void judge_table(struct compare *compare, struct compare_table *table)
-{
-    struct judged judged = judged_of(compare, table);
-    judge(compare, &judged, false);
-    judge(compare, &judged, true);
-    free(judged.weights);
-    free(judged.rows);
+        row->points = row->shares[1] - row->shares[0];
+    }
 }
 
 void compare_finish(struct compare *compare)
 {
     noise_finish(&compare->sides[0]);
     noise_finish(&compare->sides[1]);
-    for (int by = 0; by < COMPARE_KINDS; by++) {
+    for (int by = 0; by < COMPARE_KINDS; by++)
         share_out(compare, &compare->tables[by]);
-        if (compare_judges(compare))
-            judge_table(compare, &compare->tables[by]);
-    }
     if (compare_judges(compare))
-        judge_all(compare);
+        judge_compare(compare);
 }
 
 double compare_weight(const struct compare *compare, const struct noise_sum sums[2], int side)
@@ -383,47 +309,48 @@ double compare_weight(const struct compare *compare, const struct noise_sum sums
     return (double)sums[side].weight / (double)compare->runs[side];
 }
 
+double compare_weight_of_all(const struct compare *compare, int side)
+{
+    return (double)compare->sides[side].all.weight / (double)compare->runs[side];
+}
+
 double compare_weight_change(const struct compare *compare, const struct noise_sum sums[2])
 {
     return compare_weight(compare, sums, 1) - compare_weight(compare, sums, 0);
 }
 
-double compare_share_change(const struct compare_row *row)
+static enum compare_verdict verdict_of_one(double sigmas, const struct noise_sum sums[2])
 {
-    return row->shares[1] - row->shares[0];
-}
-
-static enum compare_verdict verdict(const struct compare *compare, double change, double limit, double sigmas,
-                                    const struct noise_sum sums[2])
-{
-    if (compare_judges(compare))
-        return fabs(change) > limit ? COMPARE_CHANGED : COMPARE_NOISE;
     return noise_is(sigmas, sums) ? COMPARE_NOISE : COMPARE_UNKNOWN;
 }
 
 enum compare_verdict compare_weight_verdict(const struct compare *compare, const struct compare_row *row)
 {
-    return verdict(compare, compare_weight_change(compare, row->sums), row->weight_limit,
-                   noise_of_weight(compare->sides, row->sums), row->sums);
+    if (!compare_judges(compare))
+        return verdict_of_one(noise_of_weight(compare->sides, row->sums), row->sums);
+    bool beyond = fabs(compare_weight_change(compare, row->sums)) > row->weight_limit;
+    return row->changed && beyond && !(compare->apart && row->by_points) ? COMPARE_CHANGED : COMPARE_NOISE;
 }
 
-enum compare_verdict compare_share_verdict(const struct compare *compare, const struct compare_row *row)
+enum compare_verdict compare_points_verdict(const struct compare *compare, const struct compare_row *row)
 {
-    return verdict(compare, compare_share_change(row) / 100, row->share_limit,
-                   noise_of_share(compare->sides, row->sums), row->sums);
+    if (!compare_judges(compare))
+        return verdict_of_one(noise_of_share(compare->sides, row->sums), row->sums);
+    return row->changed && fabs(row->points) > row->points_limit ? COMPARE_CHANGED : COMPARE_NOISE;
 }
 
-bool compare_changed(const struct compare *compare, const struct compare_row *row)
+bool compare_judged(const struct compare_row *row)
 {
-    return compare_weight_verdict(compare, row) == COMPARE_CHANGED ||
-           compare_share_verdict(compare, row) == COMPARE_CHANGED;
+    return isfinite(row->by_points ? row->points_limit : row->weight_limit);
 }
 
 enum compare_verdict compare_verdict(const struct compare *compare)
 {
     const struct noise_sum sums[2] = {compare->sides[0].all, compare->sides[1].all};
-    return verdict(compare, compare_weight_change(compare, sums), compare->limit, noise_of_weight(compare->sides, sums),
-                   sums);
+    if (!compare_judges(compare))
+        return verdict_of_one(noise_of_weight(compare->sides, sums), sums);
+    return fabs(compare_weight_change(compare, sums)) > compare->limit && !compare->apart ? COMPARE_CHANGED
+                                                                                        : COMPARE_NOISE;
 }
 
 double compare_object_share(const struct compare *compare, uint32_t object, int side)
@@ -445,23 +372,14 @@ struct order {
     enum compare_by by;
 };
 
-/* In percentage points, or as weight of a run: what counts as a share alone has that of its share of all. */
+/* In points, or as weight of a run: what was judged by its points has that of its points. */
 static double size_of_change(const struct order *order, const struct compare_row *row)
 {
     const struct compare *compare = order->compare;
-    double points = fabs(compare_share_change(row)), weight = fabs(compare_weight_change(compare, row->sums));
+    double points = fabs(row->points), weight = fabs(compare_weight_change(compare, row->sums));
     if (order->by_share)
         return points;
-    bool share_alone = compare_weight_verdict(compare, row) != COMPARE_CHANGED &&
-                       compare_share_verdict(compare, row) == COMPARE_CHANGED;
-    return share_alone ? points / 100 * mean_weight(compare) : weight;
-}
-
-static bool has_changed(const struct order *order, const struct compare_row *row)
-{
-    if (order->by_share)
-        return compare_share_verdict(order->compare, row) == COMPARE_CHANGED;
-    return compare_changed(order->compare, row);
+    return row->changed && row->by_points ? points / 100 * compare_weight_of_all(compare, 0) : weight;
 }
 
 static int order_texts(const struct compare *compare, enum compare_by by, uint32_t a, uint32_t b)
@@ -509,7 +427,7 @@ static int by_change(const void *left, const void *right, void *context)
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     const struct compare_row *x = &order->rows[a], *y = &order->rows[b];
     double one = size_of_change(order, x), other = size_of_change(order, y);
-    int changed = has_changed(order, y) - has_changed(order, x);
+    int changed = y->changed - x->changed;
     if (changed)
         return changed;
     if (one != other)

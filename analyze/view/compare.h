@@ -22,11 +22,17 @@ struct compare_row {
     uint32_t first, second;
     struct noise_sum sums[2]; /* before, after: of all runs of a side together */
     double shares[2];         /* percent: the mean of the runs' shares, so that each run counts the same; at the end */
+    /* Percent of all of side A: the change of the row as it would be had both sides run at one speed, and had no other
+     * row changed (see judge.h). With one run on each side the change of the share. */
+    double points;
     uint64_t stamp;
     bool wanted; /* by --symbol and --object */
-    /* How large a change of the weight of a run, or of its share (1: all of it), must be to count. Infinite where that
-     * is not known: where each side has one run, or the row too few samples. */
-    double weight_limit, share_limit;
+    /* Which of the two figures decides, the weight or the points, and whether the row has changed by it. */
+    bool by_points, changed;
+    bool out; /* of what the other rows are compared with */
+    /* How large a change of the weight of a run, or of its points, must be to count. Infinite where that is not known:
+     * where each side has one run, or the row too few samples. */
+    double weight_limit, points_limit;
 };
 
 struct compare_table {
@@ -35,6 +41,7 @@ struct compare_table {
     size_t count, capacity;
     uint64_t *weights; /* [row][run] */
     size_t weight_capacity;
+    double runs_wanted; /* of a side, to see any row change by JUDGE_SMALL of all; 0: not known */
 };
 
 /* An object whose file is not the one that ran, on one side at least: its functions have no names to compare. */
@@ -49,12 +56,16 @@ struct compare {
     struct compare_gone *gone;
     size_t gone_count, gone_capacity;
     struct compare_table tables[COMPARE_KINDS];
+    struct compare_table selves; /* with TOTAL: of functions, by self */
     struct noise_side sides[2];
     size_t runs[2];
     uint64_t *run_weights; /* [run]: all of it; the runs before come first */
     double limit;          /* of the change of all weight, as in a row */
     bool total; /* with what was called, where that can be; else self */
     bool no_executables;
+    /* To be set before compare_finish(): the machine was loaded, and the sides ran at different times; so weights are
+     * not judged. */
+    bool apart;
     uint64_t stamp;
 };
 
@@ -74,7 +85,7 @@ void compare_add(struct compare *compare, struct view *view, int side, size_t ru
 /* After all runs. */
 void compare_finish(struct compare *compare);
 
-/* The rows of BY that have samples and are wanted, what has changed and largest change first: of the share when
+/* The rows of BY that have samples and are wanted, what has changed and largest change first: of the points when
  * BY_SHARE. */
 uint32_t *compare_order(const struct compare *compare, enum compare_by by, bool by_share, size_t *ret_count);
 
@@ -82,12 +93,12 @@ uint32_t *compare_order(const struct compare *compare, enum compare_by by, bool 
 bool compare_judges(const struct compare *compare);
 /* The mean of the runs of a side. */
 double compare_weight(const struct compare *compare, const struct noise_sum sums[2], int side);
+double compare_weight_of_all(const struct compare *compare, int side);
 double compare_weight_change(const struct compare *compare, const struct noise_sum sums[2]);
-double compare_share_change(const struct compare_row *row); /* percentage points */
 enum compare_verdict compare_weight_verdict(const struct compare *compare, const struct compare_row *row);
-enum compare_verdict compare_share_verdict(const struct compare *compare, const struct compare_row *row);
-/* Whether one of both has changed. */
-bool compare_changed(const struct compare *compare, const struct compare_row *row);
+enum compare_verdict compare_points_verdict(const struct compare *compare, const struct compare_row *row);
+/* Whether it has enough samples, in enough runs. */
+bool compare_judged(const struct compare_row *row);
 /* Of all weight. */
 enum compare_verdict compare_verdict(const struct compare *compare);
 /* Percent of a side that OBJECT has, where it is compared by self. */

@@ -80,6 +80,13 @@ static void verdict_members(struct json *json, const char *verdict_key, enum com
         json_string(json, limit_key, NULL);
 }
 
+/* Which figure decides, of several runs. */
+static void judgement(struct json *json, const struct compare_row *row)
+{
+    json_string(json, "judged_by", !compare_judged(row) ? NULL : row->by_points ? "points" : "weight");
+    json_bool(json, "changed", row->changed);
+}
+
 static void changes(struct json *json, const struct compare *compare, const struct compare_row *row)
 {
     double weight = noise_of_weight(compare->sides, row->sums), share = noise_of_share(compare->sides, row->sums);
@@ -89,11 +96,12 @@ static void changes(struct json *json, const struct compare *compare, const stru
     json_number(json, "weight_sigmas", weight);
     json_bool(json, "weight_noise", noise_is(weight, row->sums));
     verdict_members(json, "weight_verdict", compare_weight_verdict(compare, row), "weight_limit", row->weight_limit);
-    json_number(json, "points_change", compare_share_change(row));
+    json_number(json, "points_change", row->points);
     json_number(json, "points_sigmas", share);
     json_bool(json, "points_noise", noise_is(share, row->sums));
-    verdict_members(json, "points_verdict", compare_share_verdict(compare, row), "points_limit",
-                    100 * row->share_limit);
+    verdict_members(json, "points_verdict", compare_points_verdict(compare, row), "points_limit",
+                    row->points_limit);
+    judgement(json, row);
 }
 
 static void function_names(struct json *json, const struct compare *compare, const struct compare_row *row)
@@ -123,9 +131,11 @@ static void stack_names(struct json *json, const struct compare *compare, const 
     command_names(json, compare, &compare->tables[COMPARE_COMM].rows[row->second]);
 }
 
+/* In the order of enum compare_by. */
+static const char *const keys[] = {"commands", "objects", "functions", "stacks"};
+
 static void rows_list(struct json *json, const struct view *view, const struct compare *compare, enum compare_by by)
 {
-    static const char *const keys[] = {"commands", "objects", "functions", "stacks"};
     const struct settings *settings = view->settings;
     size_t count;
     uint32_t *order = compare_order(compare, by, settings->diff_sort == DIFF_BY_SHARE, &count);
@@ -148,11 +158,31 @@ static void rows_list(struct json *json, const struct view *view, const struct c
     free(order);
 }
 
+/* What the text says of the total, and of the number of runs. */
+static void summary_members(struct json *json, const struct view *view, const struct compare *compare)
+{
+    const struct noise_sum sums[2] = {compare->sides[0].all, compare->sides[1].all};
+    double explained;
+    json_number(json, "weight_change", compare_weight_change(compare, sums));
+    verdict_members(json, "weight_verdict", compare_verdict(compare), "weight_limit",
+                    compare->apart ? INFINITY : compare->limit);
+    json_bool(json, "loaded", diff_loaded(view));
+    json_bool(json, "apart", compare->apart);
+    if (diff_explained(view, compare, &explained))
+        json_number(json, "explained_change", explained);
+    else
+        json_null(json, "explained_change");
+    json_object(json, "runs_wanted");
+    for (int by = 0; by < COMPARE_KINDS; by++)
+        if (compare->tables[by].runs_wanted > 0)
+            json_unsigned(json, keys[by], (uint64_t)compare->tables[by].runs_wanted);
+    json_end_object(json);
+}
+
 void diff_json(struct view *view, struct compare *compare)
 {
     const struct profile_event *event = &view->profile->events[view->profile->event];
     struct json json = {.to = view->output->to};
-    const struct noise_sum sums[2] = {compare->sides[0].all, compare->sides[1].all};
     int wanted = diff_wanted(view->settings);
     json_object(&json, NULL);
     json_string(&json, "schema", "pinject.diff/1");
@@ -161,8 +191,7 @@ void diff_json(struct view *view, struct compare *compare)
     json_string(&json, "compared", compare->total ? "total" : "self");
     side_object(&json, "a", view, compare, 0);
     side_object(&json, "b", view, compare, 1);
-    json_number(&json, "weight_change", compare_weight_change(compare, sums));
-    verdict_members(&json, "weight_verdict", compare_verdict(compare), "weight_limit", compare->limit);
+    summary_members(&json, view, compare);
     json_list(&json, "not_compared");
     for (size_t i = 0; i < compare->gone_count; i++) {
         json_object(&json, NULL);

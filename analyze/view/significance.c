@@ -9,6 +9,8 @@
 #include "analyze/view/student.h"
 
 #define LEAST_ROWS 10 /* to say something about variances of others */
+#define OUTLIER 4.0   /* standard deviations of the logarithm of a variance */
+#define MISSED 0.1    /* of the changes of a given size, with as many runs as are proposed */
 
 /* What all rows say about the variance within a group: SCALE * size^SLOPE times that of sampling alone. */
 struct prior {
@@ -38,64 +40,170 @@ static struct row measure(const struct significance_group *group, const double *
     return row;
 }
 
-/* A row that says something about variances. */
-static bool tells(const struct row *row, double sampling)
+/* A row that says something about variances, as a point: the logarithm of (variance / that of sampling) against that of
+ * the size. */
+struct point {
+    double x, y;
+    size_t row;
+};
+
+static size_t points_of(const struct row *rows, const double *sampling, size_t count, double df, struct point *ret)
 {
-    return sampling > 0 && row->variance > 0 && row->mean > 0;
+    double expected = student_digamma(df / 2) - log(df / 2); /* of the logarithm of a variance, against its own */
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        if (sampling[i] > 0 && rows[i].variance > 0 && rows[i].mean > 0)
+            ret[n++] = (struct point){log(rows[i].mean), log(rows[i].variance / sampling[i]) - expected, i};
+    return n;
 }
 
-/* The logarithms of (variance / that of sampling) against those of the size: a line, and how far they lie around it. */
-static struct prior fit(const struct row *rows, const double *sampling, size_t count, double df)
+struct line {
+    double at, slope, x, squares; /* X, SQUARES: the mean of x, and the sum of squares around it */
+};
+
+static struct line line_of(const struct point *points, size_t n)
 {
-    double n = 0, x_sum = 0, y_sum = 0, xx = 0, xy = 0, left = 0;
-    double expected = student_digamma(df / 2) - log(df / 2); /* of the logarithm of a variance, against its own */
-    for (size_t i = 0; i < count; i++) {
-        if (!tells(&rows[i], sampling[i]))
-            continue;
-        n++;
-        x_sum += log(rows[i].mean);
-        y_sum += log(rows[i].variance / sampling[i]) - expected;
+    double x = 0, y = 0, xx = 0, xy = 0;
+    for (size_t i = 0; i < n; i++) {
+        x += points[i].x / (double)n;
+        y += points[i].y / (double)n;
     }
-    if (n < LEAST_ROWS)
-        return (struct prior){0};
-    for (size_t i = 0; i < count; i++) {
-        if (!tells(&rows[i], sampling[i]))
-            continue;
-        double x = log(rows[i].mean) - x_sum / n;
-        xx += x * x;
-        xy += x * (log(rows[i].variance / sampling[i]) - expected - y_sum / n);
+    for (size_t i = 0; i < n; i++) {
+        xx += (points[i].x - x) * (points[i].x - x);
+        xy += (points[i].x - x) * (points[i].y - y);
     }
-    /* Runs differ by a share of what they do, which counts among the large ones.
-   */
-    double slope = xx > 0 && xy > 0 ? xy / xx : 0, at = y_sum / n - slope * x_sum / n;
-    for (size_t i = 0; i < count; i++)
-        if (tells(&rows[i], sampling[i]))
-            left += pow(log(rows[i].variance / sampling[i]) - expected - at - slope * log(rows[i].mean), 2);
-    double more = left / (n - 2) - student_trigamma(df / 2);
-    double worth = more > 0 ? 2 * student_trigamma_inverse(more) : 1e6;
-    return (struct prior){worth, exp(at + student_digamma(worth / 2) - log(worth / 2)), slope};
+    /* Runs differ by a share of what they do, which counts among the large ones. */
+    double slope = xx > 0 && xy > 0 ? xy / xx : 0;
+    return (struct line){y - slope * x, slope, x, xx};
+}
+
+/* The point that lies furthest above the line of the others; N: none lies far enough. */
+static size_t find_outlier(const struct point *points, size_t n, const struct line *line, double df)
+{
+    double most = OUTLIER * sqrt(student_trigamma(df / 2));
+    size_t found = n;
+    for (size_t i = 0; i < n; i++) {
+        double far = points[i].x - line->x;
+        double lever = 1 / (double)n + (line->squares > 0 ? far * far / line->squares : 0);
+        double above = (points[i].y - line->at - line->slope * points[i].x) / fmax(1 - lever, 0.01);
+        if (above > most) {
+            most = above;
+            found = i;
+        }
+    }
+    return found;
+}
+
+/* A line, and how far the points lie around it. Rows that vary far more than others of their size, as functions that
+ * wait for memory do on a loaded machine, say nothing of others, nor others of them: RET_ALONE. */
+static struct prior fit(const struct row *rows, const double *sampling, size_t count, double df, bool *ret_alone)
+{
+    struct point *points = memory_new(count, sizeof(*points));
+    struct prior prior = {0};
+    size_t n = points_of(rows, sampling, count, df, points), all = n;
+    struct line line = line_of(points, n);
+    double left = 0;
+    for (size_t out; n > all - all / 5 && (out = find_outlier(points, n, &line, df)) < n; line = line_of(points, n)) {
+        ret_alone[points[out].row] = true;
+        points[out] = points[--n];
+    }
+    for (size_t i = 0; i < n; i++)
+        left += pow(points[i].y - line.at - line.slope * points[i].x, 2);
+    if (all >= LEAST_ROWS) {
+        double more = left / ((double)n - 2) - student_trigamma(df / 2);
+        double worth = more > 0 ? 2 * student_trigamma_inverse(more) : 1e6;
+        prior = (struct prior){worth, exp(line.at + student_digamma(worth / 2) - log(worth / 2)), line.slope};
+    }
+    free(points);
+    return prior;
+}
+
+/* VALUES of a run as they deviate from their group's mean, all of a row together of length 1: into RET[runs]. */
+static void standardize(const struct significance_group *group, const double *values, double *ret)
+{
+    double squares = 0;
+    for (size_t side = 0, i = 0; side < 2; side++) {
+        double sum = 0;
+        for (size_t j = 0; j < group->runs[side]; j++)
+            sum += values[i + j];
+        for (size_t j = 0; j < group->runs[side]; j++, i++) {
+            ret[i] = values[i] - sum / (double)group->runs[side];
+            squares += ret[i] * ret[i];
+        }
+    }
+    for (size_t i = 0; i < group->runs[0] + group->runs[1]; i++)
+        ret[i] = squares > 0 ? ret[i] / sqrt(squares) : 0;
+}
+
+/* As many independent rows would say as much about variances. Where whole runs are faster or slower, all rows vary
+ * together, and what they say is what one says: the variances of two rows are correlated by the square of the rows'
+ * correlation. The mean of these squares is that of the elements of a small matrix, by runs. */
+static double independent_rows(const struct significance_group *group, const double *values, const double *sampling,
+                               size_t count, double df)
+{
+    size_t all = group->runs[0] + group->runs[1], rows = 0;
+    double *products = memory_new(all * all, sizeof(*products)), *row = memory_new(all, sizeof(*row)), squares = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!(sampling[i] > 0))
+            continue;
+        rows++;
+        standardize(group, values + i * all, row);
+        for (size_t j = 0; j < all * all; j++)
+            products[j] += row[j / all] * row[j % all];
+    }
+    for (size_t j = 0; j < all * all; j++)
+        squares += products[j] * products[j];
+    free(row);
+    free(products);
+    if (rows < 2 || df <= 1)
+        return (double)rows;
+    double mean = (squares - (double)rows) / ((double)rows * ((double)rows - 1));
+    double more = fmax((mean - 1 / df) / (1 - 1 / df), 0); /* than rows that have nothing in common */
+    return (double)rows / (1 + ((double)rows - 1) * more);
 }
 
 void significance_limits(const struct significance_group *group, const double *values, const double *sampling,
-                         size_t count, double *ret_limits)
+                         size_t count, double *ret_limits, double *ret_deviations)
 {
     size_t all = group->runs[0] + group->runs[1], judged = 0;
     double df = (double)all - 2;
     struct row *rows = memory_new(count, sizeof(*rows));
     for (size_t i = 0; i < count; i++) {
         ret_limits[i] = INFINITY;
+        if (ret_deviations)
+            ret_deviations[i] = 0;
         rows[i] = measure(group, values + i * all);
         judged += sampling[i] > 0;
     }
-    struct prior prior = fit(rows, sampling, count, df);
-    double t = judged ? student_quantile(group->error / (double)judged, df + prior.df) : 0;
+    bool *alone = memory_new(count, sizeof(*alone));
+    struct prior prior = fit(rows, sampling, count, df, alone);
+    if (prior.df)
+        prior.df = fmin(prior.df, df * fmax(independent_rows(group, values, sampling, count, df) - 1, 0));
+    double runs = 1 / (double)group->runs[0] + 1 / (double)group->runs[1];
+    double error = judged ? group->error / (double)judged : group->error;
+    double t = student_quantile(error, df + prior.df), t_alone = student_quantile(error, df);
     for (size_t i = 0; i < count; i++) {
         if (!(sampling[i] > 0))
             continue;
         double before = prior.df ? sampling[i] * prior.scale * pow(rows[i].mean, prior.slope) : 0;
-        double variance = (prior.df * before + df * rows[i].variance) / (prior.df + df);
+        double worth = alone[i] ? 0 : prior.df;
+        double variance = (worth * before + df * rows[i].variance) / (worth + df);
         variance = fmax(variance, group->least);
-        ret_limits[i] = t * sqrt(variance * (1 / (double)group->runs[0] + 1 / (double)group->runs[1]));
+        if (ret_deviations)
+            ret_deviations[i] = sqrt(variance);
+        ret_limits[i] = (alone[i] ? t_alone : t) * sqrt(variance * runs);
     }
+    free(alone);
     free(rows);
+}
+
+double significance_runs(double error, double deviation, double change)
+{
+    double runs = 2;
+    for (; runs < SIGNIFICANCE_MOST_RUNS; runs = ceil(runs * 1.05)) {
+        double df = 2 * runs - 2, t = student_quantile(error, df) + student_quantile(2 * MISSED, df);
+        if (t * deviation * sqrt(2 / runs) <= change)
+            break;
+    }
+    return fmin(runs, SIGNIFICANCE_MOST_RUNS);
 }

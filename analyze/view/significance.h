@@ -22,9 +22,15 @@ struct significance_group {
 /*
  * VALUES[COUNT][runs]: those of one row lie together, the runs before come first. SAMPLING[COUNT]: the variance that
  * sampling alone gives a value of this row, above 0; 0: too few samples to be judged. RET_LIMITS[COUNT]: how large a
- * difference of the two means must be to count; infinite where nothing can be said.
+ * difference of the two means must be to count; infinite where nothing can be said. RET_DEVIATIONS[COUNT], or NULL: the
+ * standard deviation of one run.
  */
 void significance_limits(const struct significance_group *group, const double *values, const double *sampling,
-                         size_t count, double *ret_limits);
+                         size_t count, double *ret_limits, double *ret_deviations);
+
+/* About how many runs each side needs to find 9 of 10 changes of size CHANGE, where one that is not there counts with
+ * probability ERROR, and runs deviate by DEVIATION; at most SIGNIFICANCE_MOST_RUNS. */
+#define SIGNIFICANCE_MOST_RUNS 1000
+double significance_runs(double error, double deviation, double change);
 
 #endif

@@ -15,7 +15,6 @@
 #define TOP_ALONE 30
 #define MOST_COLUMNS 10
 #define LONGEST_STACK 12 /* functions of a stack that are shown in text */
-#define LOADED 0.25      /* CPUs of other programs that are named as a reason for changes */
 #define LEAST_GONE 1.0   /* percent of a side: of less in objects without names nothing is said */
 
 int diff_wanted(const struct settings *settings)
@@ -169,26 +168,11 @@ static int check_runs(struct view *view)
 
 /* ---- text */
 
-/* CPUs that other programs used during the runs of SIDE; false: not known of all. */
-static bool find_load(const struct view *view, int side, double *ret_least, double *ret_most)
-{
-    *ret_least = INFINITY;
-    *ret_most = 0;
-    for (size_t i = 0; i < view->runs->counts[side]; i++) {
-        const double others = heading_others(diff_run(view, side, i)->profile);
-        if (others < 0)
-            return false;
-        *ret_least = fmin(*ret_least, others);
-        *ret_most = fmax(*ret_most, others);
-    }
-    return true;
-}
-
 /* "; other programs used 0.05 to 0.90 CPUs", or ""; owned by the caller. */
 static char *load_text(const struct view *view, int side)
 {
     double least, most;
-    if (!find_load(view, side, &least, &most))
+    if (!diff_load(view, side, &least, &most))
         return memory_text("");
     if (view->runs->counts[side] == 1)
         return memory_print("; other programs used %.2f CPUs", most);
@@ -249,12 +233,6 @@ static void print_side(struct view *view, const struct compare *compare, int sid
     free(command);
 }
 
-static const char *mark_of(enum compare_verdict verdict)
-{
-    static const char *const marks[] = {"~", "?", ""};
-    return marks[verdict];
-}
-
 static enum output_color color_of(enum compare_verdict verdict, double change)
 {
     if (verdict == COMPARE_NOISE)
@@ -262,49 +240,27 @@ static enum output_color color_of(enum compare_verdict verdict, double change)
     return verdict == COMPARE_UNKNOWN ? OUTPUT_PLAIN : change > 0 ? OUTPUT_HOT : OUTPUT_WARM;
 }
 
-/* What is more than a counter holds is as much as it holds. */
-static uint64_t rounded(double value)
-{
-    return value < 18446744073709549568.0 ? (uint64_t)(value + 0.5) : UINT64_MAX;
-}
-
-/* "+1.20 s", "~-3.00 ms": with the mark of what it is worth. RET has room for TEXT_AMOUNT + 2. */
-static const char *change_text(char *ret, double change, bool nanoseconds, enum compare_verdict verdict)
-{
-    char amount[TEXT_AMOUNT];
-    uint64_t size = rounded(fabs(change));
-    text_weight(amount, size, nanoseconds);
-    snprintf(ret, TEXT_AMOUNT + 2, "%s%s%s", size ? mark_of(verdict) : "", !size ? "" : change > 0 ? "+" : "-", amount);
-    return ret;
-}
-
-static const char *limit_text(char *ret, double limit, bool nanoseconds)
-{
-    if (!isfinite(limit))
-        return "-";
-    return text_weight(ret, rounded(limit), nanoseconds);
-}
-
+/* Of the two limits only that of the figure that decides is shown. */
 static void add_sums(struct grid *grid, const struct view *view, const struct compare *compare,
                      const struct compare_row *row)
 {
     bool nanoseconds = event_of(view)->nanoseconds;
-    enum compare_verdict weight = compare_weight_verdict(compare, row), share = compare_share_verdict(compare, row);
-    double change = compare_weight_change(compare, row->sums), points = compare_share_change(row);
+    enum compare_verdict weight = compare_weight_verdict(compare, row), points = compare_points_verdict(compare, row);
+    double change = compare_weight_change(compare, row->sums);
     char text[TEXT_AMOUNT + 2];
-    grid_cell(grid, color_of(weight, change), change_text(text, change, nanoseconds, weight));
+    grid_cell(grid, color_of(weight, change), diff_change_text(text, change, nanoseconds, weight));
     if (compare_judges(compare))
-        grid_cell(grid, OUTPUT_DIM, limit_text(text, row->weight_limit, nanoseconds));
+        grid_cell(grid, OUTPUT_DIM, diff_limit_text(text, row->by_points ? INFINITY : row->weight_limit, nanoseconds));
     for (int i = 0; i < 2; i++)
         grid_cell(grid, OUTPUT_PLAIN,
                   row->sums[i].samples
-                      ? text_weight(text, rounded(compare_weight(compare, row->sums, i)), nanoseconds)
+                      ? text_weight(text, diff_rounded(compare_weight(compare, row->sums, i)), nanoseconds)
                       : "-");
-    snprintf(text, sizeof(text), "%s%+.2f", mark_of(share), points);
-    grid_cell(grid, color_of(share, points), text);
+    snprintf(text, sizeof(text), "%s%+.2f", diff_mark(points), row->points);
+    grid_cell(grid, color_of(points, row->points), text);
     if (compare_judges(compare)) {
-        snprintf(text, sizeof(text), "%.2f", 100 * row->share_limit);
-        grid_cell(grid, OUTPUT_DIM, isfinite(row->share_limit) ? text : "-");
+        snprintf(text, sizeof(text), "%.2f", row->points_limit);
+        grid_cell(grid, OUTPUT_DIM, row->by_points && isfinite(row->points_limit) ? text : "-");
     }
     for (int i = 0; i < 2; i++) {
         snprintf(text, sizeof(text), "%.2f %%", row->shares[i]);
@@ -332,28 +288,71 @@ static char *stack_text(const struct compare *compare, const struct compare_row 
     return whole;
 }
 
+char *diff_row_name(const struct compare *compare, enum compare_by by, const struct compare_row *row)
+{
+    if (by == COMPARE_STACK) /* of it neither is the number of a text */
+        return stack_text(compare, row);
+    const char *name = compare_text(compare, row->first);
+    const char *executable = by == COMPARE_COMM ? compare_text(compare, row->second) : "";
+    return *executable && strcmp(executable, name) != 0 ? memory_print("%s (%s)", name, executable)
+                                                        : memory_text(name);
+}
+
 static void add_label(struct grid *grid, const struct compare *compare, enum compare_by by,
                       const struct compare_row *row)
 {
-    if (by == COMPARE_FUNCTION) {
+    char *name = diff_row_name(compare, by, row);
+    if (by == COMPARE_FUNCTION)
         grid_cell(grid, OUTPUT_DIM, compare_text(compare, row->second));
-        grid_cell(grid, OUTPUT_PLAIN, compare_text(compare, row->first));
-        return;
-    }
-    /* Of a stack neither is the number of a text. */
-    const char *executable = by == COMPARE_COMM ? compare_text(compare, row->second) : "";
-    const char *name = by == COMPARE_STACK ? "" : compare_text(compare, row->first);
-    char *label = by == COMPARE_STACK                            ? stack_text(compare, row)
-                  : *executable && strcmp(executable, name) != 0 ? memory_print("%s (%s)", name, executable)
-                                                                 : memory_text(name);
-    grid_cell(grid, OUTPUT_PLAIN, label);
-    free(label);
+    grid_cell(grid, OUTPUT_PLAIN, name);
+    free(name);
 }
 
-/* In the order of enum compare_by. */
-static const char *const one_row[] = {"command", "object", "function", "stack"};
-static const char *const many_rows[] = {"commands", "objects", "functions", "stacks"};
-static const char *const no_row[] = {"no command", "no object", "no function", "no stack"};
+/* Rows that say nothing, all together: too few samples to be judged. */
+struct folded {
+    size_t count;
+    struct noise_sum sums[2];
+};
+
+/* Takes those rows out of ORDER, which has COUNT, and returns how many are left; all of them, if none can be judged. */
+static size_t fold(const struct view *view, const struct compare *compare, enum compare_by by, uint32_t *order,
+                   size_t count, struct folded *ret)
+{
+    size_t judged = 0, kept = 0;
+    *ret = (struct folded){0};
+    for (size_t i = 0; i < count; i++)
+        judged += compare_judged(&compare->tables[by].rows[order[i]]);
+    if (!judged || view->settings->top || !compare_judges(compare))
+        return count;
+    for (size_t i = 0; i < count; i++) {
+        const struct compare_row *row = &compare->tables[by].rows[order[i]];
+        if (compare_judged(row)) {
+            order[kept++] = order[i];
+            continue;
+        }
+        ret->count++;
+        for (int side = 0; side < 2; side++)
+            ret->sums[side].weight += row->sums[side].weight;
+    }
+    return kept;
+}
+
+static void print_folded(struct view *view, const struct compare *compare, enum compare_by by,
+                         const struct folded *folded)
+{
+    bool nanoseconds = event_of(view)->nanoseconds;
+    char number[TEXT_AMOUNT], change[TEXT_AMOUNT + 2], from[TEXT_AMOUNT], to[TEXT_AMOUNT];
+    if (!folded->count)
+        return;
+    diff_change_text(change, compare_weight_change(compare, folded->sums), nanoseconds, COMPARE_CHANGED);
+    text_weight(from, diff_rounded(compare_weight(compare, folded->sums, 0)), nanoseconds);
+    text_weight(to, diff_rounded(compare_weight(compare, folded->sums, 1)), nanoseconds);
+    text_plural(number, folded->count, diff_one_row[by], diff_many_rows[by]);
+    char *line = memory_print("%s more with too few samples to judge: together %s, from %s to %s; --top all shows all",
+                              number, change, from, to);
+    diff_note(view, line);
+    free(line);
+}
 
 static void print_rest(struct view *view, const struct compare *compare, enum compare_by by, const uint32_t *order,
                        size_t from, size_t count)
@@ -362,11 +361,11 @@ static void print_rest(struct view *view, const struct compare *compare, enum co
     uint64_t loud = 0;
     for (size_t i = from; i < count; i++) {
         const struct compare_row *row = &compare->tables[by].rows[order[i]];
-        loud += compare_changed(compare, row) || compare_weight_verdict(compare, row) == COMPARE_UNKNOWN;
+        loud += row->changed || compare_weight_verdict(compare, row) == COMPARE_UNKNOWN;
     }
     if (from < count)
         fprintf(view->output->to, "%s more, %s of them beyond the noise; --top all shows all\n",
-                text_plural(number, count - from, one_row[by], many_rows[by]),
+                text_plural(number, count - from, diff_one_row[by], diff_many_rows[by]),
                 loud ? text_count(loud_number, loud) : "none");
 }
 
@@ -375,16 +374,17 @@ static struct grid *new_grid(const struct view *view, const struct compare *comp
                              struct grid_column *columns)
 {
     static const char *const heads[] = {"Command", "Object", "Object", "Stack"};
+    const char *limit = diff_plus_minus(view);
     bool nanoseconds = event_of(view)->nanoseconds;
     size_t count = 0;
     columns[count++] = (struct grid_column){"Change", true, false};
     if (compare_judges(compare))
-        columns[count++] = (struct grid_column){"Counts from", true, false};
+        columns[count++] = (struct grid_column){limit, true, false};
     columns[count++] = (struct grid_column){nanoseconds ? "Time A" : "Weight A", true, false};
     columns[count++] = (struct grid_column){nanoseconds ? "Time B" : "Weight B", true, false};
     columns[count++] = (struct grid_column){"Points", true, false};
     if (compare_judges(compare))
-        columns[count++] = (struct grid_column){"From", true, false};
+        columns[count++] = (struct grid_column){limit, true, false};
     columns[count++] = (struct grid_column){"Share A", true, false};
     columns[count++] = (struct grid_column){"Share B", true, false};
     columns[count++] = (struct grid_column){heads[by], false, true};
@@ -399,6 +399,8 @@ static void print_table(struct view *view, const struct compare *compare, enum c
     struct grid *grid = new_grid(view, compare, by, columns);
     size_t count, shown = 0;
     uint32_t *order = compare_order(compare, by, view->settings->diff_sort == DIFF_BY_SHARE, &count);
+    struct folded folded;
+    count = fold(view, compare, by, order, count, &folded);
     uint64_t limit = view->settings->top ? view->settings->top : usual;
     for (; shown < count && shown < limit; shown++) {
         const struct compare_row *row = &compare->tables[by].rows[order[shown]];
@@ -411,74 +413,9 @@ static void print_table(struct view *view, const struct compare *compare, enum c
     else
         fputs("nothing here matches the filters\n", view->output->to);
     print_rest(view, compare, by, order, shown, count);
+    print_folded(view, compare, by, &folded);
     grid_free(grid);
     free(order);
-}
-
-/* What the change of all weight is worth; owned by the caller. */
-static char *worth_of_all(const struct view *view, const struct compare *compare)
-{
-    char limit[TEXT_AMOUNT];
-    if (!compare_judges(compare))
-        return memory_text("one run on each side does not tell how much runs differ");
-    return memory_print("%s than the runs differ by (a change counts from %s)",
-                        compare_verdict(compare) == COMPARE_CHANGED ? "more" : "no more",
-                        limit_text(limit, compare->limit, event_of(view)->nanoseconds));
-}
-
-static void print_all(struct view *view, const struct compare *compare)
-{
-    const struct noise_sum sums[2] = {compare->sides[0].all, compare->sides[1].all};
-    bool nanoseconds = event_of(view)->nanoseconds;
-    double weights[2] = {compare_weight(compare, sums, 0), compare_weight(compare, sums, 1)};
-    char change[TEXT_AMOUNT + 2], before[TEXT_AMOUNT], after[TEXT_AMOUNT], percent[TEXT_AMOUNT] = "";
-    char *worth = worth_of_all(view, compare);
-    if (weights[0] > 0)
-        snprintf(percent, sizeof(percent), " (%+.2f %%)", 100 * (weights[1] - weights[0]) / weights[0]);
-    char *line = memory_print("From A to B: %s%s, from %s to %s%s: %s",
-                              change_text(change, weights[1] - weights[0], nanoseconds, compare_verdict(compare)),
-                              percent, text_weight(before, rounded(weights[0]), nanoseconds),
-                              text_weight(after, rounded(weights[1]), nanoseconds),
-                              compare->runs[0] + compare->runs[1] > 2 ? " a run" : "", worth);
-    fputc('\n', view->output->to);
-    output_wrapped(view->output, 2, line);
-    free(line);
-    free(worth);
-}
-
-/* "Changed: 1 command, 3 functions". */
-static void print_changed(struct view *view, const struct compare *compare, unsigned kinds)
-{
-    const char *comma = " ";
-    if (!compare_judges(compare))
-        return;
-    fputs("Changed:", view->output->to);
-    for (int by = 0; by < COMPARE_KINDS; by++) {
-        const struct compare_table *table = &compare->tables[by];
-        char number[TEXT_AMOUNT];
-        uint64_t changed = 0;
-        for (size_t i = 0; i < table->count && (kinds & 1u << by); i++)
-            changed += table->rows[i].wanted && compare_changed(compare, &table->rows[i]);
-        if (kinds & 1u << by)
-            fprintf(view->output->to, "%s%s", comma,
-                    changed ? text_plural(number, changed, one_row[by], many_rows[by]) : no_row[by]);
-        comma = kinds & 1u << by ? ", " : comma;
-    }
-    fputc('\n', view->output->to);
-}
-
-/* What the marks mean, and what to do to know more. */
-static void print_marks(struct view *view, const struct compare *compare)
-{
-    const char *several =
-        "~: the runs of one side differ by as much; a change counts if it is larger than 'Counts from' (points: "
-        "'From'). A program compared with itself has a change that counts in 2 of 100 comparisons, if nothing else on "
-        "the machine changed between the sides: take the runs in turn (A B A B ...).";
-    const char *single =
-        "No change here is certain. Compare several runs, taken in turn (A B A B ...), five for example: panalyze diff "
-        "A1 A2 A3 A4 A5 -- B1 B2 B3 B4 B5. ~: so few samples that sampling alone may explain it; ?: more than that.";
-    fputc('\n', view->output->to);
-    output_wrapped(view->output, 2, compare_judges(compare) ? several : single);
 }
 
 /* The tables that are shown as text, a bit for each. */
@@ -510,34 +447,18 @@ static void print_gone(struct view *view, const struct compare *compare)
     }
 }
 
-/* Other programs share caches, memory and the kernel with these. */
-static void print_load(struct view *view)
-{
-    double least, most[2];
-    for (int side = 0; side < 2; side++)
-        if (!find_load(view, side, &least, &most[side]))
-            most[side] = 0;
-    if (fmax(most[0], most[1]) < LOADED)
-        return;
-    output_wrapped(view->output, 2,
-                   "The machine was loaded: other programs can change the total and the kernel's rows. Compare on an idle "
-                   "machine, or look at Points.");
-}
-
 static void print_text(struct view *view, const struct compare *compare)
 {
     unsigned kinds = shown_kinds(view->settings);
     print_side(view, compare, 0);
     print_side(view, compare, 1);
-    print_all(view, compare);
-    print_load(view);
+    diff_summary(view, compare, kinds);
     print_gone(view, compare);
-    print_changed(view, compare, kinds);
     for (int by = 0; by < COMPARE_KINDS; by++)
         if (kinds & 1u << by)
             print_table(view, compare, (enum compare_by)by,
                         kinds != 1u << by && by == COMPARE_COMM ? TOP_OF_COMMANDS : TOP_ALONE);
-    print_marks(view, compare);
+    diff_legend(view, compare);
 }
 
 int view_diff(struct view *view)
@@ -555,6 +476,7 @@ int view_diff(struct view *view)
     for (int side = 0; side < 2; side++)
         for (size_t i = 0; i < view->runs->counts[side]; i++)
             compare_add(&compare, diff_run(view, side, i), side, i);
+    compare.apart = compare_judges(&compare) && diff_loaded(view) && diff_apart(view);
     compare_finish(&compare);
     if (view->settings->json)
         diff_json(view, &compare);

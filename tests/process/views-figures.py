@@ -383,7 +383,7 @@ def test_diff_is_the_difference_of_the_sums():
     with figures():
         check(not spin_a["weight_noise"], spin_a)
         check_match(r"^ *\?\+\d.* app +spin_a$", text)
-        check_match(r"^From A to B: \?\+", text)
+        check_match(r"^Total: \?\+", text)
 
 
 def test_diff_of_a_binary_that_is_gone():

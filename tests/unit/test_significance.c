@@ -75,7 +75,7 @@ static void draw(struct trial *trial, size_t before, size_t after, double spread
             trial->values[i * runs + run] = mean + sqrt(mean / SAMPLES) * normal() + mean * own * normal();
         }
     }
-    significance_limits(&trial->group, trial->values, trial->sampling, trial->rows, trial->limits);
+    significance_limits(&trial->group, trial->values, trial->sampling, trial->rows, trial->limits, NULL);
 }
 
 static double difference(const struct trial *trial, size_t row)
@@ -133,14 +133,16 @@ static void test_few_rows(void **state)
     const struct significance_group group = {{3, 3}, 0.05, 0};
     const double values[] = {10, 11, 12, 20, 21, 22, 1, 1, 1, 1, 1, 1};
     const double sampling[] = {1, 1}, one[] = {1, 0};
-    double limits[2];
-    significance_limits(&group, values, sampling, 2, limits);
+    double limits[2], deviations[2];
+    significance_limits(&group, values, sampling, 2, limits, deviations);
     near(limits[0], student_quantile(0.025, 4) * sqrt(2.0 / 3), 1e-9);
     near(limits[1], 0, 0);
-    significance_limits(&group, values, one, 2, limits);
+    near(deviations[0], 1, 1e-9);
+    significance_limits(&group, values, one, 2, limits, deviations);
     near(limits[0], student_quantile(0.05, 4) * sqrt(2.0 / 3), 1e-9);
     assert_true(isinf(limits[1]));
-    significance_limits(&group, values, NULL, 0, NULL);
+    near(deviations[1], 0, 0);
+    significance_limits(&group, values, NULL, 0, NULL, NULL);
 }
 
 /* Where all runs are alike, to the last digit, they could still differ by a part of a sample. */
@@ -153,10 +155,25 @@ static void test_no_variance(void **state)
         for (size_t run = 0; run < 4; run++)
             trial.values[i * 4 + run] = (double)i;
     }
-    significance_limits(&trial.group, trial.values, trial.sampling, ROWS, trial.limits);
+    significance_limits(&trial.group, trial.values, trial.sampling, ROWS, trial.limits, NULL);
     assert_int_equal(changes(&trial), 0);
     for (size_t i = 0; i < ROWS; i++)
         assert_true(trial.limits[i] > 0.5 && trial.limits[i] < student_quantile(0.02 / ROWS, 2));
+}
+
+/* As many runs as are proposed find 9 of 10 changes, and not many more are. */
+static void test_runs(void **state)
+{
+    (void)state;
+    static const double changes[] = {4, 2, 1, 0.5};
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        double runs = significance_runs(0.001, 1, changes[i]);
+        double t = changes[i] / sqrt(2 / runs) - student_quantile(0.001, 2 * runs - 2);
+        assert_true(t > 0 && student_tails(t, 2 * runs - 2) / 2 <= 0.1);
+        assert_true(student_tails(t, 2 * runs - 2) / 2 > 0.01);
+    }
+    near(significance_runs(0.001, 1, 1e9), 2, 0);
+    near(significance_runs(0.001, 1, 0), SIGNIFICANCE_MOST_RUNS, 0);
 }
 
 int main(void)
@@ -165,6 +182,7 @@ int main(void)
         cmocka_unit_test(test_student),
         cmocka_unit_test(test_what_is_promised),
         cmocka_unit_test(test_few_rows),
+        cmocka_unit_test(test_runs),
         cmocka_unit_test(test_no_variance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

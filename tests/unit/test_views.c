@@ -313,7 +313,9 @@ static void test_diff(void **state)
     after.profile.entries = more;
     char *text = diff(&before, &after, &status);
     assert_int_equal(status, 0);
-    has(text, "From A to B: ?+80.0 ms (+80.00 %), from 100 ms to 180 ms: one run on each side does not tell how much");
+    has(text, "Total: ?+80.0 ms (+80.00 %), from 100 ms to 180 ms: one run on each side does\n"
+              "  not tell how much runs differ\n");
+    has_not(text, "Changed:");
     has(text, "?+80.0 ms  85.0 ms   165 ms  ~+6.67  85.00 %  91.67 %  cc1\n");
     has(text, "    0 s  10.0 ms  10.0 ms  ~-4.44  10.00 %   5.56 %  make\n");
     has(text, "?+80.0 ms  95.0 ms   175 ms  ~+2.22  95.00 %  97.22 %  app        [functions not compared]\n");
@@ -329,7 +331,7 @@ static void test_diff(void **state)
 }
 
 /* RUNS runs, each a percent heavier than the one before; cc1's recursion is TIMES as heavy in those from FROM on. */
-enum { RUNS = 6, ENTRIES = 4 };
+enum { RUNS = 6, ENTRIES = 4, MS = 1000000 };
 
 static void runs_new(struct fake *fakes, struct profile_entry (*entries)[ENTRIES], size_t from, uint64_t times)
 {
@@ -366,31 +368,97 @@ static void test_diff_of_several_runs(void **state)
     runs_new(fakes, entries, 3, 2);
     char *text = diff_runs(fakes, 3);
     has(text, "3 runs, each with 1.00 s to 1.02 s of task-clock; 3,000 samples in all, 12 lost\n");
-    has(text, "From A to B: +808 ms (+80.00 %), from 1.01 s to 1.82 s a run: more than the runs differ by (a change "
-              "counts from 70.8 ms)\n");
-    has(text, "\nChanged: 3 commands, 2 functions\n");
-    has(text, "+808 ms      85.6 ms   858 ms   1.67 s   +6.67  0.23  85.00 %  91.67 %  cc1\n");
-    has(text, "    0 s      6.52 ms   101 ms   101 ms   -4.44  0.23  10.00 %   5.56 %  make\n");
-    has(text, "take the runs in turn");
+    has(text, "\nChanged: 1 command, 1 function\n"
+              "  [functions not compared]: +808 ms +-77.7 ms (960 ms to 1.77 s), +80.00 % of\n    A's total\n"
+              "Total: +808 ms +-70.8 ms (+80.00 %), from 1.01 s to 1.82 s a run: the functions\n"
+              "  that changed explain +808 ms\n");
+    has(text, "\n Change       +-   Time A   Time B  Points    +-  Share A  Share B  Command\n");
+    has(text, "+808 ms        -   858 ms   1.67 s  +80.00  0.31  85.00 %  91.67 %  cc1\n");
+    /* Its share is less, as that of cc1 is more: it has not changed. */
+    has(text, "    0 s  6.15 ms   101 ms   101 ms  ~+0.00     -  10.00 %   5.56 %  make\n");
+    has(text, "taken in turn (A B A B ...)");
     free(text);
     fakes[0].settings.json = true;
     text = diff_runs(fakes, 3);
     has(text, "\"runs\":3");
     has(text, "\"run_weights\":[1000000000,1010000000,1020000000]");
     has(text, "\"weight_verdict\":\"changed\"");
+    has(text, "\"loaded\":false");
+    has(text, "\"apart\":false");
+    has(text, "\"explained_change\":808000000.0000");
+    has(text, "\"functions\":3,");
+    has(text, "\"judged_by\":\"points\",\"changed\":true");
+    has(text, "\"points_change\":0.0000");
     free(text);
     /* The same against itself: nothing, and 0 is no limit where some runs are all alike. */
     runs_new(fakes, entries, 0, 1);
     text = diff_runs(fakes, 3);
-    has(text, "From A to B: 0 s (+0.00 %), from 1.01 s to 1.01 s a run: no more than the runs differ by");
-    has(text, "Changed: no command, no function\n");
-    has_not(text, "\n+");
+    has(text, "Changed: no command, no function\n"
+              "Total: 0 s +-48.6 ms (+0.00 %), from 1.01 s to 1.01 s a run: no more than the\n  runs differ by\n");
+    has_not(text, "functions not compared]: ");
     free(text);
     /* One on one side: its own variance is taken to be that of the others. */
     runs_new(fakes, entries, 1, 2);
     text = diff_runs(fakes, 1);
     has(text, "Changed: ");
     has(text, "5 runs, each with");
+    free(text);
+}
+
+/* Sides that ran one after the other on a loaded machine: all times of the second may differ for that reason. */
+static void test_diff_on_a_loaded_machine(void **state)
+{
+    (void)state;
+    struct fake fakes[RUNS];
+    struct profile_entry entries[RUNS][ENTRIES];
+    runs_new(fakes, entries, 3, 2);
+    for (size_t i = 0; i < RUNS; i++)
+        fakes[i].profile.session = (struct profile_session){
+            .ours = true, .start_realtime_ns = 1000 + i, .machine_ns = UINT64_C(2000) * MS, .others_ns = UINT64_C(3000) * MS};
+    char *text = diff_runs(fakes, 3);
+    has(text, "Total: ~+808 ms (+80.00 %), from 1.01 s to 1.82 s a run: not judged\n");
+    has(text, "times are not\n  judged, Points are. Take the runs in turn (A B A B ...).\n");
+    has(text, "~+808 ms   -   858 ms   1.67 s  +80.00  0.31  85.00 %  91.67 %  cc1\n");
+    free(text);
+    fakes[0].settings.json = true;
+    text = diff_runs(fakes, 3);
+    has(text, "\"weight_verdict\":\"noise\"");
+    has(text, "\"weight_limit\":null");
+    has(text, "\"loaded\":true");
+    has(text, "\"apart\":true");
+    free(text);
+    /* In turn, each as likely to be slowed down. */
+    runs_new(fakes, entries, 3, 2);
+    for (size_t i = 0; i < RUNS; i++)
+        fakes[i].profile.session = (struct profile_session){
+            .ours = true, .start_realtime_ns = 1000 + i % 3, .machine_ns = UINT64_C(2000) * MS, .others_ns = UINT64_C(3000) * MS};
+    text = diff_runs(fakes, 3);
+    has(text, "Total: +808 ms +-70.8 ms (+80.00 %), ");
+    has(text, "The machine was loaded: that changes times");
+    free(text);
+}
+
+/* What cannot matter is one line; runs that differ much are too few. */
+static void test_diff_says_little_of_little(void **state)
+{
+    (void)state;
+    struct fake fakes[RUNS];
+    struct profile_entry entries[RUNS][ENTRIES];
+    runs_new(fakes, entries, 0, 1);
+    for (size_t i = 0; i < RUNS; i++) {
+        entries[i][1].samples = 1;
+        entries[i][1].weight = (i < 3 ? 1 : 2) * MS;
+        entries[i][2].weight *= 1 + i % 3;
+    }
+    char *text = diff_runs(fakes, 3);
+    has(text, "1 command more with too few samples to judge: together +1.00 ms, from 1.00 ms to\n  2.00 ms; --top all ");
+    has_not(text, " worker");
+    has(text, "\nToo few runs: to see any function change by 10 % of the total, take more than\n  200 runs a side, in turn ");
+    free(text);
+    fakes[0].settings.top = 10;
+    text = diff_runs(fakes, 3);
+    has_not(text, "too few samples to judge");
+    has(text, " worker");
     free(text);
 }
 
@@ -446,6 +514,8 @@ int main(void)
         cmocka_unit_test(test_noise),
         cmocka_unit_test(test_diff),
         cmocka_unit_test(test_diff_of_several_runs),
+        cmocka_unit_test(test_diff_on_a_loaded_machine),
+        cmocka_unit_test(test_diff_says_little_of_little),
         cmocka_unit_test(test_diff_refuses_what_cannot_be_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

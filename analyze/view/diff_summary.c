@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/* What a reader in a hurry needs of a comparison: what changed, how certain that is, and what the words mean. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analyze/view/diff.h"
+#include "analyze/view/heading.h"
+#include "analyze/view/judge.h"
+#include "analyze/view/memory.h"
+#include "analyze/view/text.h"
+
+#define MOST_NAMED 5     /* changes that are named above the tables */
+#define MOST_RUNS 200.0   /* that are proposed */
+#define LOADED 0.25      /* CPUs of other programs that are named as a reason for changes */
+#define APART 0.9        /* of all pairs of runs, one of each side, in which the same side came first */
+#define REST 0.25        /* of the total's change, which is not that of any function */
+#define WIDTH_OF_PIPE 80 /* of sentences */
+
+const char *const diff_one_row[] = {"command", "object", "function", "stack"};
+const char *const diff_many_rows[] = {"commands", "objects", "functions", "stacks"};
+static const char *const no_row[] = {"no command", "no object", "no function", "no stack"};
+
+void diff_note(struct view *view, const char *text)
+{
+    int width = view->output->width;
+    view->output->width = width ? width : WIDTH_OF_PIPE;
+    output_wrapped(view->output, 2, text);
+    view->output->width = width;
+}
+
+/* All lines of it. */
+static void print_indented(struct view *view, const char *text)
+{
+    int width = view->output->width;
+    fputs("  ", view->output->to);
+    view->output->width = (width ? width : WIDTH_OF_PIPE) - 2;
+    output_wrapped(view->output, 4, text);
+    view->output->width = width;
+}
+
+bool diff_load(const struct view *view, int side, double *ret_least, double *ret_most)
+{
+    *ret_least = INFINITY;
+    *ret_most = 0;
+    for (size_t i = 0; i < view->runs->counts[side]; i++) {
+        const double others = heading_others(diff_run(view, side, i)->profile);
+        if (others < 0)
+            return false;
+        *ret_least = fmin(*ret_least, others);
+        *ret_most = fmax(*ret_most, others);
+    }
+    return true;
+}
+
+bool diff_loaded(const struct view *view)
+{
+    double least, most[2];
+    for (int side = 0; side < 2; side++)
+        if (!diff_load(view, side, &least, &most[side]))
+            most[side] = 0;
+    return fmax(most[0], most[1]) >= LOADED;
+}
+
+/* When a run began; 0: not known. A file of perf tells when it was written, or copied. */
+static uint64_t began(const struct view *run)
+{
+    return run->profile->session.ours ? run->profile->session.start_realtime_ns : 0;
+}
+
+bool diff_apart(const struct view *view)
+{
+    double first = 0, pairs = 0;
+    for (size_t i = 0; i < view->runs->counts[0]; i++)
+        for (size_t j = 0; j < view->runs->counts[1]; j++) {
+            uint64_t one = began(diff_run(view, 0, i)), other = began(diff_run(view, 1, j));
+            if (!one || !other)
+                return false;
+            first += one < other ? 1 : one == other ? 0.5 : 0;
+            pairs++;
+        }
+    return first >= APART * pairs || first <= (1 - APART) * pairs;
+}
+
+const char *diff_plus_minus(const struct view *view)
+{
+    return view->output->utf8 ? "±" : "+-";
+}
+
+const char *diff_mark(enum compare_verdict verdict)
+{
+    static const char *const marks[] = {"~", "?", ""};
+    return marks[verdict];
+}
+
+uint64_t diff_rounded(double value)
+{
+    return value < 18446744073709549568.0 ? (uint64_t)(value + 0.5) : UINT64_MAX;
+}
+
+const char *diff_change_text(char *ret, double change, bool nanoseconds, enum compare_verdict verdict)
+{
+    char amount[TEXT_AMOUNT];
+    uint64_t size = diff_rounded(fabs(change));
+    text_weight(amount, size, nanoseconds);
+    snprintf(ret, TEXT_AMOUNT + 2, "%s%s%s", size ? diff_mark(verdict) : "", !size ? "" : change > 0 ? "+" : "-",
+             amount);
+    return ret;
+}
+
+const char *diff_limit_text(char *ret, double limit, bool nanoseconds)
+{
+    if (!isfinite(limit))
+        return "-";
+    return text_weight(ret, diff_rounded(limit), nanoseconds);
+}
+
+static bool nanoseconds_of(const struct view *view)
+{
+    return view->profile->events[view->profile->event].nanoseconds;
+}
+
+/* ---- what changed */
+
+static size_t count_changed(const struct compare *compare, enum compare_by by)
+{
+    const struct compare_table *table = &compare->tables[by];
+    size_t changed = 0;
+    for (size_t i = 0; i < table->count; i++)
+        changed += table->rows[i].wanted && table->rows[i].changed;
+    return changed;
+}
+
+/* "check_sum: +81.9 ms ±19.2 ms (158 ms to 240 ms), +5.98 % of A's total"; of what was judged by its points "work1:
+ * +48.1 ms (475 ms to 523 ms), +1.75 % ±0.60 % of A's total". */
+static void print_named(struct view *view, const struct compare *compare, enum compare_by by,
+                        const struct compare_row *row)
+{
+    bool nanoseconds = nanoseconds_of(view);
+    const char *plus_minus = diff_plus_minus(view);
+    char change[TEXT_AMOUNT + 2], from[TEXT_AMOUNT], to[TEXT_AMOUNT], amount[TEXT_AMOUNT];
+    char *name = diff_row_name(compare, by, row), *limit, *share;
+    double weight = compare_weight_change(compare, row->sums), all = compare_weight_of_all(compare, 0);
+    if (row->by_points) {
+        limit = memory_text("");
+        share = memory_print("%+.2f %% %s%.2f %%", row->points, plus_minus, row->points_limit);
+    } else {
+        limit = memory_print(" %s%s", plus_minus, diff_limit_text(amount, row->weight_limit, nanoseconds));
+        share = memory_print("%+.2f %%", all > 0 ? 100 * weight / all : 0);
+    }
+    char *line = memory_print("%s: %s%s (%s to %s), %s of A's total", name,
+                              diff_change_text(change, weight, nanoseconds, COMPARE_CHANGED), limit,
+                              text_weight(from, diff_rounded(compare_weight(compare, row->sums, 0)), nanoseconds),
+                              text_weight(to, diff_rounded(compare_weight(compare, row->sums, 1)), nanoseconds), share);
+    print_indented(view, line);
+    free(line);
+    free(share);
+    free(limit);
+    free(name);
+}
+
+/* "Changed: 1 command, 3 functions", and the largest by name. */
+static void print_changed(struct view *view, const struct compare *compare, unsigned kinds)
+{
+    const char *comma = " ";
+    enum compare_by named = COMPARE_COMM;
+    char number[TEXT_AMOUNT];
+    fputs("Changed:", view->output->to);
+    for (int by = 0; by < COMPARE_KINDS; by++) {
+        if (!(kinds & 1u << by))
+            continue;
+        size_t changed = count_changed(compare, (enum compare_by)by);
+        fprintf(view->output->to, "%s%s", comma,
+                changed ? text_plural(number, changed, diff_one_row[by], diff_many_rows[by]) : no_row[by]);
+        comma = ", ";
+        named = changed ? (enum compare_by)by : named;
+    }
+    fputc('\n', view->output->to);
+    size_t count, shown = 0;
+    uint32_t *order = compare_order(compare, named, view->settings->diff_sort == DIFF_BY_SHARE, &count);
+    for (; kinds & 1u << named && shown < count && compare->tables[named].rows[order[shown]].changed; shown++)
+        if (shown < MOST_NAMED)
+            print_named(view, compare, named, &compare->tables[named].rows[order[shown]]);
+    if (shown > MOST_NAMED)
+        fprintf(view->output->to, "  and %s below\n", text_count(number, shown - MOST_NAMED));
+    free(order);
+}
+
+/* ---- the total */
+
+/* Functions are not parts of each other, and all are looked at: together they are the total. */
+static bool adds_up(const struct view *view, const struct compare *compare)
+{
+    return !compare->total && !view->settings->symbols.count && !view->settings->objects.count;
+}
+
+bool diff_explained(const struct view *view, const struct compare *compare, double *ret)
+{
+    const struct compare_table *table = &compare->tables[COMPARE_FUNCTION];
+    double sum = 0;
+    if (!adds_up(view, compare) || !count_changed(compare, COMPARE_FUNCTION))
+        return false;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct compare_row *row = &table->rows[i];
+        if (row->changed)
+            sum += row->by_points ? row->points / 100 * compare_weight_of_all(compare, 0)
+                                  : compare_weight_change(compare, row->sums);
+    }
+    *ret = sum;
+    return true;
+}
+
+/* What the change of all weight is worth; owned by the caller. */
+static char *worth_of_all(const struct view *view, const struct compare *compare, double change)
+{
+    bool certain = compare_verdict(compare) == COMPARE_CHANGED, loaded = diff_loaded(view);
+    char amount[TEXT_AMOUNT + 2];
+    double sum;
+    if (!compare_judges(compare))
+        return memory_text("one run on each side does not tell how much runs differ");
+    if (compare->apart)
+        return memory_text("not judged");
+    if (!diff_explained(view, compare, &sum))
+        return memory_print("%s than the runs differ by%s%s", certain ? "more" : "no more",
+                            certain && adds_up(view, compare) ? ", but no function changed for certain" : "",
+                            certain && loaded ? "; a loaded machine can be the reason" : "");
+    return memory_print("the functions that changed explain %s%s",
+                        diff_change_text(amount, sum, nanoseconds_of(view), COMPARE_CHANGED),
+                        !(fabs(change - sum) > REST * fabs(change)) ? ""
+                        : loaded                                    ? ", a loaded machine can explain the rest"
+                                                                    : ", no other function changed for certain");
+}
+
+static void print_total(struct view *view, const struct compare *compare)
+{
+    const struct noise_sum sums[2] = {compare->sides[0].all, compare->sides[1].all};
+    bool nanoseconds = nanoseconds_of(view);
+    double weights[2] = {compare_weight(compare, sums, 0), compare_weight(compare, sums, 1)};
+    double difference = weights[1] - weights[0];
+    char change[TEXT_AMOUNT + 2], before[TEXT_AMOUNT], after[TEXT_AMOUNT], percent[TEXT_AMOUNT] = "";
+    char amount[TEXT_AMOUNT], limit[TEXT_AMOUNT + 8] = "";
+    char *worth = worth_of_all(view, compare, difference);
+    if (weights[0] > 0)
+        snprintf(percent, sizeof(percent), " (%+.2f %%)", 100 * difference / weights[0]);
+    if (isfinite(compare->limit) && !compare->apart)
+        snprintf(limit, sizeof(limit), " %s%s", diff_plus_minus(view),
+                 diff_limit_text(amount, compare->limit, nanoseconds));
+    diff_change_text(change, difference, nanoseconds, compare_verdict(compare));
+    char *line = memory_print("Total: %s%s%s, from %s to %s%s: %s", change, limit, percent,
+                              text_weight(before, diff_rounded(weights[0]), nanoseconds),
+                              text_weight(after, diff_rounded(weights[1]), nanoseconds),
+                              compare->runs[0] + compare->runs[1] > 2 ? " a run" : "", worth);
+    diff_note(view, line);
+    free(line);
+    free(worth);
+}
+
+/* ---- notes */
+
+/* Other programs share caches, memory and the kernel with these. */
+static void print_load(struct view *view, const struct compare *compare)
+{
+    if (!diff_loaded(view))
+        return;
+    if (compare->apart)
+        diff_note(view, "The machine was loaded, and A and B did not run at the same time: times are not judged, "
+                        "Points are. Take the runs in turn (A B A B ...).");
+    else
+        diff_note(view, "The machine was loaded: that changes times, most of functions that wait for memory, and of "
+                        "the kernel. Compare on an idle machine to see smaller changes.");
+}
+
+/* Of unequal sides the runs that equal ones would have. */
+static void print_few_runs(struct view *view, const struct compare *compare, enum compare_by by)
+{
+    double runs = 2 / (1 / (double)compare->runs[0] + 1 / (double)compare->runs[1]);
+    double wanted = compare->tables[by].runs_wanted;
+    char number[TEXT_AMOUNT];
+    if (wanted <= runs)
+        return;
+    char *line = memory_print("Too few runs: to see any %s change by %.0f %% of the total, take %s %s runs a side, in "
+                              "turn (A B A B ...).",
+                              diff_one_row[by], 100 * JUDGE_SMALL, wanted > MOST_RUNS ? "more than" : "about",
+                              text_count(number, (uint64_t)fmin(wanted, MOST_RUNS)));
+    diff_note(view, line);
+    free(line);
+}
+
+void diff_summary(struct view *view, const struct compare *compare, unsigned kinds)
+{
+    int by = COMPARE_FUNCTION;
+    for (int i = 0; i < COMPARE_KINDS; i++)
+        by = kinds == 1u << i ? i : by;
+    fputc('\n', view->output->to);
+    if (compare_judges(compare))
+        print_changed(view, compare, kinds);
+    print_total(view, compare);
+    if (compare_judges(compare))
+        print_few_runs(view, compare, (enum compare_by)by);
+    print_load(view, compare);
+}
+
+void diff_legend(struct view *view, const struct compare *compare)
+{
+    fputc('\n', view->output->to);
+    if (!compare_judges(compare)) {
+        diff_note(view, "No change here is certain. Compare several runs, taken in turn (A B A B ...), five for "
+                        "example: panalyze diff A1 A2 A3 A4 A5 -- B1 B2 B3 B4 B5.");
+        diff_note(view, "~: so few samples that sampling alone may explain it; ?: more than that.");
+        diff_note(view, "Points: the change of the share, in percent of the total.");
+        return;
+    }
+    char *limit = memory_print("%s: how far the runs differ. A larger change counts, others have a ~. What changed "
+                               "comes first, then the rest by size.",
+                               diff_plus_minus(view));
+    diff_note(view, limit);
+    free(limit);
+    diff_note(view, "Points: the change in percent of A's total, as if all runs had one speed and no other row had "
+                    "changed.");
+    diff_note(view, "-: time or Points, whichever differs less between runs, decides; the other one has no limit.");
+    diff_note(view, "Compared with itself, a program has a change that counts in 2 of 100 comparisons, if the runs are "
+                    "taken in turn (A B A B ...).");
+}

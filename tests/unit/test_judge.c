@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* Which functions a comparison says have changed: runs of programs of which the truth is known, drawn at random. */
+#include "check.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "analyze/view/compare.h"
+
+enum { ROWS = 24, SIDE = 5, RUNS = 2 * SIDE, SAMPLES = 5000, TRIALS = 400, SLOWER = 1 };
+
+static uint64_t seed;
+
+static double uniform(void)
+{
+    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return ((double)(seed >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double normal(void)
+{
+    double radius = sqrt(-2 * log(uniform()));
+    return radius * cos(2 * M_PI * uniform());
+}
+
+/* How the runs of a trial differ. */
+struct machine {
+    double drift;  /* of the speed of whole runs */
+    double waits;  /* of the time of the first function alone: it waits for memory */
+    double shift;  /* of the speed of all runs of the second side */
+    double slower; /* function SLOWER of the second side */
+    bool apart;
+};
+
+static void add(struct compare *compare, size_t row, size_t run, double samples)
+{
+    struct compare_table *table = &compare->tables[COMPARE_FUNCTION];
+    uint64_t count = samples > 0 ? (uint64_t)(samples + 0.5) : 0, weight = count * 1000000;
+    int side = run >= SIDE;
+    table->weights[row * RUNS + run] = weight;
+    table->rows[row].sums[side].samples += count;
+    table->rows[row].sums[side].weight += weight;
+    compare->run_weights[run] += weight;
+    noise_add(&compare->sides[side], count, weight);
+}
+
+/* Function 0 has 30 % of the program, each has 0.8 of the one before. */
+static void draw(struct compare *compare, const struct machine *machine)
+{
+    compare_init(compare, (const size_t[]){SIDE, SIDE}, false);
+    struct compare_table *table = &compare->tables[COMPARE_FUNCTION];
+    table->count = ROWS;
+    table->rows = calloc(ROWS, sizeof(*table->rows));
+    table->weights = calloc(ROWS * RUNS, sizeof(*table->weights));
+    assert_true(table->rows && table->weights);
+    for (size_t row = 0; row < ROWS; row++)
+        table->rows[row] = (struct compare_row){.wanted = true, .weight_limit = INFINITY, .points_limit = INFINITY};
+    for (size_t run = 0; run < RUNS; run++) {
+        double speed = exp(machine->drift * normal()) * (run >= SIDE ? 1 + machine->shift : 1);
+        double waits = exp(machine->waits * normal());
+        for (size_t row = 0; row < ROWS; row++) {
+            double mean = SAMPLES * 0.2 * pow(0.8, (double)row) * speed * (row ? 1 : 1.5 * waits);
+            mean *= run >= SIDE && row == SLOWER ? 1 + machine->slower : 1;
+            add(compare, row, run, mean + (0.5 * sqrt(mean) + 0.005 * mean) * normal());
+        }
+    }
+    compare->apart = machine->apart;
+    compare_finish(compare);
+}
+
+struct outcome {
+    size_t found, first, claims, wrong; /* claims: of any function; wrong: of another than SLOWER */
+};
+
+static struct outcome try(const struct machine *machine)
+{
+    struct outcome outcome = {0};
+    for (seed = 1; seed <= TRIALS; seed++) {
+        struct compare compare;
+        uint64_t kept = seed;
+        size_t count, changed = 0;
+        draw(&compare, machine);
+        const struct compare_row *rows = compare.tables[COMPARE_FUNCTION].rows;
+        for (size_t row = 0; row < ROWS; row++)
+            changed += rows[row].changed;
+        uint32_t *order = compare_order(&compare, COMPARE_FUNCTION, false, &count);
+        outcome.found += rows[SLOWER].changed;
+        outcome.first += rows[order[0]].changed && order[0] == SLOWER;
+        outcome.claims += changed > 0;
+        outcome.wrong += changed > rows[SLOWER].changed;
+        free(order);
+        compare_release(&compare);
+        seed = kept;
+    }
+    print_message("drift %g, waits %g, shift %g, slower %g: of %d %zu found, %zu first, %zu claim, %zu wrong\n",
+                  machine->drift, machine->waits, machine->shift, machine->slower, TRIALS, outcome.found, outcome.first,
+                  outcome.claims, outcome.wrong);
+    return outcome;
+}
+
+/* Of 100 comparisons of a program with itself at most 5 claim something; a table's part of that is 2. */
+static void test_same_program(void **state)
+{
+    (void)state;
+    static const struct machine machines[] = {
+        {0}, {.drift = 0.03}, {.drift = 0.2}, {.waits = 0.3}, {.drift = 0.1, .waits = 0.3}};
+    for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++)
+        assert_in_range(try(&machines[i]).claims, 0, TRIALS / 40);
+}
+
+/* 10 % of a function of 16 %: by its time on a quiet machine and where another one waits for memory, else by points. */
+static void test_slower_function(void **state)
+{
+    (void)state;
+    static const struct machine machines[] = {
+        {.slower = 0.1}, {.drift = 0.2, .slower = 0.1}, {.waits = 0.1, .slower = 0.1}};
+    for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
+        struct outcome outcome = try(&machines[i]);
+        assert_in_range(outcome.first, TRIALS * 95 / 100, TRIALS);
+        assert_in_range(outcome.wrong, 0, TRIALS / 40);
+    }
+}
+
+/* Shares of all others shrink where one function grows to twice its time: they have not changed. */
+static void test_shares_of_the_others(void **state)
+{
+    (void)state;
+    static const struct machine machines[] = {{.slower = 1}, {.drift = 0.2, .slower = 1}, {.waits = 0.1, .slower = 1}};
+    for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
+        struct outcome outcome = try(&machines[i]);
+        assert_int_equal(outcome.first, TRIALS);
+        assert_in_range(outcome.wrong, 0, TRIALS / 40);
+    }
+}
+
+/* All functions do a half more: none of their shares changes, but all have changed. */
+static void test_all_slower(void **state)
+{
+    (void)state;
+    struct compare compare;
+    seed = 1;
+    draw(&compare, &(struct machine){.drift = 0.02, .shift = 0.5});
+    const struct compare_row *rows = compare.tables[COMPARE_FUNCTION].rows;
+    for (size_t row = 0; row < 10; row++)
+        assert_true(rows[row].changed && !rows[row].by_points);
+    assert_int_equal(compare_verdict(&compare), COMPARE_CHANGED);
+    compare_release(&compare);
+}
+
+/* Where the sides ran at different times on a loaded machine, all times differ: points alone are judged. */
+static void test_apart(void **state)
+{
+    (void)state;
+    struct machine machine = {.drift = 0.02, .shift = 0.2, .slower = 0.1, .apart = true};
+    struct outcome outcome = try(&machine);
+    assert_in_range(outcome.first, TRIALS * 95 / 100, TRIALS);
+    assert_in_range(outcome.wrong, 0, TRIALS / 40);
+    struct compare compare;
+    draw(&compare, &machine);
+    assert_int_equal(compare_verdict(&compare), COMPARE_NOISE);
+    assert_int_equal(compare_weight_verdict(&compare, &compare.tables[COMPARE_FUNCTION].rows[0]), COMPARE_NOISE);
+    compare_release(&compare);
+}
+
+/* The spread of the worst function tells how many runs are too few. */
+static void test_runs_wanted(void **state)
+{
+    (void)state;
+    struct compare compare;
+    seed = 1;
+    draw(&compare, &(struct machine){0});
+    assert_in_range((unsigned)compare.tables[COMPARE_FUNCTION].runs_wanted, 2, SIDE);
+    compare_release(&compare);
+    draw(&compare, &(struct machine){.waits = 0.5});
+    assert_in_range((unsigned)compare.tables[COMPARE_FUNCTION].runs_wanted, SIDE + 1, 300);
+    compare_release(&compare);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_program), cmocka_unit_test(test_slower_function),
+        cmocka_unit_test(test_shares_of_the_others), cmocka_unit_test(test_all_slower),
+        cmocka_unit_test(test_apart),
+        cmocka_unit_test(test_runs_wanted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
