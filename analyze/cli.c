@@ -216,7 +216,7 @@ static const struct option_row rows[] = {
     {0, "total", NULL, 0, options_take_flag, FIELD(total), 0, DIFF,
      "compare functions and objects with all that they called, not self"},
     {0, "sort", "weight|share", 0, take_choice, FIELD(diff_sort), 0, DIFF,
-     "order by change of weight (the default) or of share"},
+     "order by change of weight (the default) or by Points"},
     {0, "reverse", NULL, 0, options_take_flag, FIELD(reverse), 0, FLAME,
      "from the sampled functions outwards to their callers, callees at the top"},
     {0, "icicle", NULL, 0, options_take_enum, FIELD(layout), LAYOUT_HANGING, FLAME,
@@ -459,6 +459,13 @@ static void help_of_command(const struct cli_command *command, int width, FILE *
     options_help(rows, command->group, OPTIONS_ALL, width, to);
     if (command->group == EXPORT)
         export_help(to);
+    if (command->group == DIFF)
+        fputs("\nTake the runs in turn, five of each version or more:\n\n"
+              "  for i in 1 2 3 4 5; do\n"
+              "      pinject-run -o a$i/ -- ./old; pinject-run -o b$i/ -- ./new\n"
+              "  done\n"
+              "  panalyze diff a[1-5] -- b[1-5]\n",
+              to);
 }
 
 static void list_commands(FILE *to)
