@@ -15,6 +15,7 @@
 #define LOADED 0.25      /* CPUs of other programs that are named as a reason for changes */
 #define APART 0.9        /* of all pairs of runs, one of each side, in which the same side came first */
 #define REST 0.25        /* of the total's change, which is not that of any function */
+#define FEW 1.5          /* times as many runs are wanted: an estimate from few runs is not exact */
 #define WIDTH_OF_PIPE 80 /* of sentences */
 
 const char *const diff_one_row[] = {"command", "object", "function", "stack"};
@@ -220,10 +221,12 @@ static char *worth_of_all(const struct view *view, const struct compare *compare
         return memory_text("one run on each side does not tell how much runs differ");
     if (compare->apart)
         return memory_text("not judged");
-    if (!diff_explained(view, compare, &sum))
+    if (!diff_explained(view, compare, &sum)) {
+        bool alone = certain && adds_up(view, compare);
         return memory_print("%s than the runs differ by%s%s", certain ? "more" : "no more",
-                            certain && adds_up(view, compare) ? ", but no function changed for certain" : "",
-                            certain && loaded ? "; a loaded machine can be the reason" : "");
+                            alone ? ", but no function changed for certain" : "",
+                            alone && loaded ? "; a loaded machine can be the reason" : "");
+    }
     return memory_print("the functions that changed explain %s%s",
                         diff_change_text(amount, sum, nanoseconds_of(view), COMPARE_CHANGED),
                         !(fabs(change - sum) > REST * fabs(change)) ? ""
@@ -276,7 +279,7 @@ static void print_few_runs(struct view *view, const struct compare *compare, enu
     double runs = 2 / (1 / (double)compare->runs[0] + 1 / (double)compare->runs[1]);
     double wanted = compare->tables[by].runs_wanted;
     char number[TEXT_AMOUNT];
-    if (wanted <= runs)
+    if (wanted < FEW * runs)
         return;
     char *line = memory_print("Too few runs: to see any %s change by %.0f %% of the total, take %s %s runs a side, in "
                               "turn (A B A B ...).",
