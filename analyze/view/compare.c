@@ -346,9 +346,10 @@ bool compare_judged(const struct compare_row *row)
 
 enum compare_verdict compare_verdict(const struct compare *compare)
 {
-    const struct noise_sum sums[2] = {compare->sides[0].all, compare->sides[1].all};
+    const struct noise_side *sides = compare->sides;
+    const struct noise_sum sums[2] = {sides[0].all, sides[1].all};
     if (!compare_judges(compare))
-        return verdict_of_one(noise_of_weight(compare->sides, sums), sums);
+        return verdict_of_one(noise_of_weight(sides, sums), sums);
     return fabs(compare_weight_change(compare, sums)) > compare->limit && !compare->apart ? COMPARE_CHANGED
                                                                                         : COMPARE_NOISE;
 }
