@@ -15,12 +15,16 @@
 enum {
     RELOCATIONS_MAX = 1 << 20, /* only the few of the linkage table are wanted, but they may stand among all others */
     PACK_AT_LEAST = 512,
+    LOW_MAX = 4 << 20, /* zeros that may stand in front of the linkage table; some linkers place it behind all code */
 };
 
 struct cut {
     const struct elf_image *from;
     Elf *to;
-    uint64_t end; /* of the file so far */
+    uint64_t end;        /* of the file so far, behind `low_end` */
+    uint64_t low;        /* of the file so far, in front of it */
+    uint64_t low_end;    /* sections in front of it stay where they were; 0: none does */
+    bool plt_moves;      /* it would be behind LOW_MAX */
     void **packed; /* by section; freed after the file was written */
 };
 
@@ -37,6 +41,11 @@ static bool is_debug(const char *name, bool *ret_gnu)
             return true;
     }
     return false;
+}
+
+static bool is_plt(const struct elf_image_section *section)
+{
+    return !strncmp(section->name, ".plt", 4);
 }
 
 static bool is_kept(const struct cut *cut, const struct elf_image_section *section)
@@ -57,7 +66,7 @@ static bool is_kept(const struct cut *cut, const struct elf_image_section *secti
         return !elf_image_section_by_type(cut->from, SHT_SYMTAB) && !elf_image_section(cut->from, ".gnu_debugdata");
     if (type == SHT_RELA || type == SHT_REL)
         return section->header.sh_size <= RELOCATIONS_MAX;
-    if (!strncmp(section->name, ".plt", 4) || !strncmp(section->name, ".got", 4))
+    if (is_plt(section) || !strncmp(section->name, ".got", 4))
         return section->header.sh_size <= RELOCATIONS_MAX;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (!strcmp(section->name, names[i]))
@@ -98,6 +107,44 @@ static void *pack(const struct elf_image *image, Elf_Data *data, GElf_Shdr *head
     return bytes;
 }
 
+/*
+ * perf takes the address of a stub of the linkage table from the offset of its section in the file, so these sections
+ * stay where they were, with those that lie in front of them.
+ */
+static void find_low(struct cut *cut)
+{
+    for (size_t i = 0; i < cut->from->section_count; i++) {
+        const struct elf_image_section *section = &cut->from->sections[i];
+        const GElf_Shdr *header = &section->header;
+
+        if (!is_plt(section) || !(header->sh_flags & SHF_ALLOC) || !is_kept(cut, section))
+            continue;
+        if (header->sh_offset > LOW_MAX || header->sh_size > LOW_MAX - header->sh_offset)
+            cut->plt_moves = true;
+        else if (cut->low_end < header->sh_offset + header->sh_size)
+            cut->low_end = header->sh_offset + header->sh_size;
+    }
+    cut->low = cut->end;
+    if (cut->end < cut->low_end)
+        cut->end = cut->low_end;
+}
+
+/* The offset in the file of a section with SIZE bytes. */
+static uint64_t place(struct cut *cut, const GElf_Shdr *header, size_t size)
+{
+    uint64_t align = header->sh_addralign, offset = header->sh_offset;
+
+    /* A file can claim that sections lie upon each other. */
+    if ((header->sh_flags & SHF_ALLOC) && offset >= cut->low && offset <= cut->low_end &&
+        size <= cut->low_end - offset) {
+        cut->low = offset + size;
+        return offset;
+    }
+    offset = (cut->end + align - 1) / align * align;
+    cut->end = offset + size;
+    return offset;
+}
+
 static int add_section(struct cut *cut, size_t index)
 {
     const struct elf_image_section *from = &cut->from->sections[index];
@@ -120,15 +167,17 @@ static int add_section(struct cut *cut, size_t index)
         if (is_debug(from->name, &gnu) && !gnu)
             cut->packed[index] = pack(cut->from, data, &header);
         header.sh_addralign = header.sh_addralign && header.sh_addralign <= 64 ? header.sh_addralign : 1;
-        cut->end = (cut->end + header.sh_addralign - 1) / header.sh_addralign * header.sh_addralign;
-        header.sh_offset = cut->end;
+        header.sh_offset = place(cut, &header, data->d_size);
         header.sh_size = data->d_size;
-        cut->end += data->d_size;
+        /* No names of stubs for perf then, rather than false ones. */
+        if (cut->plt_moves && (!strcmp(from->name, ".rela.plt") || !strcmp(from->name, ".rel.plt")))
+            header.sh_link = 0;
     } else {
         header.sh_type = SHT_NOBITS;
-        header.sh_offset = cut->end;
-        if (!(header.sh_flags & SHF_ALLOC))
+        if (!(header.sh_flags & SHF_ALLOC)) {
+            header.sh_offset = cut->end;
             header.sh_size = 0;
+        }
     }
     return gelf_update_shdr(scn, &header) ? 0 : -ENOEXEC;
 }
@@ -151,6 +200,7 @@ static int add_headers(struct cut *cut)
     for (size_t i = 0; i < count; i++)
         if (!gelf_getphdr(from->elf, (int)i, &program) || !gelf_update_phdr(cut->to, (int)i, &program))
             return -ENOEXEC;
+    find_low(cut);
     for (size_t i = 0; i < from->section_count; i++) {
         int error = add_section(cut, i);
 
