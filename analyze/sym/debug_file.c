@@ -59,19 +59,32 @@ static bool same_machine(const struct elf_image *a, const struct elf_image *b)
            a->header.e_ident[EI_DATA] == b->header.e_ident[EI_DATA];
 }
 
+/* The names of one kind of file behind ".build-id/xx/yyyy": those of debuggers first, then those of perf's cache of
+ * build-ids, which archives have too. */
+static size_t names_behind(const char *suffix, const char *ret[2])
+{
+    const char *of_perf = !*suffix ? DEBUG_FILE_ELF : !strcmp(suffix, ".debug") ? DEBUG_FILE_DEBUG : NULL;
+
+    ret[0] = suffix;
+    ret[1] = of_perf;
+    return of_perf ? 2 : 1;
+}
+
 int debug_file_by_build_id(struct elf_image *ret_image, char **ret_path, const unsigned char *build_id,
                            size_t build_id_size, const char *suffix, const struct debug_roots *roots)
 {
     char hex[2 * ELF_IMAGE_BUILD_ID_MAX + 1];
+    const char *names[2];
+    size_t count = names_behind(suffix, names);
 
     if (build_id_size < 2 || build_id_size > ELF_IMAGE_BUILD_ID_MAX)
         return -ENOENT;
     for (size_t i = 0; i < build_id_size; i++)
         snprintf(hex + 2 * i, 3, "%02x", build_id[i]);
-    for (size_t i = 0; i < roots->count; i++) {
+    for (size_t i = 0; i < count * roots->count; i++) {
         char *path;
 
-        if (asprintf(&path, "%s/.build-id/%.2s/%s%s", roots->paths[i], hex, hex + 2, suffix) < 0)
+        if (asprintf(&path, "%s/.build-id/%.2s/%s%s", roots->paths[i / count], hex, hex + 2, names[i % count]) < 0)
             return -ENOMEM;
         if (elf_image_init(ret_image, path) == 0) {
             if (ret_image->build_id_size == build_id_size && !memcmp(ret_image->build_id, build_id, build_id_size)) {

@@ -348,7 +348,7 @@ void dwarf_files(const struct dwarf *dwarf, dwarf_each_file *each, void *context
 {
     char place[2 * ELF_IMAGE_BUILD_ID_MAX + 64];
 
-    if (dwarf->alt && place_by_id(&dwarf->alt->image, ".debug", place, sizeof(place)))
+    if (dwarf->alt && place_by_id(&dwarf->alt->image, DEBUG_FILE_DEBUG, place, sizeof(place)))
         each(context, dwarf->alt_path, place);
     if (dwarf->package.found && place_by_id(&dwarf->main->image, ".dwp", place, sizeof(place)))
         each(context, dwarf->package.path, place);

@@ -218,6 +218,14 @@ int archive_put(struct archive *archive, const char *place, const void *bytes, s
     return 0;
 }
 
+void archive_remove(const struct archive *archive, const char *place)
+{
+    char *path = archive->folder ? NULL : memory_print("%s/%s", archive->to, place);
+    if (path)
+        unlink(path);
+    free(path);
+}
+
 int archive_close(struct archive *archive, int error)
 {
     static const char end[2 * TAR_BLOCK];

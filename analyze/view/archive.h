@@ -35,6 +35,8 @@ char *archive_name(const char *path);
 int archive_open(struct archive *archive, const char *to, mode_t rights);
 /* PLACE: a relative path without dots in it. 0, or -errno after a message. */
 int archive_put(struct archive *archive, const char *place, const void *bytes, size_t size);
+/* Removes the file PLACE, no folder, of an archive that is a folder. */
+void archive_remove(const struct archive *archive, const char *place);
 /* ERROR: what came before; a tar file has its name when it is whole, and only then. 0, or -errno after a message. */
 int archive_close(struct archive *archive, int error);
 

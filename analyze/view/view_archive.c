@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/sym/debug_file.h"
 #include "analyze/sym/elf_cut.h"
 #include "analyze/sym/symbols.h"
 #include "analyze/view/archive.h"
@@ -60,22 +61,63 @@ static void leave_out(struct keeper *keeper, const char *path, const char *why)
     keeper->left[keeper->left_count++] = (struct left_out){path, why};
 }
 
-/* The part of the file PATH that is wanted, to PLACE. */
+/* What is kept of a file. */
+struct piece {
+    const char *path;
+    char place[2 * ID_MAX + 32];
+    unsigned char *bytes; /* NULL: nothing */
+    size_t size;
+};
+
+/* Reads the part of the file PATH that is wanted, for PLACE. */
+static void cut(struct keeper *keeper, struct piece *ret, const char *path, const char *place)
+{
+    *ret = (struct piece){.path = path};
+    if (keeper->error || is_there(keeper, place))
+        return;
+    snprintf(ret->place, sizeof(ret->place), "%s", place);
+    int error = elf_cut(path, &ret->bytes, &ret->size);
+    if (error) {
+        leave_out(keeper, path, error == -ENOEXEC ? "no ELF file with sections" : strerror(-error));
+        ret->bytes = NULL;
+    }
+}
+
+static void put_piece(struct keeper *keeper, struct piece *piece)
+{
+    if (piece->bytes && !keeper->error) {
+        keeper->error = archive_put(&keeper->archive, piece->place, piece->bytes, piece->size);
+        note(keeper, piece->place, piece->size, piece->path);
+    }
+    free(piece->bytes);
+}
+
 static void put(void *context, const char *path, const char *place)
 {
     struct keeper *keeper = context;
-    unsigned char *bytes;
-    size_t size;
-    if (keeper->error || is_there(keeper, place))
-        return;
-    int error = elf_cut(path, &bytes, &size);
-    if (error) {
-        leave_out(keeper, path, error == -ENOEXEC ? "no ELF file with sections" : strerror(-error));
-        return;
-    }
-    keeper->error = archive_put(&keeper->archive, place, bytes, size);
-    note(keeper, place, size, path);
-    free(bytes);
+    struct piece piece;
+    cut(keeper, &piece, path, place);
+    put_piece(keeper, &piece);
+}
+
+/* PLACE is that of the object's folder: both files are read before one is written, as they may come from an archive
+ * that has files in the places of before, which are in the way of the folder. */
+static void put_both(struct keeper *keeper, const char *place, const char *file, const char *debug)
+{
+    struct piece pieces[2] = {{.bytes = NULL}};
+    char name[sizeof(pieces[0].place)];
+    snprintf(name, sizeof(name), "%s" DEBUG_FILE_ELF, place);
+    cut(keeper, &pieces[0], file, name);
+    snprintf(name, sizeof(name), "%s" DEBUG_FILE_DEBUG, place);
+    if (debug)
+        cut(keeper, &pieces[1], debug, name);
+    if (pieces[0].bytes)
+        archive_remove(&keeper->archive, place);
+    snprintf(name, sizeof(name), "%s.debug", place);
+    if (pieces[1].bytes)
+        archive_remove(&keeper->archive, name);
+    for (int i = 0; i < 2; i++)
+        put_piece(keeper, &pieces[i]);
 }
 
 static void put_object(struct keeper *keeper, struct symbols_object *object)
@@ -84,7 +126,7 @@ static void put_object(struct keeper *keeper, struct symbols_object *object)
     const unsigned char *id = symbols_build_id(object, &size);
     const char *file = symbols_file(object), *lines = symbols_lines_file(object);
     const char *debug = symbols_debug_file(object);
-    char place[160];
+    char place[2 * ID_MAX + 16];
     if (!file || size < 2) {
         const char *why = symbols_why(object);
         leave_out(keeper, symbols_path(object), file ? "it has no build-id" : why ? why : "it is no file");
@@ -93,13 +135,10 @@ static void put_object(struct keeper *keeper, struct symbols_object *object)
     int used = snprintf(place, sizeof(place), ".build-id/%02x/", id[0]);
     for (size_t i = 1; i < size && i < ID_MAX; i++)
         used += snprintf(place + used, sizeof(place) - (size_t)used, "%02x", id[i]);
-    put(keeper, file, place);
     /* The separate debug file, or what a server had. */
-    snprintf(place + used, sizeof(place) - (size_t)used, ".debug");
     if (!debug && lines && strcmp(lines, file) != 0)
         debug = lines;
-    if (debug)
-        put(keeper, debug, place);
+    put_both(keeper, place, file, debug);
     symbols_lines_files(object, put, keeper);
     keeper->objects++;
 }

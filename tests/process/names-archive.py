@@ -49,7 +49,7 @@ def check_archive(files, gone):
     check_equal(names_of(*files), before, "with the archive alone")
     check_equal(names_of(*files, "out.symbols"), before, "as the shell's out.* has it")
     first = pathlib.Path("out.symbols/pinject-archive").read_text()
-    check_match(r"^\.build-id/../[0-9a-f]+ \d+ /", first)
+    check_match(r"^\.build-id/../[0-9a-f]+/elf \d+ /", first)
     os.rename("out.symbols", "away/out.symbols")
     check(names_of(*files)[2] != before[2], "there are names without an archive: the test says nothing")
     for tar, folder in (("packed.tar.gz", "packed.symbols"), ("plain.tar", "plain.symbols")):
@@ -60,11 +60,45 @@ def check_archive(files, gone):
     check_equal(names_of(*files, "--debug-path", "away/out.symbols"), before)
 
 
+def flatten(folder):
+    """Gives the archive FOLDER the places that archives had before: .build-id/xx/REST and REST.debug."""
+    for place in pathlib.Path(folder).glob(".build-id/??/*"):
+        if place.is_dir():
+            os.rename(place, "flat")
+            for name, suffix in (("elf", ""), ("debug", ".debug")):
+                if os.path.exists(f"flat/{name}"):
+                    os.rename(f"flat/{name}", f"{place}{suffix}")
+            os.rmdir("flat")
+
+
+def files_in(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in pathlib.Path(folder).rglob("*")
+            if path.is_file()}
+
+
+def check_old_archive(files, archive):
+    """That archives with the places of before are read, and can be written anew, even out of themselves."""
+    shutil.copytree(archive, "out.symbols")
+    before, names = files_in("out.symbols"), names_of(*files)
+    check(any("p.c" in (row["file"] or "") for row in names[2]), names[2])
+    flatten("out.symbols")
+    check(set(files_in("out.symbols")) != set(before))
+    check_equal(names_of(*files), names, "an archive with the places of before")
+    panalyze("archive", *files).ok()
+    after = files_in("out.symbols")
+    check_equal(set(after), set(before))
+    check_equal({name: len(after[name]) for name in after if name != "pinject-archive"},
+                {name: len(before[name]) for name in before if name != "pinject-archive"})
+    check_equal(names_of(*files), names, "an archive that was written anew")
+    shutil.rmtree("out.symbols")
+
+
 def test_archive():
     need("gcc")
     build("gcc -O2 -g -Wl,--build-id -fno-omit-frame-pointer -o p p.c")
     files = record()
     check_archive(files, ["p"])
+    check_old_archive(files, "away/out.symbols")
     kept = check_match(r"^(\S+) (\d+) .*/p$", pathlib.Path("away/out.symbols/pinject-archive").read_text())
     check_equal(os.path.getsize(f"away/out.symbols/{kept[1]}"), int(kept[2]))
     check(int(kept[2]) < os.path.getsize("away/p"), "what is kept is larger than the program")
@@ -77,7 +111,51 @@ def test_archive_of_split_and_separate_files():
     run(["objcopy", "--only-keep-debug", "whole", "p.debug"]).ok()
     run(["objcopy", "--strip-all", "--add-gnu-debuglink=p.debug", "whole", "p"]).ok()
     os.unlink("whole")
-    check_archive(record(), ["p", "p.debug", "p.dwo"])
+    files = record()
+    check_archive(files, ["p", "p.debug", "p.dwo"])
+    check_old_archive(files, "away/out.symbols")
+
+
+def perf_rows(*options):
+    """What perf says of functions and source lines of p, its own cache empty."""
+    command = ["perf", *options, "report", "-i", "all.data", "--stdio", "--no-children", "-g", "none", "-t", "\t",
+               "--percent-limit", "0", "-d", "p", "-s"]
+    rows = []
+    for fields in ("sym", "srcline"):
+        text = run([*command, fields], env={"HOME": os.getcwd()}).ok().out
+        rows.append([line.strip() for line in text.splitlines() if line.strip() and line[0] != "#"])
+    return rows
+
+
+def check_perf(files, gone):
+    """That perf, which has the archive and not the files GONE, says what it says of the files themselves."""
+    panalyze("export", "perf", "-o", "all.data", *files).ok()
+    panalyze("archive", *files).ok()
+    os.rename("out.symbols", "sent")
+    before = perf_rows()
+    check_match(r"\bouter\b", "\n".join(before[0]))
+    os.mkdir("away")
+    for name in gone:
+        os.rename(name, f"away/{name}")
+    check("outer" not in run(["perf", "report", "-i", "all.data", "--stdio"], env={"HOME": os.getcwd()}).out,
+          "perf finds the names without an archive: the test says nothing")
+    check_equal(perf_rows("--buildid-dir", "sent"), before)
+    return before
+
+
+def test_perf_reads_archive():
+    need("gcc", "perf", "addr2line")
+    build("gcc -O2 -g -Wl,--build-id -fno-omit-frame-pointer -o p p.c")
+    check_match(r"\bp\.c:\d+$", "\n".join(check_perf(record(), ["p"])[1]))
+
+
+def test_perf_reads_archive_of_separate_files():
+    need("gcc", "objcopy", "perf", "addr2line")
+    build("gcc -O2 -g -Wl,--build-id -fno-omit-frame-pointer -o whole p.c")
+    run(["objcopy", "--only-keep-debug", "whole", "p.debug"]).ok()
+    run(["objcopy", "--strip-all", "--add-gnu-debuglink=p.debug", "whole", "p"]).ok()
+    os.unlink("whole")
+    check_match(r"\bp\.c:\d+$", "\n".join(check_perf(record(), ["p", "p.debug"])[1]))
 
 
 def test_archive_refuses():

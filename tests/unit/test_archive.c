@@ -218,8 +218,9 @@ static void test_objects(void **state)
             lines++;
         assert_int_equal(lines, cases[i].files);
         has((char *)index.data, program);
+        has((char *)index.data, "/elf ");
         if (cases[i].files == 2) {
-            has((char *)index.data, ".debug ");
+            has((char *)index.data, "/debug ");
             has((char *)index.data, "/bin/sh\n");
         }
         buffer_release(&index);

@@ -313,6 +313,34 @@ static void test_ids_and_links(void **state)
     assert_null(found_for(in("i"), "", in("root")));
 }
 
+/* The names in perf's cache of build-ids, which archives have; those that debuggers know are taken first. */
+static void test_names_of_perf(void **state)
+{
+    static const unsigned char id[] = {0xcd, 0x01, 0x02};
+    char root[300];
+    const char *const paths[] = {root};
+    const struct debug_roots roots = {paths, 1, ""};
+    struct elf_image image;
+    char command[400], *path;
+    (void)state;
+    snprintf(root, sizeof(root), "%s/perf", directory);
+    snprintf(command, sizeof(command), "mkdir -p %s/.build-id/cd/0102", root);
+    assert_int_equal(system(command), 0);
+    write_with_id(in("i"), id, 3, false);
+    assert_null(found_for(in("i"), "", root));
+    write_with_id(in("perf/.build-id/cd/0102/elf"), id, 3, true);
+    assert_string_equal(found_for(in("i"), "", root), in("perf/.build-id/cd/0102/elf"));
+    write_with_id(in("perf/.build-id/cd/0102/debug"), id, 3, true);
+    assert_string_equal(found_for(in("i"), "", root), in("perf/.build-id/cd/0102/debug"));
+    assert_int_equal(debug_file_by_build_id(&image, &path, id, 3, "", &roots), 0);
+    assert_string_equal(path, in("perf/.build-id/cd/0102/elf"));
+    elf_image_release(&image);
+    free(path);
+    assert_int_equal(debug_file_by_build_id(&image, &path, id, 3, ".dwp", &roots), -ENOENT);
+    write_with_id(in("perf/.build-id/cd/0102.debug"), id, 3, true);
+    assert_string_equal(found_for(in("i"), "", root), in("perf/.build-id/cd/0102.debug"));
+}
+
 /* ---- descriptors */
 
 /* However many files have given their names, none stays open. */
@@ -483,6 +511,7 @@ int main(void)
         cmocka_unit_test(test_other_machines),
         cmocka_unit_test(test_build_ids),
         cmocka_unit_test(test_ids_and_links),
+        cmocka_unit_test(test_names_of_perf),
         cmocka_unit_test(test_files_are_closed),
 #ifdef TEST_LZMA
         cmocka_unit_test(test_mini_debug),
