@@ -2,11 +2,15 @@
 #include "analyze/export/export.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "analyze/read/file.h"
+#include "analyze/view/archive.h"
 #include "analyze/view/lines.h"
+#include "analyze/view/memory.h"
+#include "analyze/view/text.h"
 #include "common/nearest.h"
 #include "common/report.h"
 #include "pinject/format.h"
@@ -144,6 +148,21 @@ static bool is_recording(const struct export_format *format, const char *output)
     return ours;
 }
 
+/* Names are not in such a file: perf looks for them where it reads it. */
+static void tell_merged(const struct view *view, const char *output, uint64_t bytes)
+{
+    size_t size = strlen(output);
+    int base = (int)(ends_in(output, size, ".data", 5) ? size - 5 : size);
+    char amount[TEXT_AMOUNT], *results = archive_results(view->paths[0], view->path_count);
+    char *name = memory_print("%.*s" ARCHIVE_SUFFIX ".tar.gz", base, output);
+    char *to = text_command((const char *const[]){name}, 1);
+    report_note("%s: %s, without function names; for other machines: panalyze archive -o %s %s", output,
+                text_bytes(amount, bytes), to, results);
+    free(to);
+    free(name);
+    free(results);
+}
+
 int export_view(struct view *view)
 {
     const struct export_format *format = view->settings->format;
@@ -179,5 +198,8 @@ int export_view(struct view *view)
     lines_free(view->lines);
     view->lines = NULL;
     int closed = sink_close(&sink, status == 0);
+    bool named = output && strcmp(output, "-") != 0 && view->path_count;
+    if (!status && !closed && named && format->write == merge_write)
+        tell_merged(view, output, sink.bytes);
     return status ? status : closed;
 }

@@ -25,8 +25,8 @@ struct debug_roots {
 int debug_file_init(struct elf_image *ret_debug, char **ret_path, const struct elf_image *image, const char *path,
                     const struct debug_roots *roots);
 
-/* Opens ROOT/.build-id/xx/yyyySUFFIX of the first root that has it; it must have the very build-id. SUFFIX "" also means
- * DEBUG_FILE_ELF, and ".debug" DEBUG_FILE_DEBUG. */
+/* Opens ROOT/.build-id/xx/yyyySUFFIX of the first root that has it; it must have the very build-id. SUFFIX "" means
+ * DEBUG_FILE_ELF, too, and ".debug" DEBUG_FILE_DEBUG. */
 int debug_file_by_build_id(struct elf_image *ret_image, char **ret_path, const unsigned char *build_id,
                            size_t build_id_size, const char *suffix, const struct debug_roots *roots);
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "analyze/view/memory.h"
+#include "analyze/view/text.h"
 #include "common/report.h"
 
 #define TAR_BLOCK 512
@@ -81,6 +82,19 @@ char *archive_name(const char *path)
     return memory_print("%s" ARCHIVE_SUFFIX, path);
 }
 
+char *archive_results(const char *path, size_t count)
+{
+    char *base = archive_name(path);
+    size_t size = strlen(base) - strlen(ARCHIVE_SUFFIX);
+    bool several = count > 1 && size < strlen(path);
+    base[size] = '\0';
+    const char *word = several ? base : path;
+    char *quoted = text_command(&word, 1), *ret = memory_print("%s%s", quoted, several ? ".*" : "");
+    free(quoted);
+    free(base);
+    return ret;
+}
+
 /* A folder with something else in it is not touched. */
 static int check_folder(const char *path)
 {
@@ -104,6 +118,7 @@ static int open_tar(struct archive *archive)
     const char *slash = strrchr(archive->to, '/'), *base = slash ? slash + 1 : archive->to;
     const char *end = strstr(base, ".tar");
     bool packed = ends_with(archive->to, ".tar.gz") || ends_with(archive->to, ".tgz");
+    archive->is_tar = true;
     if (!end)
         end = base + strlen(base) - strlen(".tgz");
     archive->folder = memory_print("%.*s", (int)(end - base), base);
@@ -232,6 +247,7 @@ int archive_close(struct archive *archive, int error)
     if (archive->folder) {
         fwrite(end, 1, sizeof(end), archive->tar.to);
         int written = sink_close(&archive->tar, !error);
+        archive->bytes = archive->tar.bytes;
         error = error ? error : written ? -EIO : 0;
     }
     free(archive->folder);

@@ -16,9 +16,10 @@
 
 struct archive {
     const char *to;   /* as the user named it */
+    bool is_tar;
     char *folder;     /* the folder's name in a tar file, or NULL */
     struct sink tar;  /* where FOLDER is not NULL */
-    uint64_t bytes;   /* of the contents */
+    uint64_t bytes;   /* of the contents; of a tar file, once it is closed, its size */
     uint64_t files;
     mode_t rights;    /* of the files in it */
 };
@@ -29,6 +30,9 @@ bool archive_is(const char *path);
 char **archive_find(char **list, size_t *count, const char *path);
 /* The archive of the result file PATH: "out.symbols" of "out.12.12". Owned by the caller. */
 char *archive_name(const char *path);
+
+/* What a shell takes for the COUNT result files of which PATH is one: "out.*" of "out.12.12". Owned by the caller. */
+char *archive_results(const char *path, size_t count);
 
 /* TO: NAME.tar, NAME.tar.gz, NAME.tgz or a folder, which is made, and may be an archive already. RIGHTS: of files, as
  * for sink_open(). 0, or -errno after a message. */

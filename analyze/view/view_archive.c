@@ -11,14 +11,21 @@
 #include "analyze/view/archive.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/order.h"
 #include "analyze/view/text.h"
 #include "analyze/view/view.h"
 #include "common/report.h"
 
 #define ID_MAX 64
 
+/* Percent of the samples: of less, in temporary programs of a build, no script needs to know. */
+#define LEAST_MISSING 1.0
+
 struct left_out {
     const char *path, *why;
+    const struct symbols_object *object;
+    bool is_file;    /* it was to be saved */
+    uint64_t weight; /* of the samples that hit there */
 };
 
 struct keeper {
@@ -30,6 +37,8 @@ struct keeper {
     size_t place_count, place_capacity;
     struct left_out *left;
     size_t left_count, left_capacity;
+    uint64_t missing_weight; /* of the samples with a function, or a caller, in such files */
+    struct symbols_object *object; /* whose files are saved */
     uint32_t objects;
     int error;
 };
@@ -58,7 +67,8 @@ static bool is_there(struct keeper *keeper, const char *place)
 static void leave_out(struct keeper *keeper, const char *path, const char *why)
 {
     keeper->left = memory_grow(keeper->left, &keeper->left_capacity, keeper->left_count + 1, sizeof(*keeper->left));
-    keeper->left[keeper->left_count++] = (struct left_out){path, why};
+    bool is_file = path[0] == '/' && path[1] != '/' && !(symbols_lacks(keeper->object) & SYMBOLS_ANONYMOUS);
+    keeper->left[keeper->left_count++] = (struct left_out){path, why, keeper->object, is_file, 0};
 }
 
 /* What is kept of a file. */
@@ -127,9 +137,11 @@ static void put_object(struct keeper *keeper, struct symbols_object *object)
     const char *file = symbols_file(object), *lines = symbols_lines_file(object);
     const char *debug = symbols_debug_file(object);
     char place[2 * ID_MAX + 16];
+    keeper->object = object;
     if (!file || size < 2) {
         const char *why = symbols_why(object);
-        leave_out(keeper, symbols_path(object), file ? "it has no build-id" : why ? why : "it is no file");
+        leave_out(keeper, symbols_path(object),
+                  file ? "it has no build-id (-Wl,--build-id gives one)" : why ? why : "it is no file");
         return;
     }
     int used = snprintf(place, sizeof(place), ".build-id/%02x/", id[0]);
@@ -163,19 +175,119 @@ static void put_objects(struct keeper *keeper)
     map_release(&objects);
 }
 
-static void print_result(const struct keeper *keeper, const char *to)
+/* By frame: the index in keeper->left of what it lies in, + 1; 0: it was saved. Owned by the caller. */
+static uint32_t *find_left(const struct keeper *keeper)
+{
+    const struct profile *profile = keeper->view->profile;
+    uint32_t *ret = memory_new(profile->frame_count, sizeof(*ret));
+    for (uint32_t i = 0; i < profile->frame_count; i++) {
+        const struct symbols_object *object = names_symbols(keeper->view->names, i);
+        for (size_t j = 0; object && !ret[i] && j < keeper->left_count; j++)
+            if (keeper->left[j].object == object)
+                ret[i] = (uint32_t)j + 1;
+    }
+    return ret;
+}
+
+static int heavier(const void *one, const void *other)
+{
+    const struct left_out *a = one, *b = other;
+    int order = order_larger(a->weight, b->weight);
+    return order ? order : strcmp(a->path, b->path);
+}
+
+/* How much of the samples what was left out is. */
+static void weigh(struct keeper *keeper)
+{
+    const struct profile *profile = keeper->view->profile;
+    const struct selection *selection = keeper->view->selection;
+    uint32_t *left_of = keeper->left_count ? find_left(keeper) : NULL;
+    for (uint32_t i = 0; left_of && i < selection->entry_count; i++) {
+        const struct profile_entry *entry = &profile->entries[selection->entries[i]];
+        const struct profile_stack *stack = &profile->stacks[entry->stack];
+        bool missing = false;
+        if (left_of[stack->frames[0]])
+            keeper->left[left_of[stack->frames[0]] - 1].weight += entry->weight;
+        for (uint32_t j = 0; j < stack->depth && !missing; j++)
+            missing = left_of[stack->frames[j]] && keeper->left[left_of[stack->frames[j]] - 1].is_file;
+        if (missing)
+            keeper->missing_weight += entry->weight;
+    }
+    free(left_of);
+    if (keeper->left_count)
+        qsort(keeper->left, keeper->left_count, sizeof(*keeper->left), heavier);
+}
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void print_word(struct output *output, const char *before, const char *word)
+{
+    char *quoted = text_command(&word, 1);
+    fputs(before, output->to);
+    output_text(output, quoted);
+    free(quoted);
+}
+
+/* What whoever gets the profile does with the archive. */
+static void print_commands(const struct keeper *keeper, const char *to, const char *folder)
 {
     struct output *output = keeper->view->output;
-    char bytes[TEXT_AMOUNT], objects[TEXT_AMOUNT];
+    const char *path = base_of(keeper->view->paths[0]);
+    char *results = archive_results(path, keeper->view->path_count), *usual = archive_name(path);
+    size_t size = strlen(folder), end = strlen(ARCHIVE_SUFFIX);
+    bool is_found = size > end && strcmp(folder + size - end, ARCHIVE_SUFFIX) == 0;
+    bool of_perf = strncmp(usual, path, strlen(path)) == 0;
+    fputs("On another machine, with the profile in the same directory:", output->to);
+    if (keeper->archive.is_tar)
+        print_word(output, "\n  tar xf ", base_of(to));
+    fputs("\n  panalyze ", output->to);
+    if (!is_found)
+        print_word(output, "--debug-path ", folder);
+    fputs(is_found ? "" : " ", output->to);
+    output_text(output, results);
+    print_word(output, "\n  perf --buildid-dir ", folder);
+    fputs(" report -i ", output->to);
+    output_text(output, of_perf ? results : "FILE      (of 'panalyze export perf -o FILE')");
+    fputs("\n", output->to);
+    free(results);
+    free(usual);
+}
+
+static void print_result(const struct keeper *keeper, const char *to, const char *folder)
+{
+    struct output *output = keeper->view->output;
+    const uint64_t whole = keeper->view->selection->total_weight;
+    char bytes[TEXT_AMOUNT], objects[TEXT_AMOUNT], share[TEXT_AMOUNT];
     output_text(output, to);
     fprintf(output->to, ": symbols and lines of %s, %s\n",
             text_plural(objects, keeper->objects, "object", "objects"), text_bytes(bytes, keeper->archive.bytes));
     for (size_t i = 0; i < keeper->left_count; i++) {
-        char *line = memory_print("Not in it: %s: %s", keeper->left[i].path, keeper->left[i].why);
+        const struct left_out *left = &keeper->left[i];
+        text_percent(share, left->weight, whole);
+        char *line = memory_print("Not in it: %s%s%s%s: %s", left->path, left->weight ? " (" : "",
+                                  left->weight ? share : "", left->weight ? " of the samples)" : "", left->why);
         output_wrapped(output, 2, line);
         free(line);
     }
     output_wrapped(output, 2, "The kernel's symbols are not in it: they are read where the kernel runs.");
+    print_commands(keeper, to, folder);
+}
+
+/* What a script has to know. The exit status. */
+static int tell_missing(const struct keeper *keeper)
+{
+    const uint64_t whole = keeper->view->selection->total_weight;
+    char share[TEXT_AMOUNT];
+    if (text_share(keeper->missing_weight, whole) < LEAST_MISSING)
+        return 0;
+    report_error("%s of the samples are of files that could not be saved, or were called from there; run 'panalyze "
+                 "archive' before a program is rebuilt or deleted",
+                 text_percent(share, keeper->missing_weight, whole));
+    return 1;
 }
 
 int view_archive(struct view *view)
@@ -184,7 +296,10 @@ int view_archive(struct view *view)
     char *usual = view->settings->archive ? NULL : archive_name(view->paths[0]);
     const char *to = view->settings->archive ? view->settings->archive : usual;
     keeper.error = archive_open(&keeper.archive, to, sink_rights(view->paths, view->path_count));
+    char *folder = NULL;
+    int status = 0;
     if (!keeper.error) {
+        folder = memory_text(keeper.archive.folder ? keeper.archive.folder : base_of(to));
         put_objects(&keeper);
         /* Last: a folder without it is no archive. */
         if (!keeper.error)
@@ -192,13 +307,17 @@ int view_archive(struct view *view)
                                        keeper.index_size);
         keeper.error = archive_close(&keeper.archive, keeper.error);
     }
-    if (!keeper.error)
-        print_result(&keeper, to);
+    if (!keeper.error) {
+        weigh(&keeper);
+        print_result(&keeper, to, folder);
+        status = tell_missing(&keeper);
+    }
     for (size_t i = 0; i < keeper.place_count; i++)
         free(keeper.places[i]);
     free(keeper.places);
     free(keeper.left);
     free(keeper.index);
     free(usual);
-    return keeper.error ? 1 : 0;
+    free(folder);
+    return keeper.error ? 1 : status;
 }

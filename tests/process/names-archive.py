@@ -41,7 +41,11 @@ def check_archive(files, gone):
         check(any(row["inlined"] and row["symbol"] == "step" for row in before[1]), before[1])
     check_match(r"^out\.symbols: symbols and lines of \d+ objects?, ", panalyze("archive", *files).ok().out)
     check_equal(names_of(*files), before, "with the archive beside")
-    panalyze("archive", "-o", "packed.tar.gz", *files).ok()
+    text = panalyze("archive", "-o", "packed.tar.gz", *files).ok().out
+    size = float(check_match(r"^packed\.tar\.gz: symbols and lines of \d+ objects?, ([\d.]+) MB$", text)[1])
+    check_near(size, os.path.getsize("packed.tar.gz") / 1e6, points=0.06, what="the size of the file")
+    check_match(r"^  tar xf packed\.tar\.gz\n  panalyze out\.[\d.*]+\n"
+                r"  perf --buildid-dir packed\.symbols report -i FILE ", text)
     panalyze("archive", "-o", "plain.tar", *files).ok()
     os.mkdir("away")
     for name in gone:
@@ -129,7 +133,9 @@ def perf_rows(*options):
 
 def check_perf(files, gone):
     """That perf, which has the archive and not the files GONE, says what it says of the files themselves."""
-    panalyze("export", "perf", "-o", "all.data", *files).ok()
+    check_match(r"^panalyze: all\.data: [\d.]+ kB, without function names; for other machines: "
+                r"panalyze archive -o all\.symbols\.tar\.gz out\.",
+                panalyze("export", "perf", "-o", "all.data", *files).ok().err)
     panalyze("archive", *files).ok()
     os.rename("out.symbols", "sent")
     before = perf_rows()
@@ -162,7 +168,12 @@ def test_archive_refuses():
     need("gcc")
     build("gcc -O2 -g -Wl,--build-id=none -o p p.c")
     files = record()
-    check_match(r"^Not in it: \S+/p: it has no build-id$", panalyze("archive", *files).ok().out)
+    result = panalyze("archive", *files)
+    check_equal(result.status, 1, "a script has to notice")
+    check_match(r"^Not in it: \S+/p \(.* % of the samples\): it has no build-id \(-Wl,--build-id gives one\)$",
+                result.out)
+    check_match(r"^panalyze: [\d.]+ % of the samples are of files that could not be saved, .*rebuilt or deleted$",
+                result.err)
     os.mkdir("full")
     pathlib.Path("full/other").write_text("mine")
     result = panalyze("archive", "-o", "full", *files)
@@ -176,7 +187,7 @@ def test_archive_refuses():
         result = panalyze("archive", "-o", to, *files)
         check_equal(result.status, 1)
         check_match(rf"^panalyze: .*{to}'?:? (cannot|could not) be written: No such file or directory$", result.err)
-    panalyze("archive", "-o", "a.symbols", *files).ok()
+    check_equal(panalyze("archive", "-o", "a.symbols", *files).status, 1)
     result = panalyze("a.symbols")
     check_equal(result.status, 1)
     check_match(r"^panalyze: 'a.symbols' is an archive of symbols; name the result files too$", result.err)

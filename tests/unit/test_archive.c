@@ -163,13 +163,31 @@ const char *__wrap_symbols_lines_file(struct symbols_object *object)
     return lines_file;
 }
 
+/* What view_archive() says of the profile FAKE, which two result files have. */
+static char *archive_of(struct fake *fake, int *ret_status)
+{
+    static const char *const paths[] = {"a/out.1.2", "a/out.1.3"};
+    struct output output = {.to = NULL};
+    char *text = NULL;
+    size_t size = 0;
+    output.to = open_memstream(&text, &size);
+    fake->view = (struct view){.settings = &fake->settings, .profile = &fake->profile, .output = &output,
+                               .paths = paths, .path_count = 2};
+    fake->view.names = names_new(&fake->profile, &fake->settings);
+    fake->view.selection = select_new(&fake->profile, &fake->settings, fake->view.names, false);
+    *ret_status = view_archive(&fake->view);
+    fclose(output.to);
+    select_free(fake->view.selection);
+    names_free(fake->view.names);
+    return text;
+}
+
 /* The index of an archive of this program. */
 static void index_of_program(const char *to, struct buffer *ret)
 {
     const struct profile_module own = {.path = program};
     const struct profile_module *const modules[] = {&own};
     const struct profile_frame frames[] = {{.module = &own, .offset = 0x1000, .ip = 0x401000}};
-    const char *const paths[] = {"out.data"};
     char index[512];
     int status = -1;
     struct fake fake;
@@ -179,16 +197,7 @@ static void index_of_program(const char *to, struct buffer *ret)
     fake.profile.frames = frames;
     fake.profile.frame_count = 1;
     fake.settings.archive = to;
-    struct output output = {.to = stdout};
-    char *text = NULL;
-    size_t size = 0;
-    output.to = open_memstream(&text, &size);
-    fake.view = (struct view){.settings = &fake.settings, .profile = &fake.profile, .output = &output,
-                              .paths = paths, .path_count = 1};
-    fake.view.names = names_new(&fake.profile, &fake.settings);
-    status = view_archive(&fake.view);
-    fclose(output.to);
-    names_free(fake.view.names);
+    char *text = archive_of(&fake, &status);
     assert_int_equal(status, 0);
     has(text, "1 object");
     free(text);
@@ -227,6 +236,97 @@ static void test_objects(void **state)
     }
 }
 
+/* A script has to notice what is missing, if that is more than 1 % of the samples. */
+static void test_missing(void **state)
+{
+    static const char line[] = "Not in it: /opt/no-such/app (95.00 % of the samples): the file is gone\n";
+    struct profile_entry entries[4];
+    struct fake fake;
+    int status = -1;
+    (void)state;
+    debug_file = lines_file = NULL;
+    fake_new(&fake);
+    fake.settings.archive = in("missing");
+    check_capture();
+    char *text = archive_of(&fake, &status);
+    const char *said = check_captured();
+    assert_int_equal(status, 1);
+    has(said, "95.00 % of the samples are of files that could not be saved, or were called from there; run 'panalyze "
+              "archive' before a program is rebuilt or deleted\n");
+    has(text, line);
+    has(text, "missing: symbols and lines of 0 objects, 0 bytes\n");
+    free(text);
+    for (uint64_t other = 98; other <= 100; other++) {
+        memcpy(entries, fake.profile.entries, sizeof(entries));
+        entries[0].weight = 1;
+        entries[1].weight = entries[2].weight = 0;
+        entries[3].weight = other;
+        fake.profile.entries = entries;
+        check_capture();
+        text = archive_of(&fake, &status);
+        said = check_captured();
+        assert_int_equal(status, other < 100);
+        assert_int_equal(*said == '\0', other == 100);
+        has(text, other == 99 ? "(1.00 % of the samples): the file is gone\n" : "): the file is gone\n");
+        free(text);
+    }
+}
+
+/* What whoever gets the archive is to type. */
+static void test_commands(void **state)
+{
+    static const struct {
+        const char *to, *commands;
+    } cases[] = {
+        {"made", "  panalyze --debug-path made out.*\n  perf --buildid-dir made report -i FILE "},
+        {"made.symbols", "  panalyze out.*\n  perf --buildid-dir made.symbols report -i FILE "},
+        {"it.tar", "  tar xf it.tar\n  panalyze out.*\n  perf --buildid-dir it.symbols report -i FILE "},
+        {"i t.symbols.tgz", "  tar xf 'i t.symbols.tgz'\n  panalyze out.*\n"
+                            "  perf --buildid-dir 'i t.symbols' report -i FILE "},
+    };
+    struct buffer bytes = BUFFER_INIT;
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct fake fake;
+        int status;
+        fake_new(&fake);
+        fake.settings.archive = in(cases[i].to);
+        check_capture();
+        char *text = archive_of(&fake, &status);
+        check_captured();
+        has(text, "On another machine, with the profile in the same directory:\n");
+        has(text, cases[i].commands);
+        free(text);
+    }
+    /* The size is that of the file. */
+    assert_int_equal(buffer_read_file(&bytes, in("it.tar"), 1 << 20), 0);
+    assert_int_equal(bytes.size, 3 * 512);
+    buffer_release(&bytes);
+    struct archive archive;
+    assert_int_equal(archive_open(&archive, in("size.tar"), 0600), 0);
+    assert_int_equal(archive_put(&archive, "a", "text", 4), 0);
+    assert_int_equal(archive_close(&archive, 0), 0);
+    assert_int_equal(archive.bytes, 4 * 512);
+}
+
+static void expect_results(const char *path, size_t count, const char *name)
+{
+    char *found = archive_results(path, count);
+    assert_string_equal(found, name);
+    free(found);
+}
+
+static void test_results(void **state)
+{
+    (void)state;
+    expect_results("out.1.2", 1, "out.1.2");
+    expect_results("out.1.2", 2, "out.*");
+    expect_results("a b/out.1.2.3", 2, "'a b/out'.*");
+    expect_results("perf.data", 1, "perf.data");
+    expect_results("my perf.data", 1, "'my perf.data'");
+    expect_results("perf.data", 2, "perf.data");
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -251,6 +351,9 @@ int main(void)
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_objects),
+        cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_commands),
+        cmocka_unit_test(test_results),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -61,12 +61,26 @@ static const unsigned char *section(unsigned feature, uint64_t *ret_size)
     return made.bytes.data + offset;
 }
 
+/* SAID without the line that every export has that succeeds. */
+static const char *without_size(const char *said)
+{
+    static char rest[4096];
+    const char *line = strstr(said, ", without function names; for other machines: panalyze archive -o ");
+    assert_non_null(line);
+    const char *end = strchr(line, '\n');
+    assert_non_null(end);
+    while (line > said && line[-1] != '\n')
+        line--;
+    snprintf(rest, sizeof(rest), "%.*s%s", (int)(line - said), said, end + 1);
+    return rest;
+}
+
 /* Fails unless it ends with STATUS, and says MESSAGE, "": nothing. */
 static void export_job(struct job *job, int status, const char *message)
 {
     check_capture();
     int got = export_view(&job->view);
-    const char *said = check_captured();
+    const char *said = got ? check_captured() : without_size(check_captured());
     if (got != status || !strstr(said, message) || (!*message && *said))
         fail_msg("status %d, \"%s\" instead of %d, \"%s\"", got, said, status, message);
     assert_int_equal(access(in_folder("made"), F_OK), status ? -1 : 0);
