@@ -52,6 +52,7 @@ struct symbols_object {
     struct name_pool pool;
     struct name_table table;
     struct elf_functions functions; /* of a stripped file */
+    char *listing;  /* a kernel's: the file with its symbols, or NULL */
     uint64_t shift; /* recorded kernel addresses minus those of now */
 
     /* Debug information, from the first symbols_lines() on: */

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of the running kernel. */
+/* Names of the running kernel, or of one whose list of symbols was saved. */
 #include "analyze/sym/sym_object.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+static const char running_listing[] = "/proc/kallsyms";
 
 /* The build-id in the raw notes TEXT[SIZE]. Its size; 0 when there is none. */
 static size_t find_build_id(const char *notes, size_t size, unsigned char ret_build_id[ELF_IMAGE_BUILD_ID_MAX])
@@ -73,20 +77,16 @@ static bool find_shift(struct symbols_object *object, const struct kallsyms_fact
     return object->shift == 0 || proven;
 }
 
-void sym_object_load_kernel(struct symbols_object *object)
+static void load_running(struct symbols_object *object)
 {
     struct kallsyms_facts facts;
     bool proven;
 
-    if (object->owner->no_kernel) {
-        sym_object_lack(object, SYMBOLS_NO_FILE, "kernel names are turned off");
-        return;
-    }
     if (!is_running(object, &proven)) {
         sym_object_lack(object, SYMBOLS_OTHER_KERNEL, "recorded on another kernel than the one that runs now");
         return;
     }
-    if (text_names_init(&object->text, "/proc/kallsyms", 0, NULL) != 0) {
+    if (text_names_init(&object->text, running_listing, 0, NULL) != 0) {
         sym_object_lack(object, SYMBOLS_RESTRICTED, "/proc/kallsyms cannot be read");
         return;
     }
@@ -102,4 +102,91 @@ void sym_object_load_kernel(struct symbols_object *object)
         name_table_release(&object->table);
         sym_object_lack(object, SYMBOLS_OTHER_KERNEL, "the kernel was started anew since, its addresses have changed");
     }
+}
+
+/* The list that an archive, or perf's cache, has of the recorded kernel. */
+static bool open_saved(const struct symbols_object *object, struct text_names *ret, char **ret_path)
+{
+    const struct debug_roots *roots = &object->owner->roots;
+    char hex[2 * ELF_IMAGE_BUILD_ID_MAX + 1] = "";
+
+    for (size_t i = 0; i < object->build_id_size; i++)
+        snprintf(hex + 2 * i, 3, "%02x", object->build_id[i]);
+    for (size_t i = 0; *hex && i < roots->count; i++) {
+        if (asprintf(ret_path, "%s/[kernel.kallsyms]/%s/kallsyms", roots->paths[i], hex) < 0)
+            return false;
+        if (text_names_init(ret, *ret_path, 0, NULL) == 0)
+            return true;
+        free(*ret_path);
+    }
+    return false;
+}
+
+/* Instead of what load_running() has found. */
+static void load_saved(struct symbols_object *object, struct text_names *text, char *path)
+{
+    struct kallsyms_facts facts;
+
+    name_table_release(&object->table);
+    text_names_release(&object->text);
+    name_table_init(&object->table, &object->pool, object->owner->no_demangle);
+    object->text = *text;
+    object->listing = path;
+    object->lacks = 0;
+    object->why = NULL;
+    object->shift = 0;
+    text_names_add_kallsyms(&object->text, &object->table, object->reference, &facts);
+    if (object->table.failed)
+        sym_object_lack(object, SYMBOLS_NO_MEMORY, "out of memory");
+    else if (!object->table.finished || (object->reference && object->reference_address && !facts.reference))
+        sym_object_lack(object, SYMBOLS_BROKEN, "the saved list of the kernel's symbols is damaged");
+    if (object->lacks)
+        name_table_release(&object->table);
+    else
+        find_shift(object, &facts, true);
+}
+
+void sym_object_load_kernel(struct symbols_object *object)
+{
+    struct text_names saved;
+    char *path;
+
+    if (object->owner->no_kernel) {
+        sym_object_lack(object, SYMBOLS_NO_FILE, "kernel names are turned off");
+        return;
+    }
+    load_running(object);
+    /* Where the running kernel lies elsewhere, it has no names of modules. */
+    if ((object->lacks || object->shift) && open_saved(object, &saved, &path))
+        load_saved(object, &saved, path);
+    else if (!object->lacks)
+        object->listing = strdup(running_listing);
+}
+
+int symbols_kernel_cut(struct symbols_object *kernel, const uint64_t *addresses, size_t count, char **ret,
+                       size_t *ret_size)
+{
+    struct kallsyms_wanted wanted = {.count = count, .reference = kernel->reference};
+    const char *listing = symbols_kernel_file(kernel);
+    struct text_names text;
+    uint64_t *shifted;
+    int error = listing ? text_names_init(&text, listing, 0, NULL) : -ENODATA;
+
+    if (error)
+        return error;
+    shifted = malloc((count + 1) * sizeof(*shifted));
+    for (size_t i = 0; shifted && i < count; i++)
+        shifted[i] = addresses[i] - kernel->shift;
+    wanted.addresses = shifted;
+    wanted.shift = kernel->shift;
+    error = shifted ? text_names_cut_kallsyms(&text, &wanted, ret, ret_size) : -ENOMEM;
+    free(shifted);
+    text_names_release(&text);
+    return error;
+}
+
+const char *symbols_kernel_file(struct symbols_object *kernel)
+{
+    symbols_lacks(kernel); /* loads it */
+    return kernel->listing;
 }

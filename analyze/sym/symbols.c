@@ -80,6 +80,7 @@ static void free_object(struct symbols_object *object)
     free(object->dump);
     free(object->osrelease);
     free(object->reference);
+    free(object->listing);
     free(object->path);
     free(object->key);
     free(object);
@@ -306,6 +307,8 @@ bool symbols_find(struct symbols_object *object, uint64_t file_offset, struct sy
         return false;
     entry = name_table_find(&object->table, address - object->shift);
     if (!entry || (object->shift && entry->module))
+        return false;
+    if (object->kind == OBJECT_KERNEL && !strcmp(entry->raw, KALLSYMS_GAP))
         return false;
     *ret_symbol = (struct symbol){
         .name = name_table_name(&object->table, entry),

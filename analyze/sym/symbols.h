@@ -76,9 +76,21 @@ struct symbols_kernel {
 
 /*
  * The kernel as an object: symbols_find() takes real addresses. Names only when the recorded kernel is the running one
- * (KERNEL NULL: taken to be). One per struct symbols and description; NULL only without memory.
+ * (KERNEL NULL: taken to be), or its list of symbols was saved. One per struct symbols and description; NULL only
+ * without memory.
  */
 struct symbols_object *symbols_kernel(struct symbols *symbols, const struct symbols_kernel *kernel);
+
+/*
+ * The part of the list of a kernel's symbols that gives the names of ADDRESSES[COUNT], which symbols_find() knows: text
+ * as in /proc/kallsyms, with the addresses of the recorded kernel; *RET is malloced. Where roots of debug files have
+ * it at "[kernel.kallsyms]/BUILD-ID/kallsyms", perf's place for such lists, it stands in for another kernel's. 0,
+ * -ENODATA (there is no list), -ENOMEM or -errno.
+ */
+int symbols_kernel_cut(struct symbols_object *kernel, const uint64_t *addresses, size_t count, char **ret,
+                       size_t *ret_size);
+/* The file with that list; NULL: none. */
+const char *symbols_kernel_file(struct symbols_object *kernel);
 
 /*
  * Code that PID generated: /tmp/perf-PID.map and jitdump, of this user or of root. symbols_find() takes real addresses.

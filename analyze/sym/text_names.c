@@ -3,6 +3,8 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -133,6 +135,22 @@ static void limit_to_module(struct name_table *table)
     }
 }
 
+/* "ADDRESS TYPE NAME", the name with its module behind it. */
+static bool take_kallsym(char *line, struct name_entry *ret, char *ret_type, char **ret_name)
+{
+    if (!take_hex(&line, &ret->start) || !line[0] || line[1] != ' ' || !line[2])
+        return false;
+    *ret_type = line[0];
+    *ret_name = line + 2;
+    return true;
+}
+
+/* Whether perf, too, takes a symbol of TYPE. */
+static bool is_taken(char type)
+{
+    return strchr("tTwWdDbB", type) != NULL;
+}
+
 void text_names_add_kallsyms(struct text_names *names, struct name_table *table, const char *reference,
                              struct kallsyms_facts *ret_facts)
 {
@@ -142,17 +160,16 @@ void text_names_add_kallsyms(struct text_names *names, struct name_table *table,
 
     while ((line = next_line(&cursor, names->text + names->size))) {
         struct name_entry entry = {.limit = UINT64_MAX};
-        char type;
+        char type, *name;
 
-        if (!take_hex(&line, &entry.start) || !line[0] || line[1] != ' ' || !line[2])
+        if (!take_kallsym(line, &entry, &type, &name))
             continue;
-        type = line[0];
         seen_line = true;
         seen_address = seen_address || entry.start != 0;
-        if (!strchr("tTwWdDbB", type) || entry.start == 0)
+        if (!is_taken(type) || entry.start == 0)
             continue;
-        entry.raw = line + 2;
-        entry.module = cut_module(line + 2);
+        entry.raw = name;
+        entry.module = cut_module(name);
         entry.end = entry.start;
         /* "w" counts as local: so it does for perf. */
         entry.flags = type == 'W' ? NAME_WEAK : isupper((unsigned char)type) ? NAME_GLOBAL : 0;
@@ -164,6 +181,130 @@ void text_names_add_kallsyms(struct text_names *names, struct name_table *table,
     /* perf takes the last of several names here, as a side effect of how it makes up sizes. */
     name_table_finish(table, NAME_LAST_WINS);
     limit_to_module(table);
+}
+
+struct kallsym {
+    uint64_t address;
+    const char *name, *module;
+    size_t number; /* in the order of the list: it says which of several names counts */
+    char type;
+    bool wanted; /* of the first one of an address: all of it are */
+};
+
+struct kallsyms {
+    struct kallsym *list;
+    size_t count, capacity;
+};
+
+static int by_address(const void *one, const void *other)
+{
+    const struct kallsym *a = one, *b = other;
+
+    if (a->address != b->address)
+        return a->address < b->address ? -1 : 1;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+static int read_kallsyms(struct text_names *names, bool modules, struct kallsyms *ret)
+{
+    char *cursor = names->text, *line;
+
+    while ((line = next_line(&cursor, names->text + names->size))) {
+        struct name_entry entry = {0};
+        struct kallsym symbol = {.number = ret->count};
+        char *name;
+
+        if (!take_kallsym(line, &entry, &symbol.type, &name) || !is_taken(symbol.type) || !entry.start)
+            continue;
+        symbol.address = entry.start;
+        symbol.module = cut_module(name);
+        symbol.name = name;
+        if (symbol.module && !modules)
+            continue;
+        if (ret->count == ret->capacity) {
+            size_t capacity = ret->capacity ? 2 * ret->capacity : 4096;
+            struct kallsym *grown = realloc(ret->list, capacity * sizeof(*grown));
+
+            if (!grown)
+                return -ENOMEM;
+            ret->list = grown;
+            ret->capacity = capacity;
+        }
+        ret->list[ret->count++] = symbol;
+    }
+    if (ret->count)
+        qsort(ret->list, ret->count, sizeof(*ret->list), by_address);
+    return 0;
+}
+
+/* The first symbol that is not in front of ADDRESS. */
+static size_t first_from(const struct kallsyms *all, uint64_t address)
+{
+    size_t low = 0, high = all->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (all->list[middle].address < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void mark_kallsyms(struct kallsyms *all, const struct kallsyms_wanted *wanted)
+{
+    for (size_t i = 0; i < wanted->count; i++) {
+        uint64_t address = wanted->addresses[i];
+        size_t behind = address < UINT64_MAX ? first_from(all, address + 1) : all->count;
+
+        if (behind)
+            all->list[first_from(all, all->list[behind - 1].address)].wanted = true;
+    }
+    for (size_t i = 0; wanted->reference && i < all->count; i++)
+        if (!all->list[i].module && !strcmp(all->list[i].name, wanted->reference))
+            all->list[first_from(all, all->list[i].address)].wanted = true;
+}
+
+static void print_kallsym(FILE *to, const struct kallsym *symbol, const char *name, uint64_t shift)
+{
+    fprintf(to, "%016" PRIx64 " %c %s", symbol->address + shift, symbol->type, name);
+    if (symbol->module)
+        fprintf(to, "\t[%s]", symbol->module);
+    fputc('\n', to);
+}
+
+int text_names_cut_kallsyms(struct text_names *names, const struct kallsyms_wanted *wanted, char **ret,
+                            size_t *ret_size)
+{
+    struct kallsyms all = {0};
+    int error = read_kallsyms(names, wanted->shift == 0, &all);
+    FILE *to = error ? NULL : open_memstream(ret, ret_size);
+    bool taking = false, took = false;
+
+    mark_kallsyms(&all, wanted);
+    for (size_t i = 0; to && i < all.count; i++) {
+        const struct kallsym *symbol = &all.list[i];
+
+        if (!i || symbol->address != all.list[i - 1].address) {
+            took = taking;
+            taking = symbol->wanted;
+            if (took && !taking)
+                print_kallsym(to, symbol, KALLSYMS_GAP, wanted->shift);
+        }
+        if (taking)
+            print_kallsym(to, symbol, symbol->name, wanted->shift);
+    }
+    free(all.list);
+    if (!to)
+        return -ENOMEM;
+    error = ferror(to) ? -ENOMEM : 0;
+    if (fclose(to) != 0)
+        error = -ENOMEM;
+    if (error)
+        free(*ret);
+    return error;
 }
 
 void text_names_add_jit(struct text_names *names, struct name_table *table)

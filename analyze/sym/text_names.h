@@ -27,6 +27,23 @@ struct kallsyms_facts {
 /* "ADDRESS TYPE NAME\t[MODULE]" lines. REFERENCE: a symbol to look out for, or NULL. Consumes the text. */
 void text_names_add_kallsyms(struct text_names *names, struct name_table *table, const char *reference,
                              struct kallsyms_facts *ret_facts);
+/* Stands for all that is not in a part of such a list: no name. */
+#define KALLSYMS_GAP "(not saved)"
+
+/* What a part of a list of the kernel's symbols is for. */
+struct kallsyms_wanted {
+    const uint64_t *addresses; /* as in the list */
+    size_t count;
+    const char *reference; /* a symbol that is in it, too, or NULL */
+    uint64_t shift;        /* what is added to addresses; with another one than 0 modules are left out */
+};
+
+/*
+ * The lines that give the names of WANTED: for each all symbols of that address, and behind them, so that perf and we
+ * know where the function ends, one KALLSYMS_GAP. *RET is malloced. Consumes the text. 0 or -ENOMEM.
+ */
+int text_names_cut_kallsyms(struct text_names *names, const struct kallsyms_wanted *wanted, char **ret,
+                            size_t *ret_size);
 /* "START SIZE NAME" lines, numbers in hexadecimal, NAME up to the end of the line. Consumes the text. */
 void text_names_add_jit(struct text_names *names, struct name_table *table);
 

@@ -40,6 +40,7 @@ struct keeper {
     uint64_t missing_weight; /* of the samples with a function, or a caller, in such files */
     struct symbols_object *object; /* whose files are saved */
     uint32_t objects;
+    bool kernel; /* its symbols were saved */
     int error;
 };
 
@@ -155,6 +156,54 @@ static void put_object(struct keeper *keeper, struct symbols_object *object)
     keeper->objects++;
 }
 
+static void put_listing(struct keeper *keeper, const uint64_t *addresses, size_t count)
+{
+    size_t size, id_size;
+    const unsigned char *id = symbols_build_id(keeper->object, &id_size);
+    const char *why = symbols_why(keeper->object), *file = symbols_kernel_file(keeper->object);
+    char place[2 * ID_MAX + 64], *text;
+    int used = snprintf(place, sizeof(place), "[kernel.kallsyms]/");
+    if (!count || !file || id_size < 2) {
+        why = why ? why : !count ? "it has no names there" : "its build-id is not recorded";
+        leave_out(keeper, symbols_path(keeper->object), why);
+        return;
+    }
+    for (size_t i = 0; i < id_size && i < ID_MAX; i++)
+        used += snprintf(place + used, sizeof(place) - (size_t)used, "%02x", id[i]);
+    snprintf(place + used, sizeof(place) - (size_t)used, "/kallsyms");
+    int error = symbols_kernel_cut(keeper->object, addresses, count, &text, &size);
+    if (error) {
+        leave_out(keeper, symbols_path(keeper->object), strerror(-error));
+        return;
+    }
+    keeper->error = archive_put(&keeper->archive, place, text, size);
+    note(keeper, place, size, file);
+    keeper->kernel = true;
+    free(text);
+}
+
+/* The kernel's symbols that some address of a stack lies in, with those of its modules. */
+static void put_kernel(struct keeper *keeper)
+{
+    struct view *view = keeper->view;
+    uint32_t frames = view->profile->frame_count;
+    uint64_t *addresses = memory_new(frames, sizeof(*addresses));
+    size_t count = 0;
+    keeper->object = NULL;
+    for (uint32_t i = 0; i < frames; i++) {
+        struct symbols_object *object = view->profile->frames[i].kernel ? names_symbols(view->names, i) : NULL;
+        struct symbol symbol;
+        if (!object)
+            continue;
+        keeper->object = object;
+        if (symbols_find(object, names_offset(view->names, i), &symbol))
+            addresses[count++] = symbol.start;
+    }
+    if (keeper->object && !keeper->error)
+        put_listing(keeper, addresses, count);
+    free(addresses);
+}
+
 /* Every object that some address of a stack lies in, after all these addresses were looked up; in the order of these,
  * so that the same files give the same archive. */
 static void put_objects(struct keeper *keeper)
@@ -263,8 +312,9 @@ static void print_result(const struct keeper *keeper, const char *to, const char
     const uint64_t whole = keeper->view->selection->total_weight;
     char bytes[TEXT_AMOUNT], objects[TEXT_AMOUNT], share[TEXT_AMOUNT];
     output_text(output, to);
-    fprintf(output->to, ": symbols and lines of %s, %s\n",
-            text_plural(objects, keeper->objects, "object", "objects"), text_bytes(bytes, keeper->archive.bytes));
+    fprintf(output->to, ": symbols and lines of %s%s, %s\n",
+            text_plural(objects, keeper->objects, "object", "objects"), keeper->kernel ? " and the kernel" : "",
+            text_bytes(bytes, keeper->archive.bytes));
     for (size_t i = 0; i < keeper->left_count; i++) {
         const struct left_out *left = &keeper->left[i];
         text_percent(share, left->weight, whole);
@@ -273,7 +323,6 @@ static void print_result(const struct keeper *keeper, const char *to, const char
         output_wrapped(output, 2, line);
         free(line);
     }
-    output_wrapped(output, 2, "The kernel's symbols are not in it: they are read where the kernel runs.");
     print_commands(keeper, to, folder);
 }
 
@@ -301,6 +350,7 @@ int view_archive(struct view *view)
     if (!keeper.error) {
         folder = memory_text(keeper.archive.folder ? keeper.archive.folder : base_of(to));
         put_objects(&keeper);
+        put_kernel(&keeper);
         /* Last: a folder without it is no archive. */
         if (!keeper.error)
             keeper.error = archive_put(&keeper.archive, ARCHIVE_INDEX, keeper.index ? keeper.index : "",

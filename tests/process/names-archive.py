@@ -4,12 +4,14 @@
 # run-as: self
 """Names out of other files than the program: archives, debuginfod servers, the symbol table packed into a program."""
 import http.server
+import struct
 import threading
 
 from harness import *
 
 LINES_OF = target("lines-of")
 
+SAVED = r"symbols and lines of \d+ objects?(?: and the kernel)?"
 LOOP_SOURCE = (SOURCE / "tests/targets/inlined-loop.c").read_text()
 
 
@@ -39,10 +41,11 @@ def check_archive(files, gone):
     before = names_of(*files)
     with measured():
         check(any(row["inlined"] and row["symbol"] == "step" for row in before[1]), before[1])
-    check_match(r"^out\.symbols: symbols and lines of \d+ objects?, ", panalyze("archive", *files).ok().out)
+    said = panalyze("archive", *files).ok().out
+    check_match(rf"^out\.symbols: {SAVED}, ", said)
     check_equal(names_of(*files), before, "with the archive beside")
     text = panalyze("archive", "-o", "packed.tar.gz", *files).ok().out
-    size = float(check_match(r"^packed\.tar\.gz: symbols and lines of \d+ objects?, ([\d.]+) MB$", text)[1])
+    size = float(check_match(rf"^packed\.tar\.gz: {SAVED}, ([\d.]+) MB$", text)[1])
     check_near(size, os.path.getsize("packed.tar.gz") / 1e6, points=0.06, what="the size of the file")
     check_match(r"^  tar xf packed\.tar\.gz\n  panalyze out\.[\d.*]+\n"
                 r"  perf --buildid-dir packed\.symbols report -i FILE ", text)
@@ -162,6 +165,43 @@ def test_perf_reads_archive_of_separate_files():
     run(["objcopy", "--strip-all", "--add-gnu-debuglink=p.debug", "whole", "p"]).ok()
     os.unlink("whole")
     check_match(r"\bp\.c:\d+$", "\n".join(check_perf(record(), ["p", "p.debug"])[1]))
+
+
+def elsewhere(words):
+    """What WORDS print on a machine with another kernel."""
+    pathlib.Path("notes").write_bytes(struct.pack("<III4s", 4, 20, 3, b"GNU") + bytes(range(20)))
+    pathlib.Path("kallsyms").write_text("ffffffff81000000 T _stext\nffffffff81000010 T of_another_kernel\n")
+    script = 'mount --bind notes /sys/kernel/notes && mount --bind kallsyms /proc/kallsyms && exec "$@"'
+    return run(["unshare", "--mount", "sh", "-c", script, "sh", *words], env={"HOME": os.getcwd()}).ok().out
+
+
+def test_archive_of_the_kernel():
+    """Its functions, elsewhere: what panalyze says, and perf."""
+    need("perf")
+    if not IS_ROOT or run(["unshare", "--mount", "true"]).status:
+        skip("only root can give itself another kernel")
+    files = record("dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=3000", "status=none")
+    kernel = "[kernel.kallsyms]"
+    if not any(row["dso"] == kernel and not row["symbol"].startswith("0x") for row in names_in(kernel, files)):
+        skip("this machine does not show the names of its kernel")
+    panalyze("export", "perf", "-o", "all.data", *files).ok()
+    result = panalyze("archive", *files).ok()
+    check_match(r"^out\.symbols: symbols and lines of \d+ objects? and the kernel, ", result.out)
+    size = int(check_match(r"^\[kernel\.kallsyms\]/[0-9a-f]{40}/kallsyms (\d+) /proc/kallsyms$",
+                           pathlib.Path("out.symbols/pinject-archive").read_text())[1])
+    check(size < 200000, f"{size} bytes of names")
+    os.rename("out.symbols", "sent")
+    report = [PANALYZE, "report", "--callers", "--top", "all", *files]
+    perf = ["report", "-i", "all.data", "--stdio", "--no-children", "-g", "none", "--percent-limit", "0", "-s",
+            "dso,sym"]
+    before, of_perf = run(report).ok().out, run(["perf", *perf], env={"HOME": os.getcwd()}).ok().out
+    check_in("recorded on another kernel", elsewhere(report))
+    check_equal(elsewhere([*report, "--debug-path", "sent"]), before)
+    check_equal(elsewhere(["perf", "--buildid-dir", "sent", *perf]), of_perf)
+
+
+def names_in(dso, files):
+    return [row for row in panalyze_json(*files, "-a", "--top", "all")["functions"] if row["dso"] == dso]
 
 
 def test_archive_refuses():

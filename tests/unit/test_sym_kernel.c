@@ -13,6 +13,7 @@
 #include "analyze/sym/text_names.h"
 
 static const char *kallsyms; /* NULL: cannot be read */
+static const char *saved;    /* the list in the second of the roots; NULL: there is none */
 static unsigned char notes[512];
 static size_t notes_size;
 static bool notes_readable;
@@ -22,16 +23,20 @@ int __wrap_uname(struct utsname *name);
 
 int __wrap_text_names_init(struct text_names *names, const char *path, int extra_flags, uint32_t *ret_owner)
 {
-    bool of_notes = strcmp(path, "/sys/kernel/notes") == 0;
-    assert_true(of_notes || strcmp(path, "/proc/kallsyms") == 0);
+    bool of_notes = strcmp(path, "/sys/kernel/notes") == 0, of_running = strcmp(path, "/proc/kallsyms") == 0;
+    const char *list = of_running ? kallsyms : strncmp(path, "/two/", 5) == 0 ? saved : NULL;
+    size_t size = strlen(path), end = strlen("/kallsyms");
+    assert_true(of_notes || of_running || (size > end && strcmp(path + size - end, "/kallsyms") == 0));
+    if (list && !of_running)
+        assert_string_equal(path, "/two/[kernel.kallsyms]/0102030405060708090a0b0c0d0e0f1011121314/kallsyms");
     assert_int_equal(extra_flags, 0);
     assert_null(ret_owner);
-    if (of_notes ? !notes_readable : !kallsyms)
-        return -EACCES;
-    names->size = of_notes ? notes_size : strlen(kallsyms);
+    if (of_notes ? !notes_readable : !list)
+        return of_notes || of_running ? -EACCES : -ENOENT;
+    names->size = of_notes ? notes_size : strlen(list);
     names->text = malloc(names->size + 1);
     assert_non_null(names->text);
-    memcpy(names->text, of_notes ? (const char *)notes : kallsyms, names->size);
+    memcpy(names->text, of_notes ? (const char *)notes : list, names->size);
     names->text[names->size] = '\0';
     return 0;
 }
@@ -76,6 +81,7 @@ static int set_up(void **state)
 {
     (void)state;
     kallsyms = names_of_kernel;
+    saved = NULL;
     set_notes(20);
     return 0;
 }
@@ -251,12 +257,182 @@ static void test_moved_kernel(void **state)
     expect(&kernel, 0, NULL, 0, true);
 }
 
+/* ---- lists that were saved */
+
+static const char *const roots[] = {"/one", "/two"};
+
+static struct symbols *with_roots(const struct symbols_kernel *kernel, struct symbols_object **ret)
+{
+    const struct symbols_options options = {.debug_paths = roots, .debug_path_count = 2};
+    struct symbols *symbols;
+    assert_int_equal(symbols_new(&options, &symbols), 0);
+    *ret = symbols_kernel(symbols, kernel);
+    return symbols;
+}
+
+/* ADDRESS is in the function NAME, or in none. */
+static void expect_name(struct symbols_object *object, uint64_t address, const char *name)
+{
+    struct symbol symbol;
+    bool found = symbols_find(object, address, &symbol);
+    assert_int_equal(found, name != NULL);
+    if (found)
+        assert_string_equal(symbol.name, name);
+}
+
+/* The list of another kernel, which is in an archive, gives the names that it has, and no others. */
+static void test_saved_list(void **state)
+{
+    static const char list[] = "ffffffff81000000 T _stext\n"
+                               "ffffffff81000100 t (not saved)\n"
+                               "ffffffff81000400 T other\n"
+                               "ffffffff81000800 T (not saved)\n"
+                               "ffffffffc0000000 t read_page\t[ext4]\n"
+                               "ffffffffc0000400 t (not saved)\t[ext4]\n";
+    struct symbols_kernel kernel = {.osrelease = "5.0", .build_id = running_id, .build_id_size = 20,
+                                    .reference_name = "_stext", .reference_address = STEXT};
+    struct symbols_object *object;
+    (void)state;
+    saved = list;
+    struct symbols *symbols = with_roots(&kernel, &object);
+    assert_int_equal(symbols_lacks(object), 0);
+    assert_null(symbols_why(object));
+    expect_name(object, STEXT + 0xff, "_stext");
+    expect_name(object, STEXT + 0x100, NULL);
+    expect_name(object, SCHEDULE, "other");
+    expect_name(object, SCHEDULE + 0x3ff, "other");
+    expect_name(object, SCHEDULE + 0x400, NULL);
+    expect_name(object, MODULE + 0x3ff, "read_page");
+    expect_name(object, MODULE + 0x400, NULL);
+    assert_non_null(strstr(symbols_kernel_file(object), "/two/"));
+    symbols_free(symbols);
+    /* The running kernel knows more, unless it does not show it, or lies elsewhere. */
+    for (int i = 0; i < 3; i++) {
+        kernel.osrelease = NULL;
+        kallsyms = i == 1 ? "0000000000000000 T _stext\n" : names_of_kernel;
+        kernel.reference_address = i == 2 ? STEXT + 0x1000 : STEXT;
+        symbols = with_roots(&kernel, &object);
+        assert_int_equal(symbols_lacks(object), 0);
+        expect_name(object, SCHEDULE + (i == 2 ? 0x1000 : 0), i ? "other" : "schedule");
+        expect_name(object, MODULE, i == 2 ? NULL : "read_page");
+        assert_int_equal(strcmp(symbols_kernel_file(object), "/proc/kallsyms") == 0, i == 0);
+        symbols_free(symbols);
+    }
+}
+
+static void test_damaged_list(void **state)
+{
+    static const char *const lists[] = {"", "nothing", "0000000000000000 T _stext\n", "ffffffff81000400 T schedule\n",
+                                        "ffffffff81000000 t _stext\t[ext4]\nffffffff81000400 T schedule\n"};
+    const struct symbols_kernel kernel = {.osrelease = "5.0", .build_id = running_id, .build_id_size = 20,
+                                          .reference_name = "_stext", .reference_address = STEXT};
+    struct symbols_object *object;
+    char *text;
+    size_t size;
+    (void)state;
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        saved = lists[i];
+        struct symbols *symbols = with_roots(&kernel, &object);
+        assert_int_equal(symbols_lacks(object), SYMBOLS_BROKEN);
+        assert_string_equal(symbols_why(object), "the saved list of the kernel's symbols is damaged");
+        expect_name(object, SCHEDULE, NULL);
+        symbols_free(symbols);
+    }
+    saved = NULL;
+    struct symbols *symbols = with_roots(&kernel, &object);
+    assert_int_equal(symbols_lacks(object), SYMBOLS_OTHER_KERNEL);
+    assert_null(symbols_kernel_file(object));
+    assert_int_equal(symbols_kernel_cut(object, NULL, 0, &text, &size), -ENODATA);
+    symbols_free(symbols);
+}
+
+/* What KERNEL keeps of its list for ADDRESSES[COUNT]. */
+static void expect_cut(const struct symbols_kernel *kernel, const uint64_t *addresses, size_t count,
+                       const char *expected)
+{
+    struct symbols_object *object;
+    struct symbols *symbols = with_roots(kernel, &object);
+    char *text = NULL;
+    size_t size = 0;
+    assert_int_equal(symbols_kernel_cut(object, addresses, count, &text, &size), 0);
+    assert_string_equal(text, expected);
+    assert_int_equal(size, strlen(expected));
+    free(text);
+    symbols_free(symbols);
+}
+
+static void test_cut(void **state)
+{
+    static const char list[] = "ffffffff81000400 T schedule\n"
+                               "ffffffff81000400 t alias\n"
+                               "ffffffff81000400 r no_code\n"
+                               "ffffffff81000800 T after\n"
+                               "ffffffff81000900 W last\n"
+                               "0000000000000000 T nowhere\n"
+                               "ffffffff81000000 T _stext\n"
+                               "no line\n"
+                               "ffffffffc0000000 t read_page\t[ext4]\n"
+                               "ffffffffc0000100 t write_page\t[ext4]\n"
+                               "ffffffffc0000200 t of_another\t[xfs]\n";
+    const uint64_t one[] = {SCHEDULE + 0x10};
+    const uint64_t several[] = {MODULE + 0x1ff, STEXT + 0x900, STEXT + 0x800, MODULE + 0x1ff};
+    const uint64_t end[] = {MODULE + 0x200, UINT64_MAX}, before[] = {STEXT - 1, 0};
+    struct symbols_kernel kernel = {.osrelease = "6.1.0-test"};
+    (void)state;
+    kallsyms = list;
+    expect_cut(&kernel, NULL, 0, "");
+    expect_cut(&kernel, before, 2, "");
+    expect_cut(&kernel, one, 1, "ffffffff81000400 T schedule\nffffffff81000400 t alias\n"
+                                "ffffffff81000800 T (not saved)\n");
+    expect_cut(&kernel, several, 4, "ffffffff81000800 T after\nffffffff81000900 W last\n"
+                                    "ffffffffc0000000 t (not saved)\t[ext4]\n"
+                                    "ffffffffc0000100 t write_page\t[ext4]\n"
+                                    "ffffffffc0000200 t (not saved)\t[xfs]\n");
+    expect_cut(&kernel, end, 2, "ffffffffc0000200 t of_another\t[xfs]\n");
+    /* As it was recorded: elsewhere, and without modules, which no one knows the places of. */
+    kernel = (struct symbols_kernel){.build_id = running_id, .build_id_size = 20, .reference_name = "_stext",
+                                     .reference_address = STEXT + 0x100000};
+    const uint64_t moved_there[] = {SCHEDULE + 0x100000, STEXT + 0x100900};
+    expect_cut(&kernel, moved_there, 2, "ffffffff81100000 T _stext\nffffffff81100400 T schedule\n"
+                                        "ffffffff81100400 t alias\nffffffff81100800 T (not saved)\n"
+                                        "ffffffff81100900 W last\n");
+}
+
+/* The names out of a part are those out of all of the list; the part of a part is itself. */
+static void test_part_names_the_same(void **state)
+{
+    const uint64_t addresses[] = {SCHEDULE, MODULE};
+    struct symbols_kernel kernel = {.build_id = running_id, .build_id_size = 20, .reference_name = "_stext",
+                                    .reference_address = STEXT};
+    struct symbols_object *object;
+    char *text, *again;
+    size_t size;
+    (void)state;
+    struct symbols *symbols = with_roots(&kernel, &object);
+    assert_int_equal(symbols_kernel_cut(object, addresses, 2, &text, &size), 0);
+    symbols_free(symbols);
+    saved = text;
+    kallsyms = NULL;
+    symbols = with_roots(&kernel, &object);
+    for (uint64_t at = 0; at < 0x2000; at += 0x100) {
+        expect_name(object, STEXT + at, at < 0x400 ? "_stext" : at < 0x800 ? "schedule" : NULL);
+        expect_name(object, MODULE + at, at < 0x1000 ? "read_page" : NULL);
+    }
+    assert_int_equal(symbols_kernel_cut(object, addresses, 2, &again, &size), 0);
+    assert_string_equal(again, text);
+    symbols_free(symbols);
+    free(again);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_release, set_up),      cmocka_unit_test_setup(test_build_id, set_up),
         cmocka_unit_test_setup(test_notes, set_up),        cmocka_unit_test_setup(test_list_of_names, set_up),
-        cmocka_unit_test_setup(test_moved_kernel, set_up),
+        cmocka_unit_test_setup(test_moved_kernel, set_up), cmocka_unit_test_setup(test_saved_list, set_up),
+        cmocka_unit_test_setup(test_damaged_list, set_up), cmocka_unit_test_setup(test_cut, set_up),
+        cmocka_unit_test_setup(test_part_names_the_same, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
