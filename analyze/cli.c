@@ -51,7 +51,8 @@ static const struct cli_command commands[] = {
     {"export", EXPORT, CLI_PROFILE | CLI_OWN_OUTPUT, export_view,
      "FORMAT: write files for perf, pprof, speedscope, firefox, folded, chrome or csv",
      "For other programs and machines"},
-    {"archive", ARCHIVE, CLI_PROFILE, view_archive, "save names and line numbers for other machines, or before a program is rebuilt"},
+    {"archive", ARCHIVE, CLI_PROFILE, view_archive,
+     "save names and line numbers for other machines, or before a program is rebuilt"},
     {"help", HELP, 0, NULL, "this text; 'help COMMAND' explains one command"},
 };
 

@@ -79,7 +79,7 @@ static void allow_kernel(const struct doctor_facts *facts, struct doctor_finding
         doctor_remedy(finding, "setcap cap_perfmon+ep %s    # as root: for this program only",
                       doctor_word(facts->self));
     else if (facts->container[0])
-        doctor_remedy(finding, "%s run --cap-add PERFMON --cap-add SYSLOG ...    # if its programs run as root in there",
+        doctor_remedy(finding, "%s run --cap-add PERFMON --cap-add SYSLOG ...    # if programs run as root in there",
                       facts->container);
 }
 
@@ -197,8 +197,8 @@ void doctor_kernel_samples(const struct doctor_facts *facts, struct doctor_findi
         DOCTOR_TEXT(finding->value, "refused by a security module or kernel lockdown: %s",
                     strerror(-facts->shared->kernel));
     DOCTOR_TEXT(finding->meaning,
-                "shares are of the time in user space; CPU time is counted with the kernel's part; context switches and "
-                "migrations are not counted");
+                "shares are of the time in user space; CPU time is counted with the kernel's part; context switches "
+                "and migrations are not counted");
     if (paranoid)
         allow_kernel(facts, finding);
 }

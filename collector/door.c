@@ -333,7 +333,8 @@ void door_renew_all(struct channel *channel)
 
 /*
  * Whether it has ended until END_NS, of CLOCK_MONOTONIC. A door hangs as long as the exec of a task that it looks at
- * (errand.h). It is woken again and again: a follower who writes the old count back just before it sleeps lets it sleep.
+ * (errand.h). It is woken again and again: a follower who writes the old count back just before it sleeps lets it
+ * sleep on.
  */
 static bool join(struct door *door, uint64_t end_ns)
 {

@@ -36,9 +36,9 @@ int files_name(struct files *files, pid_t pid, pid_t tid, const char *exec, char
 int files_open_unnamed(struct files *files);
 /*
  * Gives PATH, which files_name() gave, to the file *FD of files_open_unnamed(); where *FD is -1, creates an empty file
- * PATH and sets *FD. A result file of ours that lies there becomes PATH.old, in the place of an older one; anything else
- * (FIFO, symbolic link, another user's or another kind of file) is left alone: -EEXIST. So is a result file while another
- * session with the same BASE runs, whose it may be: -EBUSY. 0 or -errno.
+ * PATH and sets *FD. A result file of ours that lies there becomes PATH.old, in the place of an older one; anything
+ * else (FIFO, symbolic link, another user's or another kind of file) is left alone: -EEXIST. So is a result file while
+ * another session with the same BASE runs, whose it may be: -EBUSY. 0 or -errno.
  */
 int files_create(struct files *files, const char *path, int *fd);
 /* Opens PATH again for writing, if it still is the file DEV, INO; else -ESTALE. */

@@ -111,8 +111,9 @@ static int find_rights(struct planning *planning)
     }
     close(fd);
     if (planning->plan->exclude_kernel && !planning->settings->stat)
-        plan_note(planning->plan, "kernel code is not sampled, shares are of the time in user space: kernel.perf_event_paranoid is %" PRId64
-                  "; 'pinject-run --doctor' says what to change", probe_read_sysctl("perf_event_paranoid", 2));
+        plan_note(planning->plan, "kernel code is not sampled, shares are of the time in user space: "
+                  "kernel.perf_event_paranoid is %" PRId64 "; 'pinject-run --doctor' says what to change",
+                  probe_read_sysctl("perf_event_paranoid", 2));
     return 0;
 }
 

@@ -91,9 +91,9 @@ void stacks_describe(const struct tasks *tasks, char ret[STACKS_TEXT])
     const uint32_t dump = __atomic_load_n(&tasks->session->dump, __ATOMIC_RELAXED);
     for (unsigned end = UNWIND_BOTTOM + 1; end < UNWIND_ENDS; end++) {
         const bool larger = end == UNWIND_TRUNCATED && dump < STACKS_DUMP_MAX && !stacks->lowered;
-        used = describe_part(ret, used, counts->ends[end], !larger                   ? unwind_end_name(end)
-                                                          : tasks->plan->dump_auto ? "truncated (raise -g auto,BYTES)"
-                                                                                   : "truncated (raise -g dwarf,BYTES)");
+        const char *truncated = tasks->plan->dump_auto ? "truncated (raise -g auto,BYTES)"
+                                                       : "truncated (raise -g dwarf,BYTES)";
+        used = describe_part(ret, used, counts->ends[end], larger ? truncated : unwind_end_name(end));
     }
     used = describe_part(ret, used, counts->chosen, "by frame pointer (the process has them)");
     used = describe_part(ret, used, counts->behind, "by frame pointer (the collector fell behind)");

@@ -66,7 +66,7 @@ static struct process *processes_of(const struct view *view, uint64_t *ret_cpu)
     return processes;
 }
 
-/* Percent of its time that a busy process has a CPU. Where other programs keep all CPUs busy, that is its part of them. */
+/* Percent of its time that a busy process has a CPU: where other programs keep all CPUs busy, of its part of them. */
 static double least_busy(const struct profile *profile, double used, double others)
 {
     return profile->session.cpus && others > 0 && used + others >= ALL_BUSY * profile->session.cpus

@@ -158,7 +158,8 @@ void butterfly_print(struct view *view, struct hits *hits, const struct hits_row
         fputc(')', view->output->to);
     }
     fprintf(view->output->to, ": total %s (%s), self %s (%s)", text_weight(total, row->total_weight, nanoseconds),
-            text_percent(total_share, row->total_weight, hits->weight), text_weight(self, row->self_weight, nanoseconds),
+            text_percent(total_share, row->total_weight, hits->weight),
+            text_weight(self, row->self_weight, nanoseconds),
             text_percent(self_share, row->self_weight, hits->weight));
     if (row->own_weight < row->self_weight)
         fprintf(view->output->to, ", %s (%s) of that without inlined functions",

@@ -82,8 +82,9 @@ static void judged_init(struct judged *judged, const struct compare *compare, st
 
 static void judged_release(struct judged *judged)
 {
-    double *const arrays[] = {judged->values, judged->sampling,      judged->weight_limits,     judged->weight_deviations,
-                              judged->points, judged->points_limits, judged->points_deviations, judged->parts};
+    double *const arrays[] = {judged->values,        judged->sampling, judged->weight_limits, judged->weight_deviations,
+                              judged->points,        judged->points_limits,
+                              judged->points_deviations, judged->parts};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
         free(arrays[i]);
     free(judged->out);

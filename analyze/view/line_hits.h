@@ -8,9 +8,9 @@
 #include "analyze/view/view.h"
 
 /* What to know of samples, where lines or instructions are shown. */
-#define LINES_ARE_LATE                                                                                                \
-    "A sample is on the instruction that had to wait, often the one after a slow one (a division, a cache miss): look " \
-    "at the line before, too."
+#define LINES_ARE_LATE                                                                                                 \
+    "A sample is on the instruction that had to wait, often the one after a slow one (a division, a cache miss): "     \
+    "look at the line before, too."
 
 /* Whether BY (enum settings_by) is one of the two. */
 bool line_hits_wanted(int by);

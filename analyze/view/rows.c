@@ -58,7 +58,8 @@ void rows_choose(struct rows *rows, const struct view *view, const struct hits *
         const struct hits_row *row = &hits->rows[i];
         if (!is_wanted(view, hits, row) || (view->settings->group && !view->settings->json && !has_self(hits, row)))
             continue;
-        if (rows->count >= limit || (rows->count && is_little(view, hits, row)) || (cum > 0 && rows->count && text_share(cumulated, hits->weight) >= cum)) {
+        const bool enough = cum > 0 && text_share(cumulated, hits->weight) >= cum;
+        if (rows->count >= limit || (rows->count && (enough || is_little(view, hits, row)))) {
             rows->more++;
             rows->more_weight += row->self_weight;
             continue;

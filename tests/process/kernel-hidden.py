@@ -27,8 +27,7 @@ def first_percent(text):
 def test_reports_say_so():
     need_a_hidden_kernel()
     done = copy("-o", "out")
-    said = re.search(r"kernel code is not sampled \((\S+ \S+) of the CPU time\); 'pinject-run --doctor' says why", done.err)
-    check(said, done.err)
+    check_match(r"kernel code is not sampled \(\S+ \S+ of the CPU time\); 'pinject-run --doctor' says why", done.err)
     coverage = panalyze_json(*results())["coverage"]
     check(coverage["kernel_excluded"], coverage)
     check(coverage["kernel_ns"] > coverage["user_ns"], coverage)

@@ -181,8 +181,8 @@ static void test_tree(void **state)
     text = run(&fake, view_tree);
     has(text, "  Command\n  20.20  0.000 s    895 ms   90.0 ms  90.0 ms     0  * cc1 'a b.c'");
     has(text, "  10.10  0.000 s    900 ms   15.0 ms  ~110 ms     2  make -j2\n"
-              "and 1 lighter task (raise -n to see more)\nTotal: CPU time with that of all threads and processes below\n*: ran "
-              "last");
+              "and 1 lighter task (raise -n to see more)\n"
+              "Total: CPU time with that of all threads and processes below\n*: ran last");
     has_not(text, "worker");
     free(text);
     fake.settings.top = SETTINGS_ALL;
@@ -278,7 +278,7 @@ static void test_why_the_kernel_is_missing(void **state)
     (void)state;
     static const char *const notes[] = {"x", "kernel samples: only user space is sampled"};
     static const char timers[] = "Not seen: what the kernel did for the program (timers sample user space only)",
-                      rights[] = "Not seen: what the kernel did for the program; shares are of the time in user space (as ";
+                      rights[] = "Not seen: what the kernel did for the program; shares are of the time in user space (";
     for (unsigned i = 0; i < 6; i++) {
         struct fake fake;
         fake_new(&fake);

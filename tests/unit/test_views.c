@@ -414,7 +414,8 @@ static void test_diff_on_a_loaded_machine(void **state)
     runs_new(fakes, entries, 3, 2);
     for (size_t i = 0; i < RUNS; i++)
         fakes[i].profile.session = (struct profile_session){
-            .ours = true, .start_realtime_ns = 1000 + i, .machine_ns = UINT64_C(2000) * MS, .others_ns = UINT64_C(3000) * MS};
+            .ours = true, .start_realtime_ns = 1000 + i, .machine_ns = UINT64_C(2000) * MS,
+            .others_ns = UINT64_C(3000) * MS};
     char *text = diff_runs(fakes, 3);
     has(text, "Total: ~+808 ms (+80.00 %), from 1.01 s to 1.82 s a run: not judged\n");
     has(text, "times are not\n  judged, Points are. Take the runs in turn (A B A B ...).\n");
@@ -431,7 +432,8 @@ static void test_diff_on_a_loaded_machine(void **state)
     runs_new(fakes, entries, 3, 2);
     for (size_t i = 0; i < RUNS; i++)
         fakes[i].profile.session = (struct profile_session){
-            .ours = true, .start_realtime_ns = 1000 + i % 3, .machine_ns = UINT64_C(2000) * MS, .others_ns = UINT64_C(3000) * MS};
+            .ours = true, .start_realtime_ns = 1000 + i % 3, .machine_ns = UINT64_C(2000) * MS,
+            .others_ns = UINT64_C(3000) * MS};
     text = diff_runs(fakes, 3);
     has(text, "Total: +808 ms +-70.8 ms (+80.00 %), ");
     has(text, "The machine was loaded: that changes times");
@@ -451,9 +453,11 @@ static void test_diff_says_little_of_little(void **state)
         entries[i][2].weight *= 1 + i % 3;
     }
     char *text = diff_runs(fakes, 3);
-    has(text, "1 command more with too few samples to judge: together +1.00 ms, from 1.00 ms to\n  2.00 ms; --top all ");
+    has(text, "1 command more with too few samples to judge: together +1.00 ms, from 1.00 ms to\n"
+              "  2.00 ms; --top all ");
     has_not(text, " worker");
-    has(text, "\nToo few runs: to see any function change by 10 % of the total, take more than\n  200 runs a side, in turn ");
+    has(text, "\nToo few runs: to see any function change by 10 % of the total, take more than\n"
+              "  200 runs a side, in turn ");
     free(text);
     fakes[0].settings.top = 10;
     text = diff_runs(fakes, 3);
