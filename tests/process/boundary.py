@@ -163,7 +163,9 @@ def test_a_flood_of_connections():
     print(f"{knocked} connections in 4 s")
     check(knocked > 0)
     tasks = [task for task in panalyze_json("tree", *results())["tasks"] if task["comm"] == "true"]
-    check_equal([task["source"] for task in tasks], ["perf"] * len(users), done.err)
+    check(len(tasks) == len(users) or "not seen:" in done.err, done.err)
+    with measured():  # on a busy machine the listener itself may wait longer for a CPU than a program does for it
+        check_equal([task["source"] for task in tasks], ["perf"] * len(users), done.err)
 
 
 def test_a_filter_that_forbids_to_move_memory():
