@@ -8,11 +8,10 @@
 #include "analyze/view/memory.h"
 #include "analyze/view/significance.h"
 
-/* How often a program compared with itself may have a change that counts: in all weight, and in any row of a table.
- * With two tables that is 1.4 of 100 times, and some more where runs differ in speed. A table is judged by
- * itself, so that what it says does not depend on what else is shown. */
-#define FALSE_CHANGES 0.004
-#define FALSE_ROWS 0.005
+/* How often a program compared with itself may have a change that counts: in all weight, and in any row of a table. With
+ * two tables that is 1.5 of 100 times, and some more where runs differ in speed. A table is judged by itself, so that
+ * what it says does not depend on what else is shown. */
+#define FALSE_CHANGES 0.005
 #define LEAST_OF_RUN 3    /* samples of a row in a run, on average, to judge it */
 #define LEAST_REST 0.02   /* of all weight must be left to compare with */
 #define SINGLE_STEPS 30   /* of taking one changed row out; then all that changed go at once */
@@ -105,7 +104,7 @@ static void judge_weights(const struct compare *compare, struct judged *judged)
 {
     size_t runs = run_count(compare);
     double grain = grain_of(compare);
-    const struct significance_group group = group_of(compare, FALSE_ROWS, grain);
+    const struct significance_group group = group_of(compare, FALSE_CHANGES, grain);
     for (size_t i = 0; i < judged->count; i++) {
         double *values = judged->values + i * runs;
         for (size_t run = 0; run < runs; run++)
@@ -132,7 +131,7 @@ static void judge_points(const struct compare *compare, struct judged *judged, c
     size_t runs = run_count(compare), first = compare->runs[0];
     double scale = 100 * rest_of_first(compare, rest), mean_rest = mean_of(rest, runs);
     double grain = mean_rest > 0 ? scale * grain_of(compare) / mean_rest : 0;
-    const struct significance_group group = group_of(compare, FALSE_ROWS, grain);
+    const struct significance_group group = group_of(compare, FALSE_CHANGES, grain);
     for (size_t i = 0; i < judged->count; i++) {
         double *values = judged->values + i * runs;
         for (size_t run = 0; run < runs; run++)
@@ -282,7 +281,7 @@ static void judge_table(const struct compare *compare, struct compare_table *tab
         worst = fmax(worst, deviation_of(compare, &judged, i));
     }
     if (worst > 0)
-        table->runs_wanted = significance_runs(FALSE_ROWS / (double)tests, worst, JUDGE_SMALL);
+        table->runs_wanted = significance_runs(FALSE_CHANGES / (double)tests, worst, JUDGE_SMALL);
     judged_release(&judged);
 }
 
