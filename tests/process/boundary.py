@@ -163,9 +163,14 @@ def test_a_flood_of_connections():
     print(f"{knocked} connections in 4 s")
     check(knocked > 0)
     tasks = [task for task in panalyze_json("tree", *results())["tasks"] if task["comm"] == "true"]
-    check(len(tasks) == len(users) or "not seen:" in done.err, done.err)
-    with measured():  # on a busy machine the listener itself may wait longer for a CPU than a program does for it
-        check_equal([task["source"] for task in tasks], ["perf"] * len(users), done.err)
+    # A user may be missing whose program met a full queue for all of the 50 ms that it waits: one of ten or twenty, where
+    # the flood finds two idle CPUs. Before users were told apart every second one was.
+    missing = len(users) - len(tasks)
+    print(f"{missing} of {len(users)} users missing")
+    check(not missing or "not seen:" in done.err, done.err)
+    check_equal({task["source"] for task in tasks}, {"perf"})
+    with measured():
+        check(missing <= len(users) // 4, done.err)
 
 
 def test_a_filter_that_forbids_to_move_memory():
