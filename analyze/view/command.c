@@ -106,7 +106,7 @@ char *command_program(const char *line)
 
 char *command_file(const char *line)
 {
-    struct word before = word_at(line), made = {0};
+    struct word before = word_at(line), made = {0}, temporary = {0};
     if (is_script(line))
         return NULL;
     for (struct word word = next_word(before); word.size; before = word, word = next_word(word)) {
@@ -114,8 +114,12 @@ char *command_file(const char *line)
             return copy(word);
         if (is_word(before, "-o") && !is_of_the_system(word))
             made = word;
+        /* A compiler's own, or a project that lies there: that is in a folder of its own. */
+        if (is_file(word) && !takes_other_file(before) && begins_with(word, "/tmp/") && !temporary.size &&
+            memchr(word.text + strlen("/tmp/"), '/', word.size - strlen("/tmp/")))
+            temporary = word;
     }
-    return made.size ? copy(made) : NULL;
+    return made.size ? copy(made) : temporary.size ? copy(temporary) : NULL;
 }
 
 /* A word of a script: "x.c'" or "x.c;". */

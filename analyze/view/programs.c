@@ -120,7 +120,8 @@ static void release(struct programs *programs)
 static char *heaviest_run(const struct program *program)
 {
     char time[TEXT_AMOUNT], *file = program->lines > 1 ? command_file(program->heaviest) : NULL;
-    char *text = file ? memory_print("%s %s", text_time(time, program->heaviest_cpu), file) : NULL;
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    char *text = file ? memory_print("%s %s", text_time(time, program->heaviest_cpu), slash ? slash + 1 : file) : NULL;
     free(file);
     return text;
 }

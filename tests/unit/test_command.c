@@ -51,6 +51,9 @@ static void test_files(void **state)
     (void)state;
     expect(command_file(CC1), "src/big.c");
     expect(command_file("as -o x.o /tmp/ccX.s"), "x.o");
+    expect(command_file("cc1 /tmp/ccX.s -o /tmp/ccY.s"), NULL);
+    expect(command_file("cc1 -MF /tmp/p/x.d /tmp/p/x.c /tmp/p/y.c -o /tmp/ccY.s"), "/tmp/p/x.c");
+    expect(command_file("cc1 /tmp/p/x.c -o x.o"), "x.o");
     expect(command_file("rustc --crate-name a lib.rs"), "lib.rs");
     expect(command_file("python3 -m build"), NULL);
     expect(command_file("sh -c 'cc a.c'"), NULL);
