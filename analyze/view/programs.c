@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyze/view/programs.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,14 +33,14 @@ struct program {
     size_t lines; /* of so many different ones */
 };
 
-/* A command line; threads add to their process' one. */
+/* A command line of a program; threads add to their process' one. */
 struct line {
     uint32_t program;
     uint64_t cpu;
 };
 
 struct programs {
-    struct map_strings names, texts; /* texts: of the lines */
+    struct map_strings names, texts; /* texts: of the lines, behind the number of their program and a space */
     struct program *list;
     struct line *lines;
     size_t count, capacity, line_capacity;
@@ -48,8 +49,9 @@ struct programs {
 
 static void add_line(struct programs *programs, const struct profile_task *task, uint32_t program, uint64_t cpu)
 {
-    char *text = text_task_command(task);
+    char *command = text_task_command(task), *text = memory_print("%" PRIu32 " %s", program, command);
     size_t known = programs->texts.count;
+    free(command);
     uint32_t index = map_strings_add(&programs->texts, text);
     free(text);
     programs->lines = memory_grow(programs->lines, &programs->line_capacity, programs->texts.count,
@@ -59,7 +61,6 @@ static void add_line(struct programs *programs, const struct profile_task *task,
     programs->lines[index].cpu += cpu;
 }
 
-/* The same line may be of several programs (a script's): it counts for the first one. */
 static void find_heaviest(struct programs *programs)
 {
     for (size_t i = 0; i < programs->texts.count; i++) {
@@ -68,7 +69,7 @@ static void find_heaviest(struct programs *programs)
         program->lines++;
         if (program->heaviest && line->cpu <= program->heaviest_cpu)
             continue;
-        program->heaviest = programs->texts.texts[i];
+        program->heaviest = strchr(programs->texts.texts[i], ' ') + 1;
         program->heaviest_cpu = line->cpu;
     }
 }

@@ -7,6 +7,7 @@
 #include "analyze/view/family.h"
 #include "analyze/view/heading.h"
 #include "analyze/view/hits.h"
+#include "analyze/view/select.h"
 #include "test_view_fake.h"
 
 static void test_total_counts_a_function_once(void **state)
@@ -351,6 +352,48 @@ static void test_one_process_of_a_run(void **state)
     free(text);
 }
 
+/* Of a program with runs on several files the heaviest one is named, with all its threads. */
+static void test_heaviest_run(void **state)
+{
+    (void)state;
+    static const char *small[] = {"cc1", "-quiet", "small.c"}, *big[] = {"cc1", "-quiet", "src/big.c"};
+    struct fake fake;
+    fake_new(&fake);
+    struct profile_task *tasks = (struct profile_task *)fake.profile.tasks;
+    tasks[0].exec = tasks[1].exec = "/usr/lib/cc1";
+    tasks[0].cmdline = small;
+    tasks[1].cmdline = tasks[2].cmdline = big;
+    tasks[0].cmdline_count = tasks[1].cmdline_count = tasks[2].cmdline_count = 3;
+    tasks[1].pid = tasks[2].pid;
+    char *text = run(&fake, view_report);
+    has_not(text, "Heaviest run"); /* one program needs no table */
+    free(text);
+    tasks[0].exec = "/usr/bin/make";
+    text = run(&fake, view_report);
+    has_not(text, "Heaviest run"); /* of each there is one command line */
+    free(text);
+    tasks[0].exec = "/usr/lib/cc1";
+    tasks[1].exec = "/usr/bin/make"; /* the same line in another program, a script's, is another run */
+    text = run(&fake, view_report);
+    has(text, "105 ms  95.45 %     2  cc1      90.0 ms big.c\n");
+    has(text, "5.00 ms   4.55 %     0  make\n");
+    free(text);
+}
+
+/* As the symbol table of a library has it. */
+static void test_symbols_with_versions(void **state)
+{
+    (void)state;
+    const char *words[] = {"pow", "exp*"};
+    const struct settings settings = {.symbols = {.items = words, .count = 2}};
+    assert_true(select_symbol(&settings, "pow"));
+    assert_true(select_symbol(&settings, "pow@@GLIBC_2.29"));
+    assert_true(select_symbol(&settings, "exp2@GLIBC_2.2.5"));
+    assert_false(select_symbol(&settings, "powf@@GLIBC_2.27"));
+    assert_false(select_symbol(&settings, "@pow"));
+    assert_false(select_symbol(&settings, "x@pow"));
+}
+
 /* All events that were sampled but the one that is shown. */
 static void test_other_events(void **state)
 {
@@ -473,6 +516,8 @@ int main(void)
         cmocka_unit_test(test_why_the_kernel_is_missing),
         cmocka_unit_test(test_the_kernel_is_not_covered),
         cmocka_unit_test(test_one_process_of_a_run),
+        cmocka_unit_test(test_heaviest_run),
+        cmocka_unit_test(test_symbols_with_versions),
         cmocka_unit_test(test_other_events),
         cmocka_unit_test(test_duration),
         cmocka_unit_test(test_no_samples),
