@@ -124,24 +124,37 @@ static struct channel *find(const struct session *session, uid_t user)
     return NULL;
 }
 
-struct channel *channels_get(struct session *session, uid_t user, int *ret_error)
+static struct channel *get(struct session *session, uid_t user, uint32_t most, int *ret_error)
 {
     struct channels *channels = &session->channels;
     *ret_error = 0;
     pthread_mutex_lock(&channels->lock);
     struct channel *channel = find(session, user);
-    if (!channel && channels->count < CHANNELS_MAX)
+    if (!channel && channels->count < most)
         channel = new_channel(session, user, ret_error);
     else if (!channel)
         *ret_error = -EUSERS;
-    if (!channel) {
-        __atomic_fetch_add(&channels->refused, 1, __ATOMIC_RELAXED);
-    } else if (channel != find(session, user)) {
+    if (channel && channel != find(session, user)) {
         channels->list[channels->count] = channel;
         __atomic_store_n(&channels->count, channels->count + 1, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&channels->lock);
     return channel;
+}
+
+struct channel *channels_get(struct session *session, uid_t user, int *ret_error)
+{
+    struct channel *channel = get(session, user, CHANNELS_MAX, ret_error);
+    if (!channel)
+        __atomic_fetch_add(&session->channels.refused, 1, __ATOMIC_RELAXED);
+    return channel;
+}
+
+int channels_prepare(struct session *session, uid_t user)
+{
+    int error;
+    get(session, user, CHANNELS_ASKED, &error);
+    return error;
 }
 
 int channels_open_doors(struct session *session)
@@ -152,18 +165,20 @@ int channels_open_doors(struct session *session)
     for (uint32_t i = 0; i < channels->count && error == 0; i++)
         error = door_start_all(channels->list[i]);
     channels->doors_open = error == 0;
+    for (uint32_t i = 0; i < channels->count && error == 0; i++)
+        door_await_all(channels->list[i]);
     pthread_mutex_unlock(&channels->lock);
     return error;
 }
 
 void channels_close_doors(struct session *session)
 {
-    struct channels *channels = &session->channels;
-    pthread_mutex_lock(&channels->lock);
-    channels->doors_open = false;
-    for (uint32_t i = 0; i < channels->count; i++)
-        door_stop_all(channels->list[i]);
-    pthread_mutex_unlock(&channels->lock);
+    /* Not under the lock: a door may be about to make another channel, which gets no doors any more. */
+    pthread_mutex_lock(&session->channels.lock);
+    session->channels.doors_open = false;
+    pthread_mutex_unlock(&session->channels.lock);
+    for (uint32_t i = 0, count = count_of(session); i < count; i++)
+        door_stop_all(session->channels.list[i]);
 }
 
 void channels_renew_doors(struct session *session)

@@ -19,7 +19,10 @@ struct session;
 struct door;
 
 /* Users in one session; who comes after that is found from outside. */
-enum { CHANNELS_MAX = 32 };
+enum {
+    CHANNELS_MAX = 32,
+    CHANNELS_ASKED = 24, /* so many there may be for one to be made on request: the rest is for users that have come */
+};
 
 struct channel {
     struct session *session;
@@ -55,10 +58,12 @@ void channels_release(struct channels *channels);
 /* Their files alone. */
 void channels_unlink(const struct channels *channels);
 /*
- * The channel of USER, made if there is none; session->path must be set. Thread-safe. Returns NULL, and *RET_ERROR is a
- * -errno, when it cannot be made.
+ * The channel of USER, made if there is none; session->path must be set. Thread-safe; its workers may not have run yet.
+ * Returns NULL, and *RET_ERROR is a -errno, when it cannot be made.
  */
 struct channel *channels_get(struct session *session, uid_t user, int *ret_error);
+/* Makes the channel of a USER of whom there is no process yet: 0 or -errno. */
+int channels_prepare(struct session *session, uid_t user);
 /* The workers of all: 0 or -errno after report_error(). */
 int channels_open_doors(struct session *session);
 void channels_close_doors(struct session *session);

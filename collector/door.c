@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -145,7 +146,8 @@ void door_ask_for_quick_wakes(void)
         return;
     scheduling.runtime_ns = SLICE_NS;
     int32_t nice = scheduling.nice;
-    scheduling.nice = nice - NICER;
+    /* Below the process' own: whoever made this thread may have asked before. */
+    scheduling.nice = getpriority(PRIO_PROCESS, (id_t)getpid()) - NICER;
     if (syscall(SYS_sched_setattr, 0, &scheduling, 0) == 0)
         return;
     scheduling.nice = nice;
@@ -257,10 +259,11 @@ struct cpus {
     cpu_set_t sets[PINJECT_CPUS / CPU_SETSIZE];
 };
 
+/* Those of the process' first thread: the one that calls may be a door, on its CPU. */
 static void allowed_cpus(struct cpus *ret)
 {
     memset(ret, 0, sizeof(*ret));
-    if (sched_getaffinity(0, sizeof(*ret), ret->sets) < 0 || CPU_COUNT_S(sizeof(*ret), ret->sets) == 0)
+    if (sched_getaffinity(getpid(), sizeof(*ret), ret->sets) < 0 || CPU_COUNT_S(sizeof(*ret), ret->sets) == 0)
         CPU_SET_S(0, sizeof(*ret), ret->sets);
 }
 
@@ -379,11 +382,14 @@ static void stop(struct channel *channel, unsigned count)
  * A new thread waits for its CPU as any other does, longer on a busy machine than a program waits for its first answer:
  * what ended soon then was not profiled at all (3 of 100, with a bare LD_PRELOAD beside five busy programs).
  */
-static void await_doors(struct hall *hall, unsigned count)
+void door_await_all(struct channel *channel)
 {
+    if (!channel->doors)
+        return;
+    struct hall *hall = channel->doors[0].hall;
     uint64_t now = clock_ns(CLOCK_MONOTONIC_COARSE), end = now + AWAKE_MS * UINT64_C(1000000);
     uint32_t awake;
-    for (; (awake = __atomic_load_n(&hall->awake, __ATOMIC_SEQ_CST)) < count && now < end;
+    for (; (awake = __atomic_load_n(&hall->awake, __ATOMIC_SEQ_CST)) < channel->session->bells && now < end;
          now = clock_ns(CLOCK_MONOTONIC_COARSE)) {
         struct timespec rest = {.tv_nsec = (long)(end - now)};
         syscall(SYS_futex, &hall->awake, FUTEX_WAIT, awake, &rest, NULL, 0);
@@ -419,8 +425,6 @@ int door_start_all(struct channel *channel)
     if (status < 0) {
         report_error("cannot start a thread: %s; raise 'ulimit -u'", strerror(-status));
         stop(channel, started - 1);
-    } else {
-        await_doors(hall, started);
     }
     return status;
 }

@@ -14,8 +14,10 @@ struct session;
 
 /* Fills bells_used and bell_of_cpu of the segment, and session->bells. Before anybody else sees it. */
 void door_assign_bells(struct session *session);
-/* 0, or -errno after report_error(); then no thread runs. */
+/* 0, or -errno after report_error(); then no thread runs. Context: any thread, another channel's door too. */
 int door_start_all(struct channel *channel);
+/* Until each has run once, or for 0.5 s. Context: door_stop_all() is not called meanwhile. */
+void door_await_all(struct channel *channel);
 /*
  * Whether doors can go before the programs of another session: they may have a real-time priority, or the scheduler does
  * not make a group of each session (autogroups). Else an answer to a program in a session of its own takes up to
@@ -24,7 +26,7 @@ int door_start_all(struct channel *channel);
 bool door_reaches_other_sessions(void);
 /*
  * For a thread that works for microseconds while a task waits: it is to run soon after it is woken. What the kernel
- * refuses is left as it is. Threads that it makes have that too.
+ * refuses is left as it is. Threads that it makes have that too, and may ask again. Not for the process' first thread.
  */
 void door_ask_for_quick_wakes(void);
 /*

@@ -102,9 +102,11 @@ static void serve(struct listener *listener, int peer)
         __atomic_fetch_add(&session->denied, 1, __ATOMIC_RELAXED);
         return;
     }
-    const struct channel *channel = channels_get(session, who.uid, &error);
-    if (channel)
-        send_files(peer, listener->segment, channel->fd);
+    struct channel *channel = channels_get(session, who.uid, &error);
+    if (!channel)
+        return;
+    door_await_all(channel);
+    send_files(peer, listener->segment, channel->fd);
 }
 
 /* Closes PEER. BEGUN: of the listener's CPU time, when the current second began. */

@@ -72,11 +72,13 @@ int request_copy(const struct session *session, const struct pinject_slot *from,
 {
     struct pinject_slot *slot = &ret->slot;
     copy_words(slot, from, offsetof(struct pinject_slot, text));
-    if (slot->kind < PINJECT_PROCESS || slot->kind > PINJECT_INHERIT || !is_task(slot->pid) ||
+    if (slot->kind < PINJECT_PROCESS || slot->kind >= PINJECT_KINDS || !is_task(slot->pid) ||
         (slot->kind != PINJECT_REAPED && !is_task(slot->tid)) || slot->ppid < 0 || slot->parent_tid < 0)
         return -EINVAL;
     if ((slot->kind == PINJECT_FORK || slot->kind == PINJECT_ARM || slot->kind == PINJECT_SPAWN) &&
         slot->pid != slot->tid)
+        return -EINVAL;
+    if (slot->kind == PINJECT_BECOME && slot->user == UINT32_MAX) /* no user's number: it would stay root's */
         return -EINVAL;
     if (!has_text(slot->kind, slot->flags))
         slot->exec_size = slot->cmdline_size = 0;
@@ -288,6 +290,12 @@ static int begin_inherit(struct session *session, const struct arrival *arrival)
     return status;
 }
 
+/* Nobody but root can become whom he likes. What is refused here has the socket. */
+static int begin_become(struct channel *channel, uint32_t user)
+{
+    return channel->user == 0 ? channels_prepare(channel->session, user) : -EPERM;
+}
+
 /* Whoever is not ours to see stays announced, and is in the ledger with what its parent's wait tells. */
 static int begin_spawned(struct session *session, struct arrival *arrival)
 {
@@ -395,11 +403,13 @@ int request_begin(struct channel *channel, const struct request *request, struct
     }
     arrival->gone = origin == -ESRCH;
     check_startup(arrival);
-    int status = arrival->kind == PINJECT_INHERIT ? begin_inherit(session, arrival) : begin(session, arrival);
-    if (arrival->kind == PINJECT_INHERIT) {
+    if (arrival->kind == PINJECT_INHERIT || arrival->kind == PINJECT_BECOME) {
+        int status = arrival->kind == PINJECT_INHERIT ? begin_inherit(session, arrival)
+                                                      : begin_become(channel, request->slot.user);
         arrival_free(arrival);
         return status;
     }
+    int status = begin(session, arrival);
     if (status == -EEXIST) {
         /* Asked twice: it has what it wants. */
         arrival_free(arrival);

@@ -297,6 +297,15 @@ void pinject_object_spawned(int32_t pid)
     pinject_request_send(&pinject_object.channel, mine);
 }
 
+void pinject_object_become(uint32_t user)
+{
+    struct pinject_claim mine = claim(PINJECT_BECOME, 0, 0);
+    if (!mine.slot)
+        return;
+    mine.slot->user = user;
+    pinject_request_send(&pinject_object.channel, mine);
+}
+
 void pinject_object_snapshot(void)
 {
     struct pinject_claim mine = claim(PINJECT_SNAPSHOT, 0, 0);

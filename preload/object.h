@@ -95,6 +95,8 @@ void pinject_object_spawned(int32_t pid);
  */
 void pinject_object_inherit(void);
 void pinject_object_snapshot(void);
+/* The channel of USER is to be made. */
+void pinject_object_become(uint32_t user);
 void pinject_object_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t stime_ns, uint64_t switches);
 
 /* Before fork, in the parent; and afterwards in the child: forget what was the parent's, ask for events of its own. */
@@ -108,6 +110,11 @@ void pinject_object_forked(void);
 int pinject_object_open(const char *path);
 /* Unmaps both. */
 void pinject_object_close(void);
+/*
+ * The process is about to call for these users, UINT32_MAX: as it is. A root that gives up its rights for good by that
+ * asks for the channel of its new user, as that user has to wait for the socket. Context: as below.
+ */
+void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t saved);
 /*
  * The process may have given up its user's rights for good. Then what it holds of that user's channel is replaced, and
  * the channel of its new user takes its place. Does nothing in a vfork child. Other threads may be in the middle of a

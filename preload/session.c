@@ -127,12 +127,17 @@ static int open_requests_file(const char *path, uint32_t user)
     return error < 0 ? error : -EPERM;
 }
 
+static const char *segment_path(void)
+{
+    return pinject_object.session + sizeof(PINJECT_ENV_SESSION "=") - 1;
+}
+
 /* OWN: this user owns the segment's file, and the collector's name for him is in it (they may have two in two user
    namespaces). */
 static int open_requests(const struct pinject_segment *segment, bool own)
 {
     int fds[2];
-    const char *path = pinject_object.session + sizeof(PINJECT_ENV_SESSION "=") - 1;
+    const char *path = segment_path();
     int fd = open_requests_file(path, own ? segment->user : pinject_object.user);
     if (fd >= 0 || pinject_peer_ask(path, segment, pinject_object.user, fds) < 0)
         return fd;
@@ -213,7 +218,7 @@ static bool opens(const char *path)
 
 bool pinject_object_reachable(void)
 {
-    const char *path = pinject_object.session + sizeof(PINJECT_ENV_SESSION "=") - 1;
+    const char *path = segment_path();
     int fds[2];
     if (!opens(pinject_object.preload))
         return false;
@@ -237,6 +242,48 @@ static bool take_turn(void)
         sys_sleep_ns(TURN_NS);
     }
     return false;
+}
+
+static void give_turn_back(void)
+{
+    __atomic_store_n(&turn, 0, __ATOMIC_RELEASE);
+}
+
+static bool may_change_user(void)
+{
+    return pinject_object_follows() && !pinject_object.user_fixed && sys_getpid() == pinject_object.pid;
+}
+
+/* Whether none of its rights to the channel's user is left: then it cannot come back. */
+static bool gives_up(uint32_t real, uint32_t effective, uint32_t saved)
+{
+    const uint32_t user = pinject_object.user;
+    return real != user && effective != user && saved != user;
+}
+
+/* Where its file has no name, or cannot be reached, it may be there all the same: asked for, it is not made twice. */
+static bool has_channel(uint32_t user)
+{
+    if (!take_turn())
+        return true;
+    write_requests_path(segment_path(), user);
+    bool found = sys_exists(requests_path);
+    give_turn_back();
+    return found;
+}
+
+void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t saved)
+{
+    uint32_t now[3];
+    /* Root, and the root that the collector knows: one of a user namespace has the channel of whoever made that. */
+    if (!may_change_user() || pinject_object.user != 0 || pinject_object.channel.segment->user != 0 ||
+        SYS_3(SYS_getresuid, &now[0], &now[1], &now[2]) < 0)
+        return;
+    real = real == UINT32_MAX ? now[0] : real;
+    effective = effective == UINT32_MAX ? now[1] : effective;
+    saved = saved == UINT32_MAX ? now[2] : saved;
+    if (gives_up(real, effective, saved) && !has_channel(effective))
+        pinject_object_become(effective);
 }
 
 /*
@@ -265,8 +312,8 @@ static bool give_up_channel(void)
 
 static void change_user(void)
 {
-    uint32_t real = 0, effective = 0, saved = 0, user = pinject_object.user;
-    if (SYS_3(SYS_getresuid, &real, &effective, &saved) < 0 || real == user || effective == user || saved == user)
+    uint32_t real = 0, effective = 0, saved = 0;
+    if (SYS_3(SYS_getresuid, &real, &effective, &saved) < 0 || !gives_up(real, effective, saved))
         return;
     pinject_timer_end_all();
     if (!give_up_channel())
@@ -281,8 +328,8 @@ static void change_user(void)
 
 void pinject_object_changed_user(void)
 {
-    if (!pinject_object_follows() || pinject_object.user_fixed || sys_getpid() != pinject_object.pid || !take_turn())
+    if (!may_change_user() || !take_turn())
         return;
     change_user();
-    __atomic_store_n(&turn, 0, __ATOMIC_RELEASE);
+    give_turn_back();
 }

@@ -13,11 +13,13 @@
  *                         ("channel"). All processes of that user write to it, and the collector takes every byte for
  *                         hostile. Nobody else can open it.
  *
- * Where the files cannot be reached (another /dev/shm, chroot, the first process of a user), a connection to the
- * abstract Unix socket PINJECT_SOCKET_PREFIX and the name of the segment's file gives both: the collector learns the
- * peer's process and user from the kernel, and sends one byte with two descriptors, PATH for reading and PATH.UID.
- * Nothing is read from the peer. A process that gives up its user by the setuid() family changes to its new user's
- * channel: memory of its own replaces what it held of the old one.
+ * A process that gives up its user by the setuid() family changes to its new user's channel: memory of its own replaces
+ * what it held of the old one. Root asks for that channel before it goes (BECOME), so that the file is there.
+ *
+ * Where the files cannot be reached (another /dev/shm, chroot, the first process of a user that nobody asked for), a
+ * connection to the abstract Unix socket PINJECT_SOCKET_PREFIX and the name of the segment's file gives both: the
+ * collector learns the peer's process and user from the kernel, and sends one byte with two descriptors, PATH for reading
+ * and PATH.UID. Nothing is read from the peer.
  *
  * Trust: the collector copies a slot before it looks at it, checks what it copied, and asks the kernel for what
  * matters: a request may name only tasks of the session's tree, and in a channel of another user than the collector's
@@ -55,7 +57,7 @@
 #include <stdint.h>
 
 #define PINJECT_WIRE_MAGIC 0x31656c69776a6e70ull /* "pnjwile1", little endian */
-#define PINJECT_WIRE_VERSION 5u
+#define PINJECT_WIRE_VERSION 6u
 
 /* Environment. All others of PINJECT_* are options of a collector that the object starts: docs/ENVIRONMENT.md. */
 #define PINJECT_ENV_SESSION "PINJECT_SESSION"     /* path of the segment file */
@@ -116,6 +118,10 @@ enum pinject_kind {
     /* A task that has events is about to make others that cannot ask for themselves (threads of libc's own, children in
        another pid namespace): what it makes from now on is to be covered by inheritance. No text. */
     PINJECT_INHERIT = 10,
+    /* The process is about to give up root for `user`: that user's channel is to be made, if there is none. Through the
+       channel of uid 0 alone. No text. */
+    PINJECT_BECOME = 11,
+    PINJECT_KINDS, /* all are below */
 };
 
 enum pinject_request_flags {
@@ -151,7 +157,8 @@ struct pinject_slot {
     char comm[16];          /* name of the task (PR_GET_NAME) */
     char program[16];       /* ARM, with DUMPS: the name that it will have by its program's path; "": not known */
     uint64_t switches;      /* REAPED: context switches, with those of the children that it waited for */
-    uint64_t reserved;
+    uint32_t user;          /* BECOME */
+    uint32_t reserved;
     char text[PINJECT_TEXT];
 };
 

@@ -149,8 +149,8 @@ def nobody_words():
 
 
 def test_a_flood_of_connections():
-    """Four of our user that connect all the time. Programs of twenty new users, which have to connect, too, have status,
-    output and samples of their own as without them."""
+    """Four of our user that connect all the time. Programs of twenty new users have status, output and samples of their own
+    as without them."""
     need_perf_events()
     users = range(60001, 60021) if IS_ROOT else [NOBODY]
     flood = f"for i in 1 2 3 4; do {HOSTILE} knock 4000 >knocked.$i & done; sleep 1; "
@@ -163,14 +163,8 @@ def test_a_flood_of_connections():
     print(f"{knocked} connections in 4 s")
     check(knocked > 0)
     tasks = [task for task in panalyze_json("tree", *results())["tasks"] if task["comm"] == "true"]
-    # A user may be missing whose program met a full queue for all of the 50 ms that it waits: one of ten or twenty, where
-    # the flood finds two idle CPUs. Before users were told apart every second one was.
-    missing = len(users) - len(tasks)
-    print(f"{missing} of {len(users)} users missing")
-    check(not missing or "not seen:" in done.err, done.err)
-    check_equal({task["source"] for task in tasks}, {"perf"})
-    with measured():
-        check(missing <= len(users) // 4, done.err)
+    # None has to wait for the socket: root asked for their channels before it became them.
+    check_equal([task["source"] for task in tasks], ["perf"] * len(users), done.err)
 
 
 def test_a_filter_that_forbids_to_move_memory():

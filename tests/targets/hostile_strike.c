@@ -87,6 +87,7 @@ static void fill(struct pinject_slot *slot, uint32_t kind, int32_t pid, int32_t 
     slot->utime_ns = next_random() >> (next_random() % 64);
     slot->stime_ns = next_random() >> (next_random() % 64);
     slot->status = (int32_t)any_word();
+    slot->user = next_random() % 4 ? 60000 + (uint32_t)next_random() % 64 : any_word();
     memcpy(slot->comm, "\n\x1b[31mhostile\0\0", 16);
     memcpy(slot->program, next_random() % 2 ? "../../../../etc\xff" : "cat", 4);
     write_text(slot);
@@ -102,7 +103,7 @@ static void post(struct pinject_requests *requests, unsigned number)
 
 static uint32_t any_kind(void)
 {
-    return next_random() % 8 ? (uint32_t)(1 + next_random() % PINJECT_INHERIT) : any_word();
+    return next_random() % 8 ? (uint32_t)(1 + next_random() % (PINJECT_KINDS - 1)) : any_word();
 }
 
 static void ask_anything(struct pinject_requests *requests)

@@ -17,7 +17,7 @@ foreach(function open read close sched_getscheduler sched_setscheduler)
 endforeach()
 pinject_unit_test(door_threads SOURCES test_door_threads.c LINK pinject_collector)
 target_link_options(test_door_threads PRIVATE
-  -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=pthread_timedjoin_np)
+  -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=pthread_timedjoin_np,--wrap=sched_setscheduler)
 pinject_unit_test(door_hostile SOURCES test_door_hostile.c LINK pinject_collector)
 pinject_unit_test(errand SOURCES test_errand.c LINK pinject_collector)
 pinject_unit_test(bells SOURCES test_bells.c LINK pinject_collector)

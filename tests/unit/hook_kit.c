@@ -173,6 +173,12 @@ void pinject_object_forked(void)
     errno = EIO;
 }
 
+void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t saved)
+{
+    hook_note("changes %d %d %d", (int)real, (int)effective, (int)saved);
+    errno = EIO;
+}
+
 void pinject_object_changed_user(void)
 {
     hook_note("changed user");

@@ -10,6 +10,8 @@ char directory[64], session_path[128], requests_path[160];
 struct pinject_segment header;
 unsigned timers_ended, rings_given_up;
 void (*when_timers_end)(void);
+unsigned asked_for_channels;
+uint32_t asked_for;
 
 int pinject_peer_ask(const char *its_path, const struct pinject_segment *segment, uint32_t user, int ret_fds[2])
 {
@@ -36,6 +38,12 @@ void pinject_timer_end_all(void)
 void pinject_timer_give_up_rings(void)
 {
     rings_given_up++;
+}
+
+void pinject_object_become(uint32_t user)
+{
+    asked_for_channels++;
+    asked_for = user;
 }
 
 /* ---- Files ---- */
@@ -86,7 +94,7 @@ void reset(void)
     memset(&peer, 0, sizeof(peer));
     memset(&header, 0, sizeof(header));
     peer.error = -ECONNREFUSED;
-    timers_ended = rings_given_up = 0;
+    timers_ended = rings_given_up = asked_for_channels = 0;
     pinject_object.user = geteuid();
     header.magic = PINJECT_WIRE_MAGIC;
     header.version = PINJECT_WIRE_VERSION;

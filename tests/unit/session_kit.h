@@ -26,6 +26,8 @@ extern char directory[64], session_path[128], requests_path[160];
 extern struct pinject_segment header; /* what the segment's file begins with */
 extern unsigned timers_ended, rings_given_up;
 extern void (*when_timers_end)(void);
+extern unsigned asked_for_channels;
+extern uint32_t asked_for; /* the last one's user */
 
 void write_file(const char *name, const void *bytes, size_t size, size_t whole);
 void write_segment(void);

@@ -106,6 +106,129 @@ static void users_are_limited_and_counted(void **state)
     fake_close(&fake);
 }
 
+/* ---- Users of whom there is no process yet ---- */
+
+static int ask_for(uint32_t user, uint32_t sender)
+{
+    struct channel *own = fake.session.own;
+    const uid_t me = own->user;
+    struct pinject_slot *slot = fake_claim(own->requests, 3, PINJECT_BECOME);
+    slot->user = user;
+    own->user = sender;
+    fake_post(own->requests, 3);
+    int answer = fake_answer(slot);
+    own->user = me;
+    return answer;
+}
+
+static void root_asks_for_a_users_channel(void **state)
+{
+    (void)state;
+    int error;
+    if (geteuid() != 0)
+        skip();
+    fake_open(&fake);
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(ask_for(OTHER, 0), 0);
+    assert_int_equal(ask_for(OTHER, 0), 0);
+    assert_int_equal(ask_for(0, 0), 0);
+    assert_int_equal(fake.session.channels.count, 2);
+    struct channel *channel = channels_get(&fake.session, OTHER, &error);
+    assert_int_equal(fake.session.channels.count, 2);
+    assert_int_equal(access(channel->path, F_OK), 0);
+    assert_int_equal(channel->user, OTHER);
+    /* It has doors: what is no user's is answered there too. */
+    struct pinject_slot *slot = fake_claim(channel->requests, 3, PINJECT_BECOME);
+    slot->user = UINT32_MAX;
+    fake_post(channel->requests, 3);
+    assert_int_equal(fake_answer(slot), -EINVAL);
+    session_close_doors(&fake.session);
+    fake_close(&fake);
+}
+
+/* Whoever can write to root's channel and is not root takes not all that there are. */
+static void users_to_come_leave_room_for_those_that_came(void **state)
+{
+    (void)state;
+    int error;
+    if (geteuid() != 0)
+        skip();
+    fake_open(&fake);
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    for (unsigned i = 1; i < CHANNELS_ASKED; i++)
+        assert_int_equal(ask_for(OTHER + i, 0), 0);
+    assert_int_equal(ask_for(OTHER, 0), -EUSERS);
+    assert_int_equal(ask_for(OTHER + 1, 0), 0);
+    assert_int_equal(fake.session.channels.refused, 0); /* they have not come */
+    for (unsigned i = CHANNELS_ASKED; i < CHANNELS_MAX; i++)
+        assert_non_null(channels_get(&fake.session, OTHER + i, &error));
+    assert_null(channels_get(&fake.session, OTHER, &error));
+    session_close_doors(&fake.session);
+    fake_close(&fake);
+}
+
+static void nobody_else_asks_for_users(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(ask_for(OTHER, OTHER), -EPERM);
+    assert_int_equal(ask_for(getuid(), 65534), -EPERM);
+    assert_int_equal(fake.session.channels.count, 1);
+    assert_int_equal(fake.session.denied + fake.session.channels.refused, 0);
+    session_close_doors(&fake.session);
+    fake_close(&fake);
+}
+
+static void *close_doors(void *argument)
+{
+    pid_t *tid = argument;
+    __atomic_store_n(tid, fake_tid(), __ATOMIC_SEQ_CST);
+    session_close_doors(&fake.session);
+    return NULL;
+}
+
+static void await_sleep(const pid_t *tid)
+{
+    char state = 0;
+    for (int i = 0; i < FAKE_PATIENCE_S * 1000 && state != 'S'; i++) {
+        char path[64];
+        snprintf(path, sizeof(path), "/proc/self/task/%d/stat", __atomic_load_n(tid, __ATOMIC_SEQ_CST));
+        FILE *file = fopen(path, "re");
+        if (!file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+            state = 0;
+        if (file)
+            fclose(file);
+        poll(NULL, 0, 1);
+    }
+    assert_int_equal(state, 'S');
+}
+
+/* Whoever ends the doors waits for this one, and so may not have what it waits for. */
+static void doors_end_while_one_makes_a_channel(void **state)
+{
+    (void)state;
+    pthread_t closer;
+    pid_t tid = 0;
+    if (geteuid() != 0)
+        skip();
+    fake_open(&fake);
+    assert_int_equal(session_open_doors(&fake.session), 0);
+    pthread_mutex_lock(&fake.session.channels.lock);
+    assert_int_equal(pthread_create(&closer, NULL, close_doors, &tid), 0);
+    await_sleep(&tid);
+    struct pinject_slot *slot = fake_claim(fake.session.own->requests, 3, PINJECT_BECOME);
+    slot->user = OTHER;
+    fake_post(fake.session.own->requests, 3);
+    fake_await(slot, PINJECT_TAKEN);
+    pthread_mutex_unlock(&fake.session.channels.lock);
+    pthread_join(closer, NULL);
+    assert_false(fake.session.hangs);
+    assert_int_equal(fake_answer(slot), 0);
+    assert_int_equal(fake.session.channels.count, 2);
+    fake_close(&fake);
+}
+
 static void check_no_right(void)
 {
     int error;
@@ -244,6 +367,10 @@ int main(void)
         cmocka_unit_test(no_descriptors_no_channel),
         cmocka_unit_test(a_file_that_is_there_is_not_used),
         cmocka_unit_test(users_are_limited_and_counted),
+        cmocka_unit_test(root_asks_for_a_users_channel),
+        cmocka_unit_test(users_to_come_leave_room_for_those_that_came),
+        cmocka_unit_test(nobody_else_asks_for_users),
+        cmocka_unit_test(doors_end_while_one_makes_a_channel),
         cmocka_unit_test(without_the_right_there_is_no_channel),
         cmocka_unit_test(what_comes_to_nothing_is_bounded),
         cmocka_unit_test(what_is_told_is_bounded_by_the_cpus),

@@ -221,7 +221,7 @@ static void nonsense_is_answered_and_counted(void **state)
         uint32_t exec_size, cmdline_size;
     } cases[] = {
         {0, 1, 1, 1, 0, 0},
-        {PINJECT_INHERIT + 1, 1, 1, 1, 0, 0},
+        {PINJECT_KINDS, 1, 1, 1, 0, 0},
         {PINJECT_THREAD, 0, 1, 1, 0, 0},
         {PINJECT_THREAD, 1, -1, 1, 0, 0},
         {PINJECT_THREAD, 1, PINJECT_TASKS, 1, 0, 0},

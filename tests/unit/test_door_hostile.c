@@ -76,7 +76,7 @@ static bool drop_all(pid_t honest)
     bool found = false;
     for (struct arrival *at = arrivals_take(&fake.session.arrivals), *next; at; at = next) {
         next = at->next;
-        assert_in_range(at->kind, PINJECT_PROCESS, PINJECT_INHERIT);
+        assert_in_range(at->kind, PINJECT_PROCESS, PINJECT_KINDS - 1);
         found |= at->kind == PINJECT_THREAD && at->events && at->tid != honest;
         fake_drop(at);
     }

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 static struct fake fake;
 
@@ -64,11 +65,38 @@ static void expect_place(pid_t tid, unsigned bell)
                          CPU_ISSET(cpu, &allowed) && fake.session.segment->bell_of_cpu[cpu] == bell);
 }
 
+/* Where the lowest real-time priority is refused, as nearly everywhere but to root. */
+static bool only_niceness;
+
+int __real_sched_setscheduler(pid_t pid, int policy, const struct sched_param *parameters);
+int __wrap_sched_setscheduler(pid_t pid, int policy, const struct sched_param *parameters);
+int __wrap_sched_setscheduler(pid_t pid, int policy, const struct sched_param *parameters)
+{
+    if (!only_niceness)
+        return __real_sched_setscheduler(pid, policy, parameters);
+    errno = EPERM;
+    return -1;
+}
+
+static int lowest, highest; /* niceness of the doors that were counted last */
+
+static void see_niceness(pid_t tid)
+{
+    errno = 0;
+    int nice = getpriority(PRIO_PROCESS, (id_t)tid);
+    if (errno) /* it has ended since */
+        return;
+    lowest = nice < lowest ? nice : lowest;
+    highest = nice > highest ? nice : highest;
+}
+
 /* By their names, which they give themselves when they run. */
 static unsigned count_doors_that_ran(void)
 {
     unsigned count = 0;
     const struct dirent *entry;
+    lowest = INT32_MAX;
+    highest = INT32_MIN;
     DIR *folder = opendir("/proc/self/task");
     assert_non_null(folder);
     while ((entry = readdir(folder))) {
@@ -79,6 +107,7 @@ static unsigned count_doors_that_ran(void)
             const unsigned bell = (unsigned)strtoul(name + 13, NULL, 10);
             assert_in_range(bell, 0, fake.session.bells - 1);
             expect_place((pid_t)strtol(entry->d_name, NULL, 10), bell);
+            see_niceness((pid_t)strtol(entry->d_name, NULL, 10));
             count++;
         }
         if (file)
@@ -108,6 +137,31 @@ static void doors_are_awake(void **state)
         expect_doors(fake.session.bells);
         close_all();
     }
+}
+
+/*
+ * A door that makes another channel is on its CPU, and goes before others: the new doors are on theirs, and as far before
+ * others as it is, no more.
+ */
+static void doors_of_a_door(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    for (int i = 0; i < 2; i++) {
+        only_niceness = i;
+        open_all();
+        struct pinject_slot *slot = fake_claim(fake.session.own->requests, 3, PINJECT_BECOME);
+        slot->user = 12345;
+        fake_post(fake.session.own->requests, 3);
+        assert_int_equal(fake_answer(slot), 0);
+        assert_int_equal(fake.session.channels.count, 2);
+        door_await_all(fake.session.channels.list[1]);
+        expect_doors(2 * fake.session.bells);
+        assert_int_equal(lowest, highest);
+        close_all();
+    }
+    only_niceness = false;
 }
 
 /* Many threads, each on its own slots, all rung on any bell: every one is answered. */
@@ -172,6 +226,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(doors_are_awake),
+        cmocka_unit_test(doors_of_a_door),
         cmocka_unit_test(all_are_answered),
         cmocka_unit_test(doors_hand_over),
     };

@@ -328,20 +328,22 @@ static void test_users(void **state)
     assert_int_equal(hook_setreuid(7, 8), 0);
     assert_int_equal(hook_setresuid(9, 10, 11), 0);
     assert_int_equal(errno, ERANGE);
-    assert_notes("setuid 5\nchanged user\nseteuid 6\nchanged user\nsetreuid 7 8\nchanged user\n"
-                 "setresuid 9 10 11\nchanged user\n");
+    assert_notes("changes 5 5 5\nsetuid 5\nchanged user\n"
+                 "changes -1 6 -1\nseteuid 6\nchanged user\n"
+                 "changes 7 8 8\nsetreuid 7 8\nchanged user\n"
+                 "changes 9 10 11\nsetresuid 9 10 11\nchanged user\n");
     hook_kit.result = -1;
     hook_kit.error = EPERM;
     assert_int_equal(hook_setuid(5), -1);
     assert_int_equal(errno, EPERM);
-    assert_notes("setuid 5\n");
+    assert_notes("changes 5 5 5\nsetuid 5\n");
     begin_user(PINJECT_LEFT);
     assert_int_equal(hook_setuid(5), 0);
     assert_notes("setuid 5\n");
     begin_user(PINJECT_NOTHING);
     pinject_object.begun = 0;
     assert_int_equal(hook_setuid(5), 0);
-    assert_notes("setuid 5\ninit\n");
+    assert_notes("init\nsetuid 5\n");
 }
 
 /* ---- _Fork ---- */

@@ -22,8 +22,12 @@ static void test_news(void **state)
     assert_int_equal(slot.utime_ns, 5);
     assert_int_equal(slot.stime_ns, 6);
     assert_int_equal(slot.switches, 7);
+    pinject_object_become(1234);
+    assert_notes(ASKED("BECOME 0"));
+    assert_int_equal(slot.user, 1234);
     play.no_slot = true;
     pinject_object_snapshot();
+    pinject_object_become(1234);
     pinject_object_spawned(999);
     pinject_object_reaped(998, 0, 0, 0, 0);
     assert_notes("count\n");

@@ -151,6 +151,95 @@ static void test_user_that_can_come_back(void **state)
     }
 }
 
+/* ---- What root asks for before ---- */
+
+#define SAME UINT32_MAX
+
+/* As root, which this process need not be. */
+static void followed_root(void)
+{
+    reset();
+    header.user = 0;
+    write_segment();
+    snprintf(requests_path, sizeof(requests_path), "%s.0", session_path);
+    write_requests(requests_path, 0);
+    assert_int_equal(pinject_object_open(session_path), 0);
+    pinject_object.standing = PINJECT_FOLLOWED;
+    pinject_object.pid = getpid();
+    pinject_object.user = 0;
+}
+
+static uint32_t asks_for(uint32_t real, uint32_t effective, uint32_t saved)
+{
+    asked_for = 0;
+    pinject_object_changes_user(real, effective, saved);
+    return asked_for;
+}
+
+static void test_asks_before(void **state)
+{
+    char channel[170];
+    (void)state;
+    followed_root();
+    assert_int_equal(asks_for(5, 5, 5), 5);
+    assert_int_equal(asks_for(5, 1201, 7), 1201);
+    assert_int_equal(asks_for(0, 5, 5), 0);
+    assert_int_equal(asks_for(5, 0, 5), 0);
+    assert_int_equal(asks_for(5, 5, 0), 0);
+    assert_int_equal(asks_for(0, 0, 0), 0);
+    assert_int_equal(asked_for_channels, 2);
+    /* It has one. */
+    snprintf(channel, sizeof(channel), "%s.1201", session_path);
+    write_requests(channel, 0);
+    assert_int_equal(asks_for(5, 1201, 7), 0);
+    assert_int_equal(asks_for(5, 1202, 7), 1202);
+    unlink(channel);
+}
+
+/* By what it is, where it stays that. */
+static void test_asks_by_what_stays(void **state)
+{
+    int status;
+    (void)state;
+    followed_root();
+    pid_t pid = fork();
+    if (pid == 0) {
+        pinject_object.pid = getpid();
+        const bool root = geteuid() == 0;
+        if (root && SYS_3(SYS_setresuid, 1200, 1201, 1202) < 0)
+            _exit(9);
+        const uint32_t me = root ? 1201 : geteuid();
+        _exit(asks_for(SAME, SAME, SAME) != me || asks_for(SAME, 5, SAME) != 5 || asks_for(0, SAME, SAME) != 0 ||
+              asks_for(SAME, 0, SAME) != 0 || asks_for(SAME, SAME, 0) != 0 || asked_for_channels != 2);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+/* Nobody but root; in the session's own user namespace; of a process that is followed. */
+static void test_asks_nothing(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 7; way++) {
+        followed_root();
+        pinject_object.user = way == 1 ? 3 : 0;
+        pinject_object.user_fixed = way == 2;
+        pinject_object.pid += way == 3;
+        if (way == 4)
+            pinject_object.standing = PINJECT_LEFT;
+        pinject_object.sealed = way == 5;
+        if (way == 6) { /* what it has mapped is the file */
+            header.user = 7000;
+            int fd = open(session_path, O_WRONLY | O_CLOEXEC);
+            assert_int_equal(pwrite(fd, &header, offsetof(struct pinject_segment, closed), 0),
+                             offsetof(struct pinject_segment, closed));
+            close(fd);
+        }
+        if (asks_for(5, 5, 5) != (way == 0 ? 5 : 0))
+            fail_msg("way %d", way);
+    }
+}
+
 /* Another thread is at it: this one waits for a moment, and leaves it to the other. */
 static uint64_t waited_ns;
 
@@ -160,6 +249,7 @@ static void *change_too(void *data)
     waited_ns = sys_clock_ns(CLOCK_MONOTONIC);
     pinject_object_changed_user();
     waited_ns = sys_clock_ns(CLOCK_MONOTONIC) - waited_ns;
+    pinject_object_changes_user(5, 5, 5);
     return NULL;
 }
 
@@ -175,13 +265,14 @@ static void meanwhile(void)
 static void test_one_at_a_time(void **state)
 {
     (void)state;
-    followed();
+    followed_root();
     when_timers_end = meanwhile;
-    pinject_object.user = geteuid() + 1;
+    pinject_object.user = geteuid() == 0 ? 1 : 0;
     pinject_object_changed_user();
     when_timers_end = NULL;
     assert_int_equal(timers_ended, 1);
     assert_true(waited_ns >= 9000000);
+    assert_int_equal(asked_for_channels, 0);
     /* The turn is given back. */
     pinject_object.user = geteuid() + 1;
     pinject_object_changed_user();
@@ -217,6 +308,9 @@ int main(void)
         cmocka_unit_test(test_changed_user),
         cmocka_unit_test(test_user_that_stays),
         cmocka_unit_test(test_user_that_can_come_back),
+        cmocka_unit_test(test_asks_before),
+        cmocka_unit_test(test_asks_by_what_stays),
+        cmocka_unit_test(test_asks_nothing),
         cmocka_unit_test(test_one_at_a_time),
         cmocka_unit_test(test_change_without_memory),
     };

@@ -135,9 +135,16 @@ static void tasks_that_cannot_be(void **state)
     slot = right;
     slot.kind = PINJECT_PROCESS - 1;
     expect_refused();
-    slot.kind = PINJECT_INHERIT + 1;
+    slot.kind = PINJECT_KINDS;
     expect_refused();
+    slot.kind = PINJECT_BECOME;
+    slot.user = UINT32_MAX;
+    expect_refused();
+    slot.user--;
+    assert_int_equal(request_copy(&session, &slot, &request), 0);
+    assert_int_equal(request.slot.user, UINT32_MAX - 1);
     slot.kind = PINJECT_INHERIT;
+    slot.user = UINT32_MAX;
     assert_int_equal(request_copy(&session, &slot, &request), 0);
     /* These are of a process' first thread. */
     static const uint32_t kinds[] = {PINJECT_FORK, PINJECT_ARM, PINJECT_SPAWN};
