@@ -3,17 +3,24 @@
 #include "collector/channel.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "collector/door.h"
 #include "collector/guard.h"
 #include "collector/session.h"
 #include "collector/shared_file.h"
+#include "common/clock.h"
+#include "common/report.h"
+
+/* What could not be had is not asked for again at once: whoever took all threads could keep us busy with it. */
+#define AGAIN_NS UINT64_C(1000000000)
 
 void channels_init(struct channels *channels)
 {
@@ -31,6 +38,8 @@ static void free_channel(struct channel *channel)
 {
     if (channel->path[0])
         unlink(channel->path);
+    if (channel->guarded)
+        guard_remove(channel->requests, sizeof(*channel->requests));
     if (channel->requests)
         munmap(channel->requests, sizeof(*channel->requests));
     if (channel->fd >= 0)
@@ -53,19 +62,50 @@ void channels_release(struct channels *channels)
     pthread_mutex_destroy(&channels->lock);
 }
 
-/* A file beside the segment; where somebody else made one of that name, one without a name, which the listener hands
-   out. */
+/* ---- A channel's file ---- */
+
+/* "PATH.USER"; HIDDEN: a name that nobody can know before, and that wait.c sweeps as well. */
+static bool write_path(const struct channel *channel, bool hidden, char *out, size_t size)
+{
+    uint64_t word = 0;
+    char end[24] = "";
+    if (hidden && getrandom(&word, sizeof(word), 0) == (ssize_t)sizeof(word))
+        snprintf(end, sizeof(end), ".%" PRIu64, word);
+    int length = snprintf(out, size, "%s.%u%s", channel->session->path, channel->user, end);
+    return length > 0 && (size_t)length < size && (!hidden || *end);
+}
+
+/* Ours alone, until it is complete: beside the segment; where that cannot be, without a name. */
 static int create_file(struct channel *channel)
 {
-    int length = snprintf(channel->path, sizeof(channel->path), "%s.%u", channel->session->path, channel->user);
-    if (length > 0 && (size_t)length < sizeof(channel->path))
-        channel->fd = shared_file_create(channel->path, sizeof(*channel->requests), channel->user, 0600);
+    if (write_path(channel, true, channel->path, sizeof(channel->path)))
+        channel->fd = shared_file_create(channel->path, sizeof(*channel->requests));
     if (channel->fd >= 0)
         return 0;
-    channel->path[0] = '\0'; /* not ours to remove */
+    channel->path[0] = '\0';
     int error = channel->fd;
-    channel->fd = shared_file_nameless(sizeof(*channel->requests), channel->user, 0600);
+    channel->fd = shared_file_nameless(sizeof(*channel->requests));
     return channel->fd >= 0 ? 0 : error;
+}
+
+/*
+ * To the name by which its user looks for it. Whoever has seen the segment's name can have taken that: what he put there
+ * is replaced, a directory changes its name. What is not found by its name is to be had from the listener.
+ */
+static void name_file(struct channel *channel)
+{
+    char path[PINJECT_PATH];
+    if (!channel->path[0])
+        return;
+    bool named = write_path(channel, false, path, sizeof(path));
+    if (named && rename(channel->path, path) < 0) {
+        named = renameat2(AT_FDCWD, channel->path, AT_FDCWD, path, RENAME_EXCHANGE) == 0;
+        if (named)
+            rmdir(channel->path);
+    }
+    if (!named)
+        unlink(channel->path);
+    snprintf(channel->path, sizeof(channel->path), "%s", named ? path : "");
 }
 
 /* File systems tell another device in stat() than in maps: what our own mapping says holds for all. */
@@ -94,9 +134,26 @@ static int open_channel(struct channel *channel)
     if (map == MAP_FAILED)
         return -errno;
     channel->requests = map;
-    guard_add(map, sizeof(*channel->requests));
+    channel->guarded = guard_add(map, sizeof(*channel->requests));
+    if (channel->session->guarded && !channel->guarded)
+        return -ENOSPC;
     read_mapping(channel);
-    return channel->session->channels.doors_open ? door_start_all(channel) : 0;
+    return 0;
+}
+
+/*
+ * The user gets the file last: until then nobody rings its bells, so workers end at once where not all can be started.
+ */
+static int complete(struct channel *channel)
+{
+    int error = channel->session->channels.doors_open ? door_start_all(channel) : 0;
+    if (error == 0)
+        error = shared_file_give(channel->fd, channel->user, 0600);
+    if (error == 0)
+        name_file(channel);
+    else
+        door_stop_all(channel, UINT64_MAX);
+    return error;
 }
 
 static struct channel *new_channel(struct session *session, uid_t user, int *ret_error)
@@ -111,6 +168,8 @@ static struct channel *new_channel(struct session *session, uid_t user, int *ret
     channel->fd = -1;
     *ret_error = open_channel(channel);
     if (*ret_error == 0)
+        *ret_error = complete(channel);
+    if (*ret_error == 0)
         return channel;
     free_channel(channel);
     return NULL;
@@ -124,19 +183,38 @@ static struct channel *find(const struct session *session, uid_t user)
     return NULL;
 }
 
+/* Whether one more may be made now: 0 or -errno. */
+static int may_make(const struct channels *channels, uint32_t most)
+{
+    if (channels->closed)
+        return -ESHUTDOWN;
+    if (channels->count >= most)
+        return -EUSERS;
+    return channels->tried_ns && clock_ns(CLOCK_MONOTONIC) - channels->tried_ns < AGAIN_NS ? -EAGAIN : 0;
+}
+
+/* The collector's threads see it by the count, objects by the segment. */
+static void publish(struct session *session, struct channel *channel)
+{
+    struct channels *channels = &session->channels;
+    session->segment->users[channels->count] = channel->user;
+    channels->list[channels->count] = channel;
+    __atomic_store_n(&channels->count, channels->count + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&session->segment->users_count, channels->count, __ATOMIC_RELEASE);
+}
+
 static struct channel *get(struct session *session, uid_t user, uint32_t most, int *ret_error)
 {
     struct channels *channels = &session->channels;
-    *ret_error = 0;
     pthread_mutex_lock(&channels->lock);
     struct channel *channel = find(session, user);
-    if (!channel && channels->count < most)
+    *ret_error = channel ? 0 : may_make(channels, most);
+    if (!channel && *ret_error == 0) {
         channel = new_channel(session, user, ret_error);
-    else if (!channel)
-        *ret_error = -EUSERS;
-    if (channel && channel != find(session, user)) {
-        channels->list[channels->count] = channel;
-        __atomic_store_n(&channels->count, channels->count + 1, __ATOMIC_RELEASE);
+        if (channel)
+            publish(session, channel);
+        else
+            channels->tried_ns = clock_ns(CLOCK_MONOTONIC);
     }
     pthread_mutex_unlock(&channels->lock);
     return channel;
@@ -164,6 +242,8 @@ int channels_open_doors(struct session *session)
     pthread_mutex_lock(&channels->lock);
     for (uint32_t i = 0; i < channels->count && error == 0; i++)
         error = door_start_all(channels->list[i]);
+    if (error < 0)
+        report_error("cannot start a thread: %s; raise 'ulimit -u'", strerror(-error));
     channels->doors_open = error == 0;
     for (uint32_t i = 0; i < channels->count && error == 0; i++)
         door_await_all(channels->list[i]);
@@ -173,12 +253,16 @@ int channels_open_doors(struct session *session)
 
 void channels_close_doors(struct session *session)
 {
-    /* Not under the lock: a door may be about to make another channel, which gets no doors any more. */
+    /* Not under the lock: a door may be about to make another channel, and is refused. */
     pthread_mutex_lock(&session->channels.lock);
+    session->channels.closed = true;
     session->channels.doors_open = false;
     pthread_mutex_unlock(&session->channels.lock);
+    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + session->stop_s * UINT64_C(1000000000);
     for (uint32_t i = 0, count = count_of(session); i < count; i++)
-        door_stop_all(session->channels.list[i]);
+        door_ask_to_stop(session->channels.list[i]);
+    for (uint32_t i = 0, count = count_of(session); i < count; i++)
+        door_stop_all(session->channels.list[i], end_ns);
 }
 
 void channels_renew_doors(struct session *session)

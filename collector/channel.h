@@ -20,7 +20,7 @@ struct door;
 
 /* Users in one session; who comes after that is found from outside. */
 enum {
-    CHANNELS_MAX = 32,
+    CHANNELS_MAX = PINJECT_USERS,
     CHANNELS_ASKED = 24, /* so many there may be for one to be made on request: the rest is for users that have come */
 };
 
@@ -29,6 +29,7 @@ struct channel {
     struct pinject_requests *requests; /* hostile memory */
     uid_t user;
     bool own;                          /* of the collector's user */
+    bool guarded;                      /* guard_remove() is to be called */
     int fd;
     char path[PINJECT_PATH];           /* "": it has none */
     char mapping[64];                  /* how /proc/PID/maps tells it: device and inode */
@@ -42,7 +43,9 @@ struct channels {
     uint32_t count;        /* atomic: those before it are complete, and stay until channels_release() */
     pthread_mutex_t lock;
     bool doors_open;       /* new ones get workers at once */
-    uint64_t refused;      /* atomic: users beyond CHANNELS_MAX, or for whom there was no memory */
+    bool closed;           /* the session ends: there are no new ones */
+    uint64_t tried_ns;     /* CLOCK_MONOTONIC of the last failure; 0: none */
+    uint64_t refused;      /* atomic: users beyond CHANNELS_MAX, or for whom there were no memory and threads */
 };
 
 enum channel_count {
@@ -59,13 +62,14 @@ void channels_release(struct channels *channels);
 void channels_unlink(const struct channels *channels);
 /*
  * The channel of USER, made if there is none; session->path must be set. Thread-safe; its workers may not have run yet.
- * Returns NULL, and *RET_ERROR is a -errno, when it cannot be made.
+ * Returns NULL, and *RET_ERROR is a -errno, when it cannot be made. After a failure nothing is tried for a second.
  */
 struct channel *channels_get(struct session *session, uid_t user, int *ret_error);
 /* Makes the channel of a USER of whom there is no process yet: 0 or -errno. */
 int channels_prepare(struct session *session, uid_t user);
 /* The workers of all: 0 or -errno after report_error(). */
 int channels_open_doors(struct session *session);
+/* Ends the workers of all, within session->stop_s. No channel is made after that. */
 void channels_close_doors(struct session *session);
 void channels_renew_doors(struct session *session);
 /* See door_take_news(). */

@@ -20,7 +20,6 @@
 #include "collector/session.h"
 #include "collector/slots.h"
 #include "common/clock.h"
-#include "common/report.h"
 
 enum { STACK = 256 << 10, SWEEP_NS = 900 * 1000 * 1000, SLICE_NS = 100000, NICER = 15, AWAKE_MS = 500 };
 enum { WAKE_AGAIN_NS = 10 * 1000 * 1000 };
@@ -337,12 +336,13 @@ void door_renew_all(struct channel *channel)
 /*
  * Whether it has ended until END_NS, of CLOCK_MONOTONIC. A door hangs as long as the exec of a task that it looks at
  * (errand.h). It is woken again and again: a follower who writes the old count back just before it sleeps lets it
- * sleep on.
+ * sleep on. Past END_NS it is not waited for: there may be thousands.
  */
 static bool join(struct door *door, uint64_t end_ns)
 {
     for (;;) {
-        uint64_t soon = clock_ns(CLOCK_REALTIME) + WAKE_AGAIN_NS;
+        uint64_t now = clock_ns(CLOCK_MONOTONIC), left = now < end_ns ? end_ns - now : 0;
+        uint64_t soon = clock_ns(CLOCK_REALTIME) + (left < WAKE_AGAIN_NS ? left : WAKE_AGAIN_NS);
         struct timespec until = {.tv_sec = (time_t)(soon / 1000000000u), .tv_nsec = (long)(soon % 1000000000u)};
         wake(door);
         if (pthread_timedjoin_np(door->thread, NULL, &until) == 0)
@@ -352,17 +352,29 @@ static bool join(struct door *door, uint64_t end_ns)
     }
 }
 
-/* Joins the first COUNT doors. */
-static void stop(struct channel *channel, unsigned count)
+/* The first COUNT doors. */
+static void ask_to_stop(struct channel *channel, unsigned count)
 {
     struct hall *hall = channel->doors[0].hall;
-    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + channel->session->stop_s * UINT64_C(1000000000);
-    bool ended = true;
     pthread_mutex_lock(&hall->change);
     __atomic_store_n(&hall->stop, true, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&hall->change);
     for (unsigned i = 0; i < count; i++)
         wake(&channel->doors[i]);
+}
+
+void door_ask_to_stop(struct channel *channel)
+{
+    if (channel->doors)
+        ask_to_stop(channel, channel->session->bells);
+}
+
+/* Joins the first COUNT doors. */
+static void stop(struct channel *channel, unsigned count, uint64_t end_ns)
+{
+    struct hall *hall = channel->doors[0].hall;
+    bool ended = true;
+    ask_to_stop(channel, count);
     for (unsigned i = 0; i < count; i++)
         ended &= join(&channel->doors[i], end_ns);
     if (!ended) { /* all of it stays */
@@ -404,7 +416,6 @@ int door_start_all(struct channel *channel)
     channel->doors = hall ? calloc(channel->session->bells, sizeof(*channel->doors)) : NULL;
     if (!channel->doors) {
         free(hall);
-        report_error("out of memory");
         return -ENOMEM;
     }
     sigset_t all, old;
@@ -422,17 +433,15 @@ int door_start_all(struct channel *channel)
         status = start(door, &allowed);
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (status < 0) {
-        report_error("cannot start a thread: %s; raise 'ulimit -u'", strerror(-status));
-        stop(channel, started - 1);
-    }
+    if (status < 0) /* nobody rings, so those that run end at once */
+        stop(channel, started - 1, UINT64_MAX);
     return status;
 }
 
-void door_stop_all(struct channel *channel)
+void door_stop_all(struct channel *channel, uint64_t end_ns)
 {
     if (!channel->doors)
         return;
-    stop(channel, channel->session->bells);
+    stop(channel, channel->session->bells, end_ns);
     slots_refuse(channel);
 }

@@ -8,13 +8,14 @@
 #define COLLECTOR_DOOR_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct channel;
 struct session;
 
 /* Fills bells_used and bell_of_cpu of the segment, and session->bells. Before anybody else sees it. */
 void door_assign_bells(struct session *session);
-/* 0, or -errno after report_error(); then no thread runs. Context: any thread, another channel's door too. */
+/* 0 or -errno; then no thread runs. Nobody else has the channel yet. Context: any thread, another channel's door too. */
 int door_start_all(struct channel *channel);
 /* Until each has run once, or for 0.5 s. Context: door_stop_all() is not called meanwhile. */
 void door_await_all(struct channel *channel);
@@ -39,7 +40,12 @@ void door_take_news(struct channel *channel);
  * they have served what is posted; nobody waits for it.
  */
 void door_renew_all(struct channel *channel);
-/* Serves what was rung for before the call, answers -ECANCELED to the rest, joins. The segment says closed by then. */
-void door_stop_all(struct channel *channel);
+/* They end when they have served what is posted; nobody waits for it. */
+void door_ask_to_stop(struct channel *channel);
+/*
+ * Serves what was rung for before the call, answers -ECANCELED to the rest, joins. The segment says closed by then.
+ * Whoever does not end until END_NS (CLOCK_MONOTONIC) is left, with all that it uses: session->hangs, channel->left.
+ */
+void door_stop_all(struct channel *channel, uint64_t end_ns);
 
 #endif

@@ -13,12 +13,13 @@
 /* The segment, the rings and the channels. */
 enum { REGIONS = CHANNELS_MAX + 2 };
 
+/* Both atomic. A place whose start is NULL is free, for one of the same size: the handler may look at any time. */
 static struct {
     char *start;
     size_t size;
 } regions[REGIONS];
 
-static uint32_t count; /* atomic: regions that are complete */
+static uint32_t count; /* atomic, changed with the lock: regions that are complete, or free again */
 static bool begun;
 static struct sigaction others_action;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -27,10 +28,12 @@ static bool replace(const char *at)
 {
     /* Pairs with the release in guard_add(). */
     uint32_t known = __atomic_load_n(&count, __ATOMIC_ACQUIRE);
-    for (uint32_t i = 0; i < known; i++)
-        if (at >= regions[i].start && at < regions[i].start + regions[i].size)
-            return mmap(regions[i].start, regions[i].size, PROT_READ | PROT_WRITE,
+    for (uint32_t i = 0; i < known; i++) {
+        char *start = __atomic_load_n(&regions[i].start, __ATOMIC_RELAXED);
+        if (start && at >= start && at < start + regions[i].size)
+            return mmap(start, regions[i].size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != MAP_FAILED;
+    }
     return false;
 }
 
@@ -54,18 +57,36 @@ bool guard_begin(void)
     return done;
 }
 
+static uint32_t find(const void *start, size_t size)
+{
+    uint32_t at = 0;
+    while (at < count && (regions[at].start != start || regions[at].size != size))
+        at++;
+    return at;
+}
+
 bool guard_add(void *start, size_t size)
 {
     pthread_mutex_lock(&lock);
-    uint32_t at = __atomic_load_n(&count, __ATOMIC_RELAXED);
+    uint32_t at = find(NULL, size);
     bool room = begun && at < REGIONS;
     if (room) {
-        regions[at].start = start;
         regions[at].size = size;
-        __atomic_store_n(&count, at + 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&regions[at].start, start, __ATOMIC_RELAXED);
+        if (at == count)
+            __atomic_store_n(&count, at + 1, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&lock);
     return room;
+}
+
+void guard_remove(const void *start, size_t size)
+{
+    pthread_mutex_lock(&lock);
+    uint32_t at = find(start, size);
+    if (at < count)
+        __atomic_store_n(&regions[at].start, NULL, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&lock);
 }
 
 void guard_end(void)

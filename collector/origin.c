@@ -81,12 +81,27 @@ bool origin_is_ours(struct session *session, pid_t pid, const struct origin *ori
     return false;
 }
 
+/* By the fields behind the third space of a line: a path can have any text in it, but no end of a line. */
+static bool maps_tell(const char *maps, const char *mapping)
+{
+    size_t size = strlen(mapping);
+    for (const char *line = maps; *line;) {
+        const char *end = strchrnul(line, '\n'), *at = line;
+        for (int space = 0; space < 3 && at < end; space++)
+            at = strchrnul(space ? at + 1 : at, ' ');
+        if (at < end && strncmp(at, mapping, size) == 0)
+            return true;
+        line = *end ? end + 1 : end;
+    }
+    return false;
+}
+
 static bool has_mapped(const struct channel *channel, pid_t pid)
 {
     if (!channel->mapping[0] || (channel->session->self && pid == channel->session->self))
         return false;
     char *maps = procfs_read(pid, "maps", MAPS_MAX, NULL);
-    bool has = maps && strstr(maps, channel->mapping);
+    bool has = maps && maps_tell(maps, channel->mapping);
     free(maps);
     return has;
 }

@@ -290,10 +290,22 @@ static int begin_inherit(struct session *session, const struct arrival *arrival)
     return status;
 }
 
-/* Nobody but root can become whom he likes. What is refused here has the socket. */
-static int begin_become(struct channel *channel, uint32_t user)
+/* The kernel's word: one of a user namespace is root in its own eyes alone. */
+static bool is_root(pid_t pid)
 {
-    return channel->user == 0 ? channels_prepare(channel->session, user) : -EPERM;
+    struct origin origin;
+    if (origin_read(pid, -1, &origin) < 0)
+        return false;
+    for (unsigned i = 0; i < sizeof(origin.users) / sizeof(origin.users[0]); i++)
+        if (origin.users[i] == 0)
+            return true;
+    return false;
+}
+
+/* Nobody but root can become whom he likes. What is refused here has the socket. */
+static int begin_become(struct channel *channel, const struct arrival *arrival, uint32_t user)
+{
+    return channel->user == 0 && is_root(arrival->pid) ? channels_prepare(channel->session, user) : -EPERM;
 }
 
 /* Whoever is not ours to see stays announced, and is in the ledger with what its parent's wait tells. */
@@ -395,7 +407,8 @@ int request_begin(struct channel *channel, const struct request *request, struct
     int origin = check_origin(channel, arrival);
     /* Nobody can ask the kernel whose it was. Of the own user's, it is told that it ended too soon. */
     bool gone = origin == -ESRCH && (arrival->limited || arrival->kind == PINJECT_SPAWN ||
-                                     arrival->kind == PINJECT_NET || arrival->kind == PINJECT_SNAPSHOT);
+                                     arrival->kind == PINJECT_NET || arrival->kind == PINJECT_SNAPSHOT ||
+                                     arrival->kind == PINJECT_BECOME);
     if (origin == -EPERM || gone) {
         __atomic_fetch_add(gone ? &session->ended : &session->denied, 1, __ATOMIC_RELAXED);
         arrival_free(arrival);
@@ -405,7 +418,7 @@ int request_begin(struct channel *channel, const struct request *request, struct
     check_startup(arrival);
     if (arrival->kind == PINJECT_INHERIT || arrival->kind == PINJECT_BECOME) {
         int status = arrival->kind == PINJECT_INHERIT ? begin_inherit(session, arrival)
-                                                      : begin_become(channel, request->slot.user);
+                                                      : begin_become(channel, arrival, request->slot.user);
         arrival_free(arrival);
         return status;
     }

@@ -118,7 +118,13 @@ static int create_in(const char *folder, const uint64_t id[2], char *ret_path, s
     int length = snprintf(ret_path, size, "%s/pinject-%016" PRIx64 "%016" PRIx64, folder, id[0], id[1]);
     if (length < 0 || (size_t)length >= size)
         return -ENAMETOOLONG;
-    return shared_file_create(ret_path, sizeof(struct pinject_segment), geteuid(), segment_mode());
+    int fd = shared_file_create(ret_path, sizeof(struct pinject_segment));
+    int error = fd < 0 ? fd : shared_file_give(fd, geteuid(), segment_mode());
+    if (fd < 0 || error == 0)
+        return fd;
+    unlink(ret_path);
+    close(fd);
+    return error;
 }
 
 static int create_segment_file(const uint64_t id[2], char *ret_path, size_t size)

@@ -8,24 +8,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Allocated, not only extended. The rights come last: the umask may have taken even our own. */
-static int reserve(int fd, size_t size, uid_t user, mode_t mode)
+/* Allocated, not only extended. */
+static int reserve(int fd, size_t size)
 {
     if (ftruncate(fd, (off_t)size) < 0)
         return -errno;
     if (fallocate(fd, 0, 0, (off_t)size) < 0 && errno != EOPNOTSUPP && errno != ENOSYS)
         return -errno;
-    if (user != geteuid() && fchown(fd, user, (gid_t)-1) < 0)
-        return -errno;
-    return fchmod(fd, mode) < 0 ? -errno : 0;
+    return 0;
 }
 
-int shared_file_create(const char *path, size_t size, uid_t user, mode_t mode)
+int shared_file_create(const char *path, size_t size)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
     if (fd < 0)
         return -errno;
-    int status = reserve(fd, size, user, mode);
+    int status = reserve(fd, size);
     if (status == 0)
         return fd;
     unlink(path);
@@ -33,14 +31,22 @@ int shared_file_create(const char *path, size_t size, uid_t user, mode_t mode)
     return status;
 }
 
-int shared_file_nameless(size_t size, uid_t user, mode_t mode)
+int shared_file_nameless(size_t size)
 {
     int fd = memfd_create("pinject", MFD_CLOEXEC);
     if (fd < 0)
         return -errno;
-    int status = reserve(fd, size, user, mode);
+    int status = reserve(fd, size);
     if (status == 0)
         return fd;
     close(fd);
     return status;
+}
+
+int shared_file_give(int fd, uid_t user, mode_t mode)
+{
+    if (user != geteuid() && fchown(fd, user, (gid_t)-1) < 0)
+        return -errno;
+    /* The umask may have taken even our own rights. */
+    return fchmod(fd, mode) < 0 ? -errno : 0;
 }

@@ -6,9 +6,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Makes PATH, which must not exist, with SIZE bytes of zeros, for USER and with MODE. A descriptor, or -errno. */
-int shared_file_create(const char *path, size_t size, uid_t user, mode_t mode);
+/* Makes PATH, which must not exist, with SIZE bytes of zeros. Nobody else may open it yet. A descriptor, or -errno. */
+int shared_file_create(const char *path, size_t size);
 /* The same without a path: it lives as long as a descriptor or a mapping of it. */
-int shared_file_nameless(size_t size, uid_t user, mode_t mode);
+int shared_file_nameless(size_t size);
+/* It is USER's from now on, with MODE. 0 or -errno; after a failure the caller ends what it made. */
+int shared_file_give(int fd, uid_t user, mode_t mode);
 
 #endif

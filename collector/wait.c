@@ -145,7 +145,7 @@ int wait_for(const char *base, const char *other)
     return 0;
 }
 
-/* The channels of a session that is gone: its segment's name, a dot, and a user. */
+/* The channels of a session that is gone: its segment's name, a dot, and a user; and one that was not complete. */
 static void remove_channels(int dir, const char *segment)
 {
     size_t size = strlen(segment);
@@ -157,7 +157,7 @@ static void remove_channels(int dir, const char *segment)
     while (files && (entry = readdir(files))) {
         const char *user = entry->d_name + size + 1;
         if (!strncmp(entry->d_name, segment, size) && entry->d_name[size] == '.' && *user &&
-            strspn(user, "0123456789") == strlen(user))
+            strspn(user, "0123456789.") == strlen(user))
             unlinkat(dir, entry->d_name, 0);
     }
     if (files)

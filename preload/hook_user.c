@@ -6,6 +6,7 @@
  */
 #include "next.h"
 #include "object.h"
+#include "sys.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -44,9 +45,17 @@ PINJECT_HOOK int seteuid(uid_t user)
     return changed(pinject_next()->seteuid(user));
 }
 
+/* The kernel saves the new effective user where the real one is set, or the effective one becomes another than that. */
+static uid_t saved_by_setreuid(uid_t real, uid_t effective)
+{
+    if (real == SAME && (effective == SAME || effective == (uid_t)SYS_0(SYS_getuid)))
+        return SAME;
+    return effective == SAME ? (uid_t)SYS_0(SYS_geteuid) : effective;
+}
+
 PINJECT_HOOK int setreuid(uid_t real, uid_t effective)
 {
-    changes(real, effective, effective);
+    changes(real, effective, saved_by_setreuid(real, effective));
     return changed(pinject_next()->setreuid(real, effective));
 }
 

@@ -354,6 +354,7 @@ void pinject_object_forked(void)
     uint64_t key = forking_key();
     uint64_t word = *forking_slot(key);
     pinject_rooms_reset();
+    pinject_session_forked();
     if (pinject_object_sealed()) {
         pinject_thread_pool_reset();
         pinject_object_count_sealed(PINJECT_SESSION_FORK);

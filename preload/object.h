@@ -121,5 +121,7 @@ void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t sav
  * request: they go on without an answer.
  */
 void pinject_object_changed_user(void);
+/* In a child of fork: what another thread of its parent was at there is nobody's here. */
+void pinject_session_forked(void);
 
 #endif

@@ -14,6 +14,7 @@
 
 enum {
     TURNS = 100, TURN_NS = 100000,
+    CHANGES = 8, /* of the user, in a row, by several threads */
     NUMBER = 12, /* digits of a user, a dot and a NUL */
 };
 
@@ -261,15 +262,16 @@ static bool gives_up(uint32_t real, uint32_t effective, uint32_t saved)
     return real != user && effective != user && saved != user;
 }
 
-/* Where its file has no name, or cannot be reached, it may be there all the same: asked for, it is not made twice. */
+/* The collector's word: whatever lies at the path of such a file can be anybody's. */
 static bool has_channel(uint32_t user)
 {
-    if (!take_turn())
-        return true;
-    write_requests_path(segment_path(), user);
-    bool found = sys_exists(requests_path);
-    give_turn_back();
-    return found;
+    const struct pinject_segment *segment = pinject_object.channel.segment;
+    /* Pairs with the release in the collector's publish(). */
+    uint32_t count = __atomic_load_n(&segment->users_count, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < count && i < PINJECT_USERS; i++)
+        if (segment->users[i] == user)
+            return true;
+    return false;
 }
 
 void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t saved)
@@ -310,26 +312,43 @@ static bool give_up_channel(void)
     return true;
 }
 
-static void change_user(void)
+/* True: it gave its user up, and is *RET_USER now, whose channel it does not have yet. */
+static bool gave_up(uint32_t *ret_user)
 {
     uint32_t real = 0, effective = 0, saved = 0;
     if (SYS_3(SYS_getresuid, &real, &effective, &saved) < 0 || !gives_up(real, effective, saved))
-        return;
+        return false;
     pinject_timer_end_all();
     if (!give_up_channel())
-        return;
+        return false;
     pinject_timer_give_up_rings();
-    pinject_object.user = effective;
-    /* Whoever owns the segment, it is another user now. */
-    int fd = open_requests(pinject_object.channel.segment, false);
-    if (fd >= 0)
-        map_requests(fd, MAP_FIXED, pinject_object.channel.requests);
+    *ret_user = effective;
+    return true;
 }
 
+/*
+ * Who does not get the turn gives up all the same, for nothing else does: the one that has it may be a handler's
+ * interrupted program, or a thread before its own change, which then fails. Going on is for one at a time; it looks
+ * again, as the other may have changed the user meanwhile.
+ */
 void pinject_object_changed_user(void)
 {
-    if (!may_change_user() || !take_turn())
+    uint32_t user = 0;
+    if (!may_change_user())
         return;
-    change_user();
-    give_turn_back();
+    bool mine = take_turn();
+    for (int i = 0; i < CHANGES && gave_up(&user) && mine; i++) {
+        pinject_object.user = user;
+        /* Whoever owns the segment, it is another user now. */
+        int fd = open_requests(pinject_object.channel.segment, false);
+        if (fd >= 0)
+            map_requests(fd, MAP_FIXED, pinject_object.channel.requests);
+    }
+    if (mine)
+        give_turn_back();
+}
+
+void pinject_session_forked(void)
+{
+    __atomic_store_n(&turn, 0, __ATOMIC_RELAXED); /* of a thread that is not here */
 }

@@ -14,7 +14,7 @@
  *                         hostile. Nobody else can open it.
  *
  * A process that gives up its user by the setuid() family changes to its new user's channel: memory of its own replaces
- * what it held of the old one. Root asks for that channel before it goes (BECOME), so that the file is there.
+ * what it held of the old one. Root asks for that channel before it goes (BECOME), unless the segment's users has it.
  *
  * Where the files cannot be reached (another /dev/shm, chroot, the first process of a user that nobody asked for), a
  * connection to the abstract Unix socket PINJECT_SOCKET_PREFIX and the name of the segment's file gives both: the
@@ -57,7 +57,7 @@
 #include <stdint.h>
 
 #define PINJECT_WIRE_MAGIC 0x31656c69776a6e70ull /* "pnjwile1", little endian */
-#define PINJECT_WIRE_VERSION 6u
+#define PINJECT_WIRE_VERSION 7u
 
 /* Environment. All others of PINJECT_* are options of a collector that the object starts: docs/ENVIRONMENT.md. */
 #define PINJECT_ENV_SESSION "PINJECT_SESSION"     /* path of the segment file */
@@ -71,6 +71,7 @@ enum {
     PINJECT_BELLS = 64,         /* at most that many door threads */
     PINJECT_CPUS = 4096,        /* CPU numbers beyond use bell 0 */
     PINJECT_TASKS = 1 << 22,    /* PID_MAX_LIMIT: bits of the covered map */
+    PINJECT_USERS = 32,         /* with a channel, at most */
     PINJECT_PATH = 4096,
     PINJECT_WAIT_MAX_US = 50000, /* no object waits longer, whatever the segment says */
     PINJECT_SLOT_SIZE = 4096,
@@ -219,6 +220,8 @@ struct pinject_segment {
     uint32_t filters;         /* seccomp filters that the collector is under; UINT32_MAX: unknown */
 
     uint32_t closed __attribute__((aligned(64))); /* atomic: the session is over, ask nothing any more */
+    uint32_t users_count;     /* atomic, release: entries of users that are complete */
+    uint32_t users[PINJECT_USERS]; /* who has a channel, as the collector sees them. Its file may have no name. */
     /* One bit per tid that has events, atomic: set before the answer, cleared when the task has ended. A hint: the
        collector decides by what it knows when it gets the request. */
     uint64_t covered[PINJECT_TASKS / 64] __attribute__((aligned(64)));

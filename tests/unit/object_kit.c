@@ -148,6 +148,11 @@ void pinject_own_environ_forget(struct pinject_ours ours)
     note("forget %s", ours.session);
 }
 
+void pinject_session_forked(void)
+{
+    note("turn");
+}
+
 void pinject_rooms_reset(void)
 {
     note("rooms");

@@ -19,6 +19,8 @@ int pinject_peer_ask(const char *its_path, const struct pinject_segment *segment
     snprintf(peer.path, sizeof(peer.path), "%s", its_path);
     peer.with_segment = segment && segment == pinject_object.channel.segment;
     peer.user = user;
+    if (peer.when_asked)
+        peer.when_asked();
     if (peer.error)
         return peer.error;
     for (int i = 0; i < 2; i++) {

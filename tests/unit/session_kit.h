@@ -19,6 +19,7 @@ struct session_peer {
     char path[128];
     bool with_segment;
     uint32_t user;
+    void (*when_asked)(void);
 };
 
 extern struct session_peer peer;

@@ -177,6 +177,35 @@ static void too_many_regions(void **state)
     munmap((void *)(uintptr_t)at, page);
 }
 
+/* What is not guarded any more takes no place; a mapping of another size does not get it. */
+static void places_are_given_back(void **state)
+{
+    (void)state;
+    set_handler();
+    char place[8];
+    volatile char *at = cut_mapping(1);
+    assert_true(guard_begin());
+    while (guard_add(place, sizeof(place)))
+        ;
+    guard_remove(place, sizeof(place) + 1);
+    guard_remove(place + 1, sizeof(place));
+    assert_false(guard_add(place, sizeof(place)));
+    guard_remove(place, sizeof(place));
+    assert_false(guard_add((void *)(uintptr_t)at, page));
+    for (int i = 0; i < 3 * REGIONS; i++) {
+        assert_true(guard_add(place, sizeof(place)));
+        assert_false(guard_add(place, sizeof(place)));
+        guard_remove(place, sizeof(place));
+    }
+    guard_end();
+    assert_true(guard_begin());
+    assert_true(guard_add((void *)(uintptr_t)at, page));
+    guard_remove((void *)(uintptr_t)at, page);
+    assert_int_equal(read_byte(at), -1);
+    assert_int_equal(strikes, 1);
+    munmap((void *)(uintptr_t)at, page);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 int main(void)
 {
@@ -186,6 +215,7 @@ int main(void)
         TEST(pages_that_cannot_be_replaced),
         TEST(one_guard_at_a_time),
         TEST(too_many_regions),
+        TEST(places_are_given_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

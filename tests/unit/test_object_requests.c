@@ -148,7 +148,7 @@ static int forked(bool prepared)
     return WEXITSTATUS(status);
 }
 
-#define FORKED "rooms\npool\ntimer forked\n"
+#define FORKED "rooms\nturn\npool\ntimer forked\n"
 #define GONE "timer leaves\nclose\n"
 
 static void test_fork(void **state)
@@ -184,17 +184,17 @@ static void test_fork_not_prepared(void **state)
     pinject_object_forked(); /* as by fork(), then again by _Fork() */
     notes();
     assert_int_equal(forked(false), PINJECT_FOLLOWED);
-    assert_notes("rooms\n");
+    assert_notes("rooms\nturn\n");
     begin(PINJECT_SESSION_FORK);
     pinject_object.standing = PINJECT_LEFT;
     assert_int_equal(forked(true), PINJECT_LEFT);
-    assert_notes("rooms\n");
+    assert_notes("rooms\nturn\n");
     /* Sealed: no calls, no requests; counted where it would have been followed. */
     begin(PINJECT_SESSION_FORK);
     pinject_object.sealed = 1;
     uint32_t before = requests.sealed;
     pinject_object_forked();
-    assert_notes("rooms\npool\n");
+    assert_notes("rooms\nturn\npool\n");
     assert_int_equal(requests.sealed, before + 1);
     pinject_object.flags = PINJECT_SESSION_VFORK;
     pinject_object_forked();
@@ -205,7 +205,7 @@ static void test_fork_not_prepared(void **state)
     pinject_object.standing = PINJECT_LEFT;
     notes();
     assert_int_equal(forked(false), PINJECT_LEFT);
-    assert_notes("rooms\n");
+    assert_notes("rooms\nturn\n");
     pinject_object.standing = PINJECT_FOLLOWED;
     pinject_object_forked();
     notes();
@@ -213,7 +213,7 @@ static void test_fork_not_prepared(void **state)
     pinject_object_before_fork();
     pinject_object.sealed = 0;
     assert_int_equal(forked(false), PINJECT_FOLLOWED);
-    assert_notes("rooms\n");
+    assert_notes("rooms\nturn\n");
 }
 
 /* What a process that nobody knows makes is as little known; it leaves. */

@@ -169,6 +169,15 @@ static void followed_root(void)
     pinject_object.user = 0;
 }
 
+static void write_users(uint32_t count, const uint32_t *users, size_t size)
+{
+    int fd = open(session_path, O_WRONLY | O_CLOEXEC);
+    const off_t at = offsetof(struct pinject_segment, users);
+    assert_int_equal(pwrite(fd, users, size * sizeof(*users), at), size * sizeof(*users));
+    assert_int_equal(pwrite(fd, &count, sizeof(count), offsetof(struct pinject_segment, users_count)), sizeof(count));
+    close(fd);
+}
+
 static uint32_t asks_for(uint32_t real, uint32_t effective, uint32_t saved)
 {
     asked_for = 0;
@@ -188,12 +197,25 @@ static void test_asks_before(void **state)
     assert_int_equal(asks_for(5, 5, 0), 0);
     assert_int_equal(asks_for(0, 0, 0), 0);
     assert_int_equal(asked_for_channels, 2);
-    /* It has one. */
+    /* A file of its name is anybody's. */
     snprintf(channel, sizeof(channel), "%s.1201", session_path);
     write_requests(channel, 0);
+    assert_int_equal(asks_for(5, 1201, 7), 1201);
+    unlink(channel);
+    assert_int_equal(symlink("/nowhere", channel), 0);
+    assert_int_equal(asks_for(5, 1201, 7), 1201);
+    unlink(channel);
+    /* The collector says who has one: so many of them as it counts, however many that are. */
+    write_users(1, (uint32_t[]){1203, 1201}, 2);
+    assert_int_equal(asks_for(5, 1201, 7), 1201);
+    assert_int_equal(asks_for(5, 1203, 7), 0);
+    write_users(2, (uint32_t[]){1203, 1201}, 2);
     assert_int_equal(asks_for(5, 1201, 7), 0);
     assert_int_equal(asks_for(5, 1202, 7), 1202);
-    unlink(channel);
+    uint32_t all[PINJECT_USERS] = {[PINJECT_USERS - 1] = 1204};
+    write_users(UINT32_MAX, all, PINJECT_USERS);
+    assert_int_equal(asks_for(5, 1204, 7), 0);
+    assert_int_equal(asks_for(5, 1205, 7), 1205);
 }
 
 static bool be(uint32_t real, uint32_t effective, uint32_t saved)
@@ -246,7 +268,7 @@ static void test_asks_nothing(void **state)
     }
 }
 
-/* Another thread is at it: this one waits for a moment, and leaves it to the other. */
+/* Another thread is at it: this one waits for a moment, gives up what it holds all the same, and leaves the rest. */
 static uint64_t waited_ns;
 
 static void *change_too(void *data)
@@ -265,7 +287,7 @@ static void *change_too(void *data)
 static void meanwhile(void)
 {
     pthread_t thread;
-    if (timers_ended > 1)
+    if (timers_ended != 1)
         return;
     assert_int_equal(pthread_create(&thread, NULL, change_too, NULL), 0);
     pthread_join(thread, NULL);
@@ -275,17 +297,107 @@ static void test_one_at_a_time(void **state)
 {
     (void)state;
     followed_root();
+    unlink(requests_path); /* the new user has none of his own */
     when_timers_end = meanwhile;
     pinject_object.user = geteuid() == 0 ? 1 : 0;
     pinject_object_changed_user();
     when_timers_end = NULL;
-    assert_int_equal(timers_ended, 1);
+    assert_int_equal(timers_ended, 2);
+    assert_int_equal(rings_given_up, 2);
+    assert_int_equal(peer.asked, 1);
+    assert_int_equal(pinject_object.user, geteuid());
     assert_true(waited_ns >= 9000000);
-    assert_int_equal(asked_for_channels, 0);
+    assert_int_equal(asked_for_channels, 1); /* for that there are no turns */
     /* The turn is given back. */
     pinject_object.user = geteuid() + 1;
     pinject_object_changed_user();
+    assert_int_equal(timers_ended, 3);
+    assert_int_equal(peer.asked, 2);
+}
+
+/* The thread that is at it never comes to its end: what this process holds of its old user's is given up all the same. */
+static void stop_for_ever(void)
+{
+    if (timers_ended == 1)
+        pinject_object_changed_user();
+}
+
+static void test_gives_up_without_a_turn(void **state)
+{
+    (void)state;
+    uint32_t word = 99;
+    followed_root();
+    int fd = open(requests_path, O_RDONLY | O_CLOEXEC);
+    unlink(requests_path); /* the new user has none of his own */
+    when_timers_end = stop_for_ever;
+    pinject_object.user = geteuid() == 0 ? 1 : 0;
+    struct pinject_requests *before = pinject_object.channel.requests;
+    pinject_object.channel.requests->stalled = 0;
+    pinject_object_changed_user(); /* as a handler's, in the middle of it */
+    when_timers_end = NULL;
     assert_int_equal(timers_ended, 2);
+    assert_int_equal(before->stalled, PINJECT_STALLED_FULL);
+    assert_int_equal(read(fd, &word, sizeof(word)), sizeof(word));
+    assert_int_equal(word, 0);
+    close(fd);
+}
+
+/* In a child of fork the thread that had the turn is not there. */
+static void fork_meanwhile(void)
+{
+    int status;
+    if (timers_ended != 1)
+        return;
+    pid_t pid = fork();
+    if (pid == 0) {
+        pinject_object.pid = getpid();
+        pinject_session_forked();
+        waited_ns = sys_clock_ns(CLOCK_MONOTONIC);
+        pinject_object_changed_user();
+        _exit(peer.asked != 1 || pinject_object.user != geteuid());
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static void test_turn_of_a_forked_child(void **state)
+{
+    (void)state;
+    followed_root();
+    unlink(requests_path); /* the new user has none of his own */
+    when_timers_end = fork_meanwhile;
+    pinject_object.user = geteuid() == 0 ? 1 : 0;
+    pinject_object_changed_user();
+    when_timers_end = NULL;
+    assert_int_equal(peer.asked, 1);
+}
+
+/* While it looked for the new channel another thread changed the user once more, or again and again. */
+static unsigned changes_left;
+
+static void another_one_too(void)
+{
+    if (changes_left > 0) {
+        changes_left--;
+        pinject_object.user = geteuid() + 2;
+    }
+}
+
+static void test_looks_again(void **state)
+{
+    (void)state;
+    for (unsigned changes = 0; changes < 30; changes += changes < 3 ? 1 : 25) {
+        followed_root();
+    unlink(requests_path); /* the new user has none of his own */
+        changes_left = changes;
+        peer.when_asked = another_one_too;
+        pinject_object.user = geteuid() + 1;
+        pinject_object_changed_user();
+        assert_int_equal(peer.asked, changes < 8 ? changes + 1 : 8);
+        assert_int_equal(rings_given_up, peer.asked);
+        if (changes < 8)
+            assert_int_equal(pinject_object.user, geteuid());
+    }
 }
 
 /* No memory to take the channel's place: all stays. */
@@ -321,6 +433,9 @@ int main(void)
         cmocka_unit_test(test_asks_by_what_stays),
         cmocka_unit_test(test_asks_nothing),
         cmocka_unit_test(test_one_at_a_time),
+        cmocka_unit_test(test_gives_up_without_a_turn),
+        cmocka_unit_test(test_turn_of_a_forked_child),
+        cmocka_unit_test(test_looks_again),
         cmocka_unit_test(test_change_without_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -2,6 +2,7 @@
 /* Whom a request may name, and what of its word is believed. */
 #include "door_fake.h"
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 
 #include "collector/origin.h"
@@ -333,9 +334,46 @@ static void the_own_user_names_no_other(void **state)
     fake_close(&fake);
 }
 
+/* A path in its maps has any text in it: what stands where the kernel tells device and inode counts. */
+static void a_path_is_no_mapping(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/pinject-origin-XXXXXX", path[256], byte = 0;
+    int ready[2];
+    struct origin origin;
+    fake_open(&fake);
+    const struct channel *own = fake.session.own;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/a%sb", folder, own->mapping);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0 && ftruncate(fd, 4096) == 0 && pipe(ready) == 0);
+    for (int keeps = 0; keeps < 2; keeps++) {
+        pid_t child = fork();
+        if (child == 0) {
+            void *map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+            if (!keeps)
+                munmap(own->requests, sizeof(*own->requests));
+            if (map == MAP_FAILED || write(ready[1], &byte, 1) != 1)
+                _exit(1);
+            pause();
+        }
+        assert_int_equal(read(ready[0], &byte, 1), 1);
+        assert_int_equal(origin_check(own, child, -1, &origin), keeps ? 0 : -EPERM);
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+    }
+    close(fd);
+    close(ready[0]);
+    close(ready[1]);
+    unlink(path);
+    rmdir(folder);
+    fake_close(&fake);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_path_is_no_mapping),
         cmocka_unit_test(both_ways_to_ask_the_kernel_agree),
         cmocka_unit_test(what_descends_is_ours),
         cmocka_unit_test(who_has_the_channel_in_memory_is_ours),

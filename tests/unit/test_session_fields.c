@@ -57,6 +57,8 @@ static void header_says_what_the_session_is(void **state)
     assert_int_equal(stat("/proc/self/ns/pid", &namespace), 0);
     wanted.magic = PINJECT_WIRE_MAGIC;
     wanted.version = PINJECT_WIRE_VERSION;
+    wanted.users_count = 1;
+    wanted.users[0] = geteuid();
     wanted.size = sizeof(wanted);
     memcpy(wanted.id, session->id, sizeof(wanted.id));
     wanted.pid_namespace = namespace.st_ino;

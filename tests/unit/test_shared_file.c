@@ -67,9 +67,23 @@ static int tear_down(void **state)
     return rmdir(folder); /* no file is left in it */
 }
 
+/* Made and given; a file that cannot be given is ended by who made it. */
 static int create(bool named, uid_t user, mode_t mode)
 {
-    return named ? shared_file_create(path, SIZE, user, mode) : shared_file_nameless(SIZE, user, mode);
+    struct stat stat;
+    int fd = named ? shared_file_create(path, SIZE) : shared_file_nameless(SIZE);
+    if (fd < 0)
+        return fd;
+    assert_int_equal(fstat(fd, &stat), 0);
+    if (named) /* whatever the umask: nobody else may open it */
+        assert_int_equal(stat.st_mode & 077, 0);
+    int error = shared_file_give(fd, user, mode);
+    if (error == 0)
+        return fd;
+    close(fd);
+    if (named)
+        assert_int_equal(unlink(path), 0);
+    return error;
 }
 
 /* Whatever the umask: the one that is asked for. */

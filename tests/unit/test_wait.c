@@ -134,8 +134,8 @@ static void test_channels(void **state)
     static const struct {
         const char *end;
         bool swept;
-    } files[] = {{".0", true},   {".65534", true}, {".", false}, {".x", false},
-                 {".1x", false}, {"7", false},     {"-1", false}};
+    } files[] = {{".0", true},   {".65534", true},   {".65534.1234567890", true}, {".", false}, {".x", false},
+                 {".1x", false}, {".1.2x", false},   {"7", false},                {"-1", false}};
     char path[160];
     write_segment(name_of(1), 1);
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
