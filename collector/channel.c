@@ -3,7 +3,6 @@
 #include "collector/channel.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +18,7 @@
 #include "common/clock.h"
 #include "common/report.h"
 
-/* What could not be had is not asked for again at once: whoever took all threads could keep us busy with it. */
+/* What could not be had is not made again on request at once: whoever took all threads could keep us busy with it. */
 #define AGAIN_NS UINT64_C(1000000000)
 
 void channels_init(struct channels *channels)
@@ -62,50 +61,25 @@ void channels_release(struct channels *channels)
     pthread_mutex_destroy(&channels->lock);
 }
 
-/* ---- A channel's file ---- */
-
-/* "PATH.USER"; HIDDEN: a name that nobody can know before, and that wait.c sweeps as well. */
-static bool write_path(const struct channel *channel, bool hidden, char *out, size_t size)
-{
-    uint64_t word = 0;
-    char end[24] = "";
-    if (hidden && getrandom(&word, sizeof(word), 0) == (ssize_t)sizeof(word))
-        snprintf(end, sizeof(end), ".%" PRIu64, word);
-    int length = snprintf(out, size, "%s.%u%s", channel->session->path, channel->user, end);
-    return length > 0 && (size_t)length < size && (!hidden || *end);
-}
-
-/* Ours alone, until it is complete: beside the segment; where that cannot be, without a name. */
+/*
+ * Beside the segment, under a name that nobody can have taken before, and which the segment tells; where that cannot be,
+ * without a name: the listener hands it out. Ours alone, until it is complete.
+ */
 static int create_file(struct channel *channel)
 {
-    if (write_path(channel, true, channel->path, sizeof(channel->path)))
+    if (getrandom(&channel->name, sizeof(channel->name), 0) != (ssize_t)sizeof(channel->name))
+        channel->name = 0;
+    int length = snprintf(channel->path, sizeof(channel->path), "%s.%u.%" PRIu64, channel->session->path, channel->user,
+                          channel->name);
+    if (channel->name && length > 0 && (size_t)length < sizeof(channel->path))
         channel->fd = shared_file_create(channel->path, sizeof(*channel->requests));
     if (channel->fd >= 0)
         return 0;
-    channel->path[0] = '\0';
+    channel->path[0] = '\0'; /* not ours to remove */
+    channel->name = 0;
     int error = channel->fd;
     channel->fd = shared_file_nameless(sizeof(*channel->requests));
     return channel->fd >= 0 ? 0 : error;
-}
-
-/*
- * To the name by which its user looks for it. Whoever has seen the segment's name can have taken that: what he put there
- * is replaced, a directory changes its name. What is not found by its name is to be had from the listener.
- */
-static void name_file(struct channel *channel)
-{
-    char path[PINJECT_PATH];
-    if (!channel->path[0])
-        return;
-    bool named = write_path(channel, false, path, sizeof(path));
-    if (named && rename(channel->path, path) < 0) {
-        named = renameat2(AT_FDCWD, channel->path, AT_FDCWD, path, RENAME_EXCHANGE) == 0;
-        if (named)
-            rmdir(channel->path);
-    }
-    if (!named)
-        unlink(channel->path);
-    snprintf(channel->path, sizeof(channel->path), "%s", named ? path : "");
 }
 
 /* File systems tell another device in stat() than in maps: what our own mapping says holds for all. */
@@ -149,9 +123,7 @@ static int complete(struct channel *channel)
     int error = channel->session->channels.doors_open ? door_start_all(channel) : 0;
     if (error == 0)
         error = shared_file_give(channel->fd, channel->user, 0600);
-    if (error == 0)
-        name_file(channel);
-    else
+    if (error < 0)
         door_stop_all(channel, UINT64_MAX);
     return error;
 }
@@ -183,38 +155,40 @@ static struct channel *find(const struct session *session, uid_t user)
     return NULL;
 }
 
-/* Whether one more may be made now: 0 or -errno. */
-static int may_make(const struct channels *channels, uint32_t most)
+/* Whether one for USER, who has not come yet if ASKED, may be made now: 0 or -errno. */
+static int may_make(const struct channels *channels, uid_t user, bool asked)
 {
     if (channels->closed)
         return -ESHUTDOWN;
-    if (channels->count >= most)
+    if (channels->count >= (asked ? CHANNELS_ASKED : CHANNELS_MAX))
         return -EUSERS;
-    return channels->tried_ns && clock_ns(CLOCK_MONOTONIC) - channels->tried_ns < AGAIN_NS ? -EAGAIN : 0;
+    if (asked && clock_ns(CLOCK_MONOTONIC) < channels->again_ns)
+        return -EAGAIN;
+    return shared_file_can_give(user);
 }
 
 /* The collector's threads see it by the count, objects by the segment. */
 static void publish(struct session *session, struct channel *channel)
 {
     struct channels *channels = &session->channels;
-    session->segment->users[channels->count] = channel->user;
+    session->segment->users[channels->count] = (struct pinject_user){.user = channel->user, .name = channel->name};
     channels->list[channels->count] = channel;
     __atomic_store_n(&channels->count, channels->count + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&session->segment->users_count, channels->count, __ATOMIC_RELEASE);
 }
 
-static struct channel *get(struct session *session, uid_t user, uint32_t most, int *ret_error)
+static struct channel *get(struct session *session, uid_t user, bool asked, int *ret_error)
 {
     struct channels *channels = &session->channels;
     pthread_mutex_lock(&channels->lock);
     struct channel *channel = find(session, user);
-    *ret_error = channel ? 0 : may_make(channels, most);
+    *ret_error = channel ? 0 : may_make(channels, user, asked);
     if (!channel && *ret_error == 0) {
         channel = new_channel(session, user, ret_error);
         if (channel)
             publish(session, channel);
-        else
-            channels->tried_ns = clock_ns(CLOCK_MONOTONIC);
+        else if (asked)
+            channels->again_ns = clock_ns(CLOCK_MONOTONIC) + AGAIN_NS;
     }
     pthread_mutex_unlock(&channels->lock);
     return channel;
@@ -222,7 +196,7 @@ static struct channel *get(struct session *session, uid_t user, uint32_t most, i
 
 struct channel *channels_get(struct session *session, uid_t user, int *ret_error)
 {
-    struct channel *channel = get(session, user, CHANNELS_MAX, ret_error);
+    struct channel *channel = get(session, user, false, ret_error);
     if (!channel)
         __atomic_fetch_add(&session->channels.refused, 1, __ATOMIC_RELAXED);
     return channel;
@@ -231,7 +205,7 @@ struct channel *channels_get(struct session *session, uid_t user, int *ret_error
 int channels_prepare(struct session *session, uid_t user)
 {
     int error;
-    get(session, user, CHANNELS_ASKED, &error);
+    get(session, user, true, &error);
     return error;
 }
 

@@ -32,6 +32,7 @@ struct channel {
     bool guarded;                      /* guard_remove() is to be called */
     int fd;
     char path[PINJECT_PATH];           /* "": it has none */
+    uint64_t name;                     /* the end of it, as the segment tells it; 0: none */
     char mapping[64];                  /* how /proc/PID/maps tells it: device and inode */
     struct budget budget;
     struct door *doors;                /* private to door.c */
@@ -44,7 +45,7 @@ struct channels {
     pthread_mutex_t lock;
     bool doors_open;       /* new ones get workers at once */
     bool closed;           /* the session ends: there are no new ones */
-    uint64_t tried_ns;     /* CLOCK_MONOTONIC of the last failure; 0: none */
+    uint64_t again_ns;     /* CLOCK_MONOTONIC: channels_prepare() makes none before, as it could not */
     uint64_t refused;      /* atomic: users beyond CHANNELS_MAX, or for whom there were no memory and threads */
 };
 
@@ -62,10 +63,10 @@ void channels_release(struct channels *channels);
 void channels_unlink(const struct channels *channels);
 /*
  * The channel of USER, made if there is none; session->path must be set. Thread-safe; its workers may not have run yet.
- * Returns NULL, and *RET_ERROR is a -errno, when it cannot be made. After a failure nothing is tried for a second.
+ * Returns NULL, and *RET_ERROR is a -errno, when it cannot be made.
  */
 struct channel *channels_get(struct session *session, uid_t user, int *ret_error);
-/* Makes the channel of a USER of whom there is no process yet: 0 or -errno. */
+/* Makes the channel of a USER of whom there is no process yet: 0 or -errno. After a failure it rests for a second. */
 int channels_prepare(struct session *session, uid_t user);
 /* The workers of all: 0 or -errno after report_error(). */
 int channels_open_doors(struct session *session);

@@ -13,10 +13,10 @@
 /* The segment, the rings and the channels. */
 enum { REGIONS = CHANNELS_MAX + 2 };
 
-/* Both atomic. A place whose start is NULL is free, for one of the same size: the handler may look at any time. */
+/* A place whose start is NULL is free again, for one of the same size: the handler may look at any time. */
 static struct {
-    char *start;
-    size_t size;
+    char *start; /* atomic */
+    size_t size; /* never changes */
 } regions[REGIONS];
 
 static uint32_t count; /* atomic, changed with the lock: regions that are complete, or free again */
@@ -70,12 +70,12 @@ bool guard_add(void *start, size_t size)
     pthread_mutex_lock(&lock);
     uint32_t at = find(NULL, size);
     bool room = begun && at < REGIONS;
-    if (room) {
+    if (room && at == count)
         regions[at].size = size;
+    if (room)
         __atomic_store_n(&regions[at].start, start, __ATOMIC_RELAXED);
-        if (at == count)
-            __atomic_store_n(&count, at + 1, __ATOMIC_RELEASE);
-    }
+    if (room && at == count)
+        __atomic_store_n(&count, at + 1, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&lock);
     return room;
 }

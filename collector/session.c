@@ -182,7 +182,7 @@ static uint32_t segment_flags(const struct settings *settings, const struct plan
 static int fill_header(struct session *session, const char *path, const char *preload)
 {
     struct pinject_segment *segment = session->segment;
-    struct stat namespace;
+    struct stat namespace, user_namespace;
     if (stat("/proc/self/ns/pid", &namespace) < 0) {
         int error = errno;
         report_error("cannot read /proc/self/ns/pid: %s; mount /proc", strerror(error));
@@ -199,6 +199,7 @@ static int fill_header(struct session *session, const char *path, const char *pr
     segment->flags = segment_flags(session->settings, session->plan);
     segment->wait_us = PINJECT_WAIT_MAX_US;
     segment->user = geteuid();
+    segment->user_namespace = stat("/proc/self/ns/user", &user_namespace) == 0 ? user_namespace.st_ino : 0;
     segment->filters = count_filters();
     segment->collector = getpid();
     snprintf(segment->path, sizeof(segment->path), "%s", path);

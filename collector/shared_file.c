@@ -45,8 +45,20 @@ int shared_file_nameless(size_t size)
 
 int shared_file_give(int fd, uid_t user, mode_t mode)
 {
-    if (user != geteuid() && fchown(fd, user, (gid_t)-1) < 0)
-        return -errno;
     /* The umask may have taken even our own rights. */
-    return fchmod(fd, mode) < 0 ? -errno : 0;
+    if (fchmod(fd, mode) < 0)
+        return -errno;
+    return user != geteuid() && fchown(fd, user, (gid_t)-1) < 0 ? -errno : 0;
+}
+
+int shared_file_can_give(uid_t user)
+{
+    if (user == geteuid())
+        return 0;
+    int fd = memfd_create("pinject", MFD_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int error = fchown(fd, user, (gid_t)-1) < 0 ? -errno : 0;
+    close(fd);
+    return error;
 }

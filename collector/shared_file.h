@@ -10,7 +10,9 @@
 int shared_file_create(const char *path, size_t size);
 /* The same without a path: it lives as long as a descriptor or a mapping of it. */
 int shared_file_nameless(size_t size);
-/* It is USER's from now on, with MODE. 0 or -errno; after a failure the caller ends what it made. */
+/* It has MODE, and is USER's from now on. 0, or -errno: it still is ours. */
 int shared_file_give(int fd, uid_t user, mode_t mode);
+/* Whether a file can be given to USER: 0 or -errno. */
+int shared_file_can_give(uid_t user);
 
 #endif

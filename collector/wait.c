@@ -145,7 +145,7 @@ int wait_for(const char *base, const char *other)
     return 0;
 }
 
-/* The channels of a session that is gone: its segment's name, a dot, and a user; and one that was not complete. */
+/* The channels of a session that is gone: its segment's name, a user and a number, with dots between. */
 static void remove_channels(int dir, const char *segment)
 {
     size_t size = strlen(segment);

@@ -136,18 +136,24 @@ PINJECT_HOOK FILE *popen(const char *command, const char *mode)
 
 /* ---- Other namespaces ---- */
 
-PINJECT_HOOK int unshare(int flags)
+static void before(uint64_t flags)
 {
     if (flags & OTHER_WORLD)
         pinject_object_inherit();
+    if (flags & CLONE_NEWUSER)
+        pinject_object_user_moves();
+}
+
+PINJECT_HOOK int unshare(int flags)
+{
+    before((unsigned)flags);
     return pinject_next()->unshare(flags);
 }
 
 /* TYPE 0: whatever the descriptor is of. */
 PINJECT_HOOK int setns(int fd, int type)
 {
-    if (type == 0 || type & OTHER_WORLD)
-        pinject_object_inherit();
+    before(type ? (unsigned)type : OTHER_WORLD);
     return pinject_next()->setns(fd, type);
 }
 
@@ -159,8 +165,7 @@ PINJECT_HOOK int clone(int (*run)(void *), void *stack, int flags, void *argumen
     void *storage = va_arg(list, void *);
     pid_t *child_tid = va_arg(list, pid_t *);
     va_end(list);
-    if (flags & OTHER_WORLD)
-        pinject_object_inherit();
+    before((unsigned)flags);
     return pinject_next()->clone(run, stack, flags, argument, parent_tid, storage, child_tid);
 }
 
@@ -191,12 +196,11 @@ void pinject_inherit_by_syscall(long number, long a, long b)
         flags = b ? (uint64_t)b : OTHER_WORLD;
         break;
     case SYS_io_uring_setup:
-        flags = OTHER_WORLD; /* its workers are threads of ours that no hook sees */
+        flags = CLONE_NEWPID; /* its workers are threads of ours that no hook sees */
         break;
     default:
         break;
     }
-    if (flags & OTHER_WORLD)
-        pinject_object_inherit();
+    before(flags);
     errno = saved;
 }

@@ -6,7 +6,6 @@
  */
 #include "next.h"
 #include "object.h"
-#include "sys.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -14,12 +13,12 @@
 static const uid_t SAME = (uid_t)-1;
 
 /* Before the call, if it is to do what it does to root. */
-static void changes(uid_t real, uid_t effective, uid_t saved)
+static void changes(uid_t real, uid_t effective, uid_t saved, bool setreuid)
 {
     int before = errno;
     pinject_object_ready();
     if (pinject_object.standing == PINJECT_FOLLOWED)
-        pinject_object_changes_user(real, effective, saved);
+        pinject_object_changes_user(real, effective, saved, setreuid);
     errno = before;
 }
 
@@ -35,32 +34,24 @@ static int changed(int result)
 
 PINJECT_HOOK int setuid(uid_t user)
 {
-    changes(user, user, user);
+    changes(user, user, user, false);
     return changed(pinject_next()->setuid(user));
 }
 
 PINJECT_HOOK int seteuid(uid_t user)
 {
-    changes(SAME, user, SAME);
+    changes(SAME, user, SAME, false);
     return changed(pinject_next()->seteuid(user));
-}
-
-/* The kernel saves the new effective user where the real one is set, or the effective one becomes another than that. */
-static uid_t saved_by_setreuid(uid_t real, uid_t effective)
-{
-    if (real == SAME && (effective == SAME || effective == (uid_t)SYS_0(SYS_getuid)))
-        return SAME;
-    return effective == SAME ? (uid_t)SYS_0(SYS_geteuid) : effective;
 }
 
 PINJECT_HOOK int setreuid(uid_t real, uid_t effective)
 {
-    changes(real, effective, saved_by_setreuid(real, effective));
+    changes(real, effective, SAME, true);
     return changed(pinject_next()->setreuid(real, effective));
 }
 
 PINJECT_HOOK int setresuid(uid_t real, uid_t effective, uid_t saved)
 {
-    changes(real, effective, saved);
+    changes(real, effective, saved, false);
     return changed(pinject_next()->setresuid(real, effective, saved));
 }

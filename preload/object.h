@@ -112,15 +112,18 @@ int pinject_object_open(const char *path);
 void pinject_object_close(void);
 /*
  * The process is about to call for these users, UINT32_MAX: as it is. A root that gives up its rights for good by that
- * asks for the channel of its new user, as that user has to wait for the socket. Context: as below.
+ * asks for the channel of its new user, as that user has to wait for the socket. SETREUID: SAVED is what that call
+ * makes of the others. Context: as below.
  */
-void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t saved);
+void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t saved, bool setreuid);
 /*
  * The process may have given up its user's rights for good. Then what it holds of that user's channel is replaced, and
  * the channel of its new user takes its place. Does nothing in a vfork child. Other threads may be in the middle of a
  * request: they go on without an answer.
  */
 void pinject_object_changed_user(void);
+/* The process is about to be in another user namespace, perhaps. Its next change of user gives up its channel. */
+void pinject_object_user_moves(void);
 /* In a child of fork: what another thread of its parent was at there is nobody's here. */
 void pinject_session_forked(void);
 

@@ -15,7 +15,7 @@
 enum {
     TURNS = 100, TURN_NS = 100000,
     CHANGES = 8, /* of the user, in a row, by several threads */
-    NUMBER = 12, /* digits of a user, a dot and a NUL */
+    NUMBER = 11 + 21 + 1, /* a dot and the digits of a user, and of a name; a NUL */
 };
 
 /* Whoever opens a channel: by one thread at a time. No path has room on the small stack of a thread. */
@@ -101,22 +101,43 @@ static int map_segment(int fd, bool *ret_own)
 
 /* ---- The channel ---- */
 
-/* "PATH.USER", shared by all who call; turn is taken. */
-static void write_requests_path(const char *path, uint32_t user)
+/* A dot and VALUE, before END. Returns its begin. */
+static char *write_number(char *end, uint64_t value)
 {
-    char number[NUMBER], *at = number + sizeof(number);
-    *--at = 0;
     do
-        *--at = (char)('0' + user % 10);
-    while (user /= 10);
-    *--at = '.';
+        *--end = (char)('0' + value % 10);
+    while (value /= 10);
+    *--end = '.';
+    return end;
+}
+
+/* "PATH.USER.NAME", shared by all who call; turn is taken. */
+static void write_requests_path(const char *path, const struct pinject_user *user)
+{
+    char end[NUMBER], *at = end + sizeof(end);
+    *--at = 0;
+    at = write_number(at, user->name);
+    at = write_number(at, user->user);
     pinject_text_join(requests_path, sizeof(requests_path), path, at);
 }
 
-/* A descriptor of the channel's file. Somebody else may have made one of that name first: it is not ours then. */
-static int open_requests_file(const char *path, uint32_t user)
+/* What the collector says of USER's channel; NULL: there is none. */
+static const struct pinject_user *find_channel(const struct pinject_segment *segment, uint32_t user)
+{
+    /* Pairs with the release in the collector's publish(). */
+    uint32_t count = __atomic_load_n(&segment->users_count, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < count && i < PINJECT_USERS; i++)
+        if (segment->users[i].user == user)
+            return &segment->users[i];
+    return NULL;
+}
+
+/* A descriptor of the channel's file. */
+static int open_requests_file(const char *path, const struct pinject_user *user)
 {
     bool own;
+    if (!user || !user->name)
+        return -ENOENT;
     write_requests_path(path, user);
     int fd = sys_open(requests_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
@@ -139,7 +160,7 @@ static int open_requests(const struct pinject_segment *segment, bool own)
 {
     int fds[2];
     const char *path = segment_path();
-    int fd = open_requests_file(path, own ? segment->user : pinject_object.user);
+    int fd = open_requests_file(path, find_channel(segment, own ? segment->user : pinject_object.user));
     if (fd >= 0 || pinject_peer_ask(path, segment, pinject_object.user, fds) < 0)
         return fd;
     sys_close(fds[0]);
@@ -234,13 +255,18 @@ bool pinject_object_reachable(void)
 
 /* ---- Another user ---- */
 
-static bool take_turn(void)
+static bool try_turn(void)
+{
+    uint32_t nobody = 0;
+    return __atomic_compare_exchange_n(&turn, &nobody, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static bool wait_for_turn(void)
 {
     for (int i = 0; i < TURNS; i++) {
-        uint32_t nobody = 0;
-        if (__atomic_compare_exchange_n(&turn, &nobody, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-            return true;
         sys_sleep_ns(TURN_NS);
+        if (try_turn())
+            return true;
     }
     return false;
 }
@@ -255,36 +281,50 @@ static bool may_change_user(void)
     return pinject_object_follows() && !pinject_object.user_fixed && sys_getpid() == pinject_object.pid;
 }
 
+/* In another user namespace its numbers are others: which user it is then, the kernel tells the collector's socket. */
+static bool user_moved;
+
+void pinject_object_user_moves(void)
+{
+    user_moved = true;
+}
+
 /* Whether none of its rights to the channel's user is left: then it cannot come back. */
 static bool gives_up(uint32_t real, uint32_t effective, uint32_t saved)
 {
     const uint32_t user = pinject_object.user;
-    return real != user && effective != user && saved != user;
+    return user_moved || (real != user && effective != user && saved != user);
 }
 
-/* The collector's word: whatever lies at the path of such a file can be anybody's. */
-static bool has_channel(uint32_t user)
+static bool is_collectors_namespace(const struct pinject_segment *segment)
 {
-    const struct pinject_segment *segment = pinject_object.channel.segment;
-    /* Pairs with the release in the collector's publish(). */
-    uint32_t count = __atomic_load_n(&segment->users_count, __ATOMIC_ACQUIRE);
-    for (uint32_t i = 0; i < count && i < PINJECT_USERS; i++)
-        if (segment->users[i] == user)
-            return true;
-    return false;
+    struct statx status;
+    return !user_moved && sys_statx(AT_FDCWD, "/proc/self/ns/user", 0, STATX_INO, &status) == 0 &&
+           status.stx_ino == segment->user_namespace;
 }
 
-void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t saved)
+/* What setreuid() saves: the new effective user, where the real one is set or the effective one becomes another. */
+static uint32_t saved_by_setreuid(const uint32_t now[3], uint32_t real, uint32_t effective)
+{
+    if (real == UINT32_MAX && (effective == UINT32_MAX || effective == now[0]))
+        return now[2];
+    return effective == UINT32_MAX ? now[1] : effective;
+}
+
+void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t saved, bool setreuid)
 {
     uint32_t now[3];
     /* Root, and the root that the collector knows: one of a user namespace has the channel of whoever made that. */
     if (!may_change_user() || pinject_object.user != 0 || pinject_object.channel.segment->user != 0 ||
         SYS_3(SYS_getresuid, &now[0], &now[1], &now[2]) < 0)
         return;
+    if (setreuid)
+        saved = saved_by_setreuid(now, real, effective);
     real = real == UINT32_MAX ? now[0] : real;
     effective = effective == UINT32_MAX ? now[1] : effective;
     saved = saved == UINT32_MAX ? now[2] : saved;
-    if (gives_up(real, effective, saved) && !has_channel(effective))
+    const struct pinject_segment *segment = pinject_object.channel.segment;
+    if (gives_up(real, effective, saved) && !find_channel(segment, effective) && is_collectors_namespace(segment))
         pinject_object_become(effective);
 }
 
@@ -322,6 +362,7 @@ static bool gave_up(uint32_t *ret_user)
     if (!give_up_channel())
         return false;
     pinject_timer_give_up_rings();
+    user_moved = false;
     *ret_user = effective;
     return true;
 }
@@ -336,8 +377,12 @@ void pinject_object_changed_user(void)
     uint32_t user = 0;
     if (!may_change_user())
         return;
-    bool mine = take_turn();
-    for (int i = 0; i < CHANGES && gave_up(&user) && mine; i++) {
+    bool mine = try_turn();
+    if (!mine) {
+        gave_up(&user);
+        mine = wait_for_turn();
+    }
+    for (int i = 0; mine && i < CHANGES && gave_up(&user); i++) {
         pinject_object.user = user;
         /* Whoever owns the segment, it is another user now. */
         int fd = open_requests(pinject_object.channel.segment, false);

@@ -9,8 +9,8 @@
  *   collector -> object   struct pinject_segment, the file PATH (the value of PINJECT_SESSION). Only the collector
  *                         writes to it. Objects open it read-only, so that no mapping of theirs can ever become
  *                         writable, and believe it only if root or their own user owns the file.
- *   object -> collector   struct pinject_requests, the files PATH.UID, mode 0600: one for each user of the session
- *                         ("channel"). All processes of that user write to it, and the collector takes every byte for
+ *   object -> collector   struct pinject_requests, the files PATH.UID.NAME, mode 0600: one for each user of the session
+ *                         ("channel"); the segment has their names. All processes of that user write to it, and the collector takes every byte for
  *                         hostile. Nobody else can open it.
  *
  * A process that gives up its user by the setuid() family changes to its new user's channel: memory of its own replaces
@@ -19,7 +19,7 @@
  * Where the files cannot be reached (another /dev/shm, chroot, the first process of a user that nobody asked for), a
  * connection to the abstract Unix socket PINJECT_SOCKET_PREFIX and the name of the segment's file gives both: the
  * collector learns the peer's process and user from the kernel, and sends one byte with two descriptors, PATH for reading
- * and PATH.UID. Nothing is read from the peer.
+ * and that user's channel. Nothing is read from the peer.
  *
  * Trust: the collector copies a slot before it looks at it, checks what it copied, and asks the kernel for what
  * matters: a request may name only tasks of the session's tree, and in a channel of another user than the collector's
@@ -200,6 +200,13 @@ enum pinject_session_flags {
     PINJECT_SESSION_ALL = 15,
 };
 
+/* Whose channel there is, by the collector's numbers. Its file is PATH.USER.NAME: nobody can have made that before. */
+struct pinject_user {
+    uint32_t user;
+    uint32_t reserved;
+    uint64_t name; /* 0: the file has none, and the socket gives it */
+};
+
 /* Collector to objects. Everything before `closed` is complete before anybody else sees the file. */
 struct pinject_segment {
     uint64_t magic;
@@ -212,16 +219,17 @@ struct pinject_segment {
     uint32_t wait_us;         /* how long an object waits for an answer, at most */
     int32_t collector;        /* pid */
     int32_t root;             /* pid of the first process; 0 until it is known */
-    uint32_t user;            /* of the collector, as it sees itself: PATH.USER is the channel of who owns PATH */
+    uint32_t user;            /* of the collector, as it sees itself: whose channel who owns PATH uses */
     char path[PINJECT_PATH];     /* of the segment file: the value of PINJECT_SESSION */
     char preload[PINJECT_PATH];  /* of the object, as it stands in LD_PRELOAD */
     char outfile[PINJECT_PATH];  /* absolute BASE of the result files: for pinject-run --wait */
     uint8_t bell_of_cpu[PINJECT_CPUS];
     uint32_t filters;         /* seccomp filters that the collector is under; UINT32_MAX: unknown */
+    uint64_t user_namespace;  /* inode of /proc/PID/ns/user of the collector: only there do its numbers of users hold */
 
     uint32_t closed __attribute__((aligned(64))); /* atomic: the session is over, ask nothing any more */
     uint32_t users_count;     /* atomic, release: entries of users that are complete */
-    uint32_t users[PINJECT_USERS]; /* who has a channel, as the collector sees them. Its file may have no name. */
+    struct pinject_user users[PINJECT_USERS];
     /* One bit per tid that has events, atomic: set before the answer, cleared when the task has ended. A hint: the
        collector decides by what it knows when it gets the request. */
     uint64_t covered[PINJECT_TASKS / 64] __attribute__((aligned(64)));

@@ -135,10 +135,11 @@ static void look(void)
 {
     for (unsigned i = 0; i < mapping_count; i++) {
         struct mapping *mapping = &mappings[i];
-        const char *dot = strrchr(mapping->path, '.');
-        const char *name = dot && dot > strrchr(mapping->path, '/') ? dot : " segment";
+        const char *dot = strchr(strrchr(mapping->path, '/'), '.'); /* its user stands between two */
+        const char *name = dot ? dot : " segment";
         bool changes = mprotect(mapping->start, 4096, PROT_READ | PROT_WRITE) == 0;
-        printf("%s: %s write, %s make it writable, %s write by /proc, %s open it to write\n", name + 1,
+        printf("%.*s: %s write, %s make it writable, %s write by /proc, %s open it to write\n",
+               (int)strcspn(name + 1, "."), name + 1,
                answer(mapping->writable), answer(changes), answer(write_through_proc(mapping->start)),
                answer(opens(mapping->path, O_RDWR)));
     }

@@ -41,7 +41,7 @@ pinject_unit_test(net_records SOURCES test_net_records.c LINK pinject_collector)
 target_link_options(test_net_records PRIVATE
   -Wl,--wrap=net_ring_begin,--wrap=net_ring_next,--wrap=net_ring_end,--wrap=mmap)
 pinject_unit_test(channel SOURCES test_channel.c ${PROJECT_SOURCE_DIR}/preload/peer.c LINK pinject_collector)
-target_link_options(test_channel PRIVATE -Wl,--wrap=pthread_create)
+target_link_options(test_channel PRIVATE -Wl,--wrap=pthread_create,--wrap=fchown)
 pinject_unit_test(origin SOURCES test_origin.c LINK pinject_collector)
 pinject_unit_test(callers SOURCES test_callers.c LINK pinject_collector)
 pinject_unit_test(channel_counts SOURCES test_channel_counts.c LINK pinject_collector)

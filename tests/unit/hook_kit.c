@@ -173,9 +173,14 @@ void pinject_object_forked(void)
     errno = EIO;
 }
 
-void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t saved)
+void pinject_object_user_moves(void)
 {
-    hook_note("changes %d %d %d", (int)real, (int)effective, (int)saved);
+    hook_note("user moves");
+}
+
+void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t saved, bool setreuid)
+{
+    hook_note("changes %d %d %d%s", (int)real, (int)effective, (int)saved, setreuid ? " as setreuid" : "");
     errno = EIO;
 }
 

@@ -153,6 +153,11 @@ void pinject_session_forked(void)
     note("turn");
 }
 
+void pinject_object_changed_user(void)
+{
+    note("changed user");
+}
+
 void pinject_rooms_reset(void)
 {
     note("rooms");

@@ -6,7 +6,7 @@
 
 struct pinject_object pinject_object;
 struct session_peer peer;
-char directory[64], session_path[128], requests_path[160];
+char directory[64], session_path[128], requests_path[192];
 struct pinject_segment header;
 unsigned timers_ended, rings_given_up;
 void (*when_timers_end)(void);
@@ -62,12 +62,24 @@ void write_file(const char *name, const void *bytes, size_t size, size_t whole)
 
 void write_segment(void)
 {
-    write_file(session_path, &header, offsetof(struct pinject_segment, closed) + 4, sizeof(struct pinject_segment));
+    write_file(session_path, &header, offsetof(struct pinject_segment, covered), sizeof(struct pinject_segment));
 }
 
 void write_requests(const char *name, uint32_t stalled)
 {
     write_file(name, &stalled, sizeof(stalled), sizeof(struct pinject_requests));
+}
+
+void write_channel(uint32_t user, uint32_t stalled, char ret_path[192])
+{
+    snprintf(ret_path, 192, "%s.%u.%d", session_path, user, CHANNEL_NAME);
+    write_requests(ret_path, stalled);
+    header.users[header.users_count++] = (struct pinject_user){.user = user, .name = CHANNEL_NAME};
+    /* What is mapped is the file. */
+    int fd = open(session_path, O_WRONLY | O_CLOEXEC);
+    const size_t at = offsetof(struct pinject_segment, users_count), size = offsetof(struct pinject_segment, covered) - at;
+    assert_int_equal(pwrite(fd, (char *)&header + at, size, (off_t)at), (ssize_t)size);
+    close(fd);
 }
 
 uint64_t pid_namespace(void)
@@ -109,9 +121,10 @@ void reset(void)
     header.pid_namespace = pid_namespace();
     snprintf(header.path, sizeof(header.path), "%s", session_path);
     snprintf(header.preload, sizeof(header.preload), "/p/libpinject.so");
+    struct stat users;
+    header.user_namespace = stat("/proc/self/ns/user", &users) == 0 ? users.st_ino : 0;
     write_segment();
-    snprintf(requests_path, sizeof(requests_path), "%s.7000", session_path);
-    write_requests(requests_path, 0);
+    write_channel(7000, 0, requests_path);
 }
 
 int set_up(void **state)

@@ -23,7 +23,9 @@ struct session_peer {
 };
 
 extern struct session_peer peer;
-extern char directory[64], session_path[128], requests_path[160];
+enum { CHANNEL_NAME = 77 };
+
+extern char directory[64], session_path[128], requests_path[192];
 extern struct pinject_segment header; /* what the segment's file begins with */
 extern unsigned timers_ended, rings_given_up;
 extern void (*when_timers_end)(void);
@@ -33,6 +35,8 @@ extern uint32_t asked_for; /* the last one's user */
 void write_file(const char *name, const void *bytes, size_t size, size_t whole);
 void write_segment(void);
 void write_requests(const char *name, uint32_t stalled);
+/* The channel of USER, with CHANNEL_NAME: the segment says so. */
+void write_channel(uint32_t user, uint32_t stalled, char ret_path[192]);
 uint64_t pid_namespace(void);
 /* Descriptors and mappings of the session's files: what a call has to give back. */
 unsigned held(void);

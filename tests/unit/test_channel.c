@@ -4,17 +4,29 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "collector/budget.h"
 #include "collector/guard.h"
+#include "common/clock.h"
 #include "preload/peer.h"
 
 enum { WINDOW = BUDGET_WINDOW_NS, OTHER = 12345 };
 
 static struct fake fake;
 static unsigned threads_left = UINT32_MAX; /* that can be made */
+
+static bool no_such_user;
+
+int __real_fchown(int fd, uid_t user, gid_t group);
+int __wrap_fchown(int fd, uid_t user, gid_t group);
+int __wrap_fchown(int fd, uid_t user, gid_t group)
+{
+    errno = EINVAL;
+    return no_such_user ? -1 : __real_fchown(fd, user, group);
+}
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *argument);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *argument);
@@ -59,6 +71,23 @@ static void another_user_has_a_file_of_his_own(void **state)
     assert_int_equal(access(path, F_OK), -1);
 }
 
+/* A user that a file cannot be given to has none; that is no reason to rest. */
+static void a_user_that_is_none_here(void **state)
+{
+    (void)state;
+    int error;
+    fake_open(&fake);
+    no_such_user = true;
+    threads_left = 0;
+    assert_int_equal(channels_prepare(&fake.session, OTHER), -EINVAL);
+    assert_null(channels_get(&fake.session, OTHER, &error));
+    assert_int_equal(error, -EINVAL);
+    no_such_user = false;
+    threads_left = UINT32_MAX;
+    assert_int_equal(fake.session.channels.again_ns, 0);
+    fake_close(&fake);
+}
+
 /* There is no descriptor for another user's file: he has no channel, which is told, and nothing else changes. */
 static void check_no_descriptors(void)
 {
@@ -95,46 +124,49 @@ static unsigned count_files(void)
     return count - 2;
 }
 
-/*
- * Anybody can take the name once he has seen the segment's: a file, a link, a directory. The user finds the channel under
- * it all the same, and none of these is opened.
- */
-static void a_name_that_is_taken_is_replaced(void **state)
+/* Nobody can take its name before: nobody knows it. */
+static void channels_have_names_by_chance(void **state)
 {
     (void)state;
     int error;
-    char path[PINJECT_PATH + 16], inside[PINJECT_PATH + 32];
+    char path[PINJECT_PATH + 64];
+    uint64_t names[2];
     if (geteuid() != 0)
         skip();
-    for (int way = 0; way < 4; way++) {
+    for (int i = 0; i < 2; i++) {
         fake_open(&fake);
-        snprintf(path, sizeof(path), "%s.%d", fake.session.path, OTHER);
-        snprintf(inside, sizeof(inside), "%s/inside", path);
-        int fd = way == 0 ? open(path, O_CREAT | O_RDWR, 0666) : -1;
-        assert_int_equal(way == 0 ? fd < 0 : way == 1 ? symlink("/nowhere", path) : mkdir(path, 0777), 0);
-        if (way == 3)
-            assert_int_equal(mkdir(inside, 0777), 0);
         struct channel *channel = channels_get(&fake.session, OTHER, &error);
         assert_non_null(channel);
+        snprintf(path, sizeof(path), "%s.%d.%" PRIu64, fake.session.path, OTHER, channel->name);
         assert_string_equal(channel->path, path);
-        struct stat here, there;
-        assert_int_equal(fstat(channel->fd, &here), 0);
-        assert_int_equal(lstat(path, &there), 0);
-        assert_true(here.st_ino == there.st_ino && here.st_dev == there.st_dev);
-        assert_int_equal(here.st_uid, OTHER);
-        if (fd >= 0) {
-            assert_int_equal(fstat(fd, &there), 0);
-            assert_int_equal(there.st_size, 0);
-            close(fd);
-        }
-        assert_int_equal(count_files(), way == 3 ? 2 : 1); /* a directory with something in it has another name now */
-        char command[PINJECT_PATH + 32];
-        snprintf(command, sizeof(command), "rm -r %s.%d.*", fake.session.path, OTHER);
+        names[i] = channel->name;
+        assert_int_equal(count_files(), 1);
         fake_close(&fake);
         assert_int_equal(access(path, F_OK), -1);
-        if (way == 3)
-            assert_int_equal(system(command), 0);
     }
+    assert_true(names[0] && names[1] && names[0] != names[1]);
+}
+
+/* No file of its own can be made: it has a channel without a name, which the listener gives. */
+static void a_channel_without_a_name(void **state)
+{
+    (void)state;
+    int error;
+    if (geteuid() != 0)
+        skip();
+    fake_open(&fake);
+    char *end = fake.session.path + strlen(fake.session.path);
+    strcpy(end, "/x"); /* below a file */
+    struct channel *channel = channels_get(&fake.session, OTHER, &error);
+    *end = '\0';
+    assert_non_null(channel);
+    assert_string_equal(channel->path, "");
+    struct stat file;
+    assert_int_equal(fstat(channel->fd, &file), 0);
+    assert_int_equal(file.st_uid, OTHER);
+    assert_int_equal(fake.session.segment->users_count, 2);
+    assert_int_equal(fake.session.segment->users[1].name, 0);
+    fake_close(&fake);
 }
 
 /* A file that its user can open is complete, and is told to the objects. */
@@ -145,11 +177,13 @@ static void objects_are_told_who_has_a_channel(void **state)
     fake_open(&fake);
     const struct pinject_segment *segment = fake.session.segment;
     assert_int_equal(segment->users_count, 1);
-    assert_int_equal(segment->users[0], geteuid());
+    assert_int_equal(segment->users[0].user, geteuid());
+    assert_int_equal(segment->users[0].name, fake.session.own->name);
     if (geteuid() == 0) {
         assert_non_null(channels_get(&fake.session, OTHER, &error));
         assert_int_equal(segment->users_count, 2);
-        assert_int_equal(segment->users[1], OTHER);
+        assert_int_equal(segment->users[1].user, OTHER);
+        assert_int_equal(segment->users[1].name, fake.session.channels.list[1]->name);
     }
     fake_close(&fake);
 }
@@ -171,7 +205,7 @@ static void none_is_made_at_the_end(void **state)
 
 /*
  * There are no threads for its workers: it is not there, and nothing of it stays, however often that is. When there are
- * some again, and a second has gone by, it is made, and whoever cuts it short harms himself alone.
+ * some again it is made, and whoever cuts it short harms himself alone.
  */
 static void without_threads_there_is_no_channel(void **state)
 {
@@ -183,7 +217,6 @@ static void without_threads_there_is_no_channel(void **state)
     assert_int_equal(session_open_doors(&fake.session), 0);
     const unsigned before = check_open_fds();
     for (int i = 0; i < 3 * CHANNELS_MAX; i++) {
-        fake.session.channels.tried_ns = 0;
         threads_left = (unsigned)i % fake.session.bells;
         assert_null(channels_get(&fake.session, OTHER, &error));
         assert_int_equal(error, -EAGAIN);
@@ -192,17 +225,23 @@ static void without_threads_there_is_no_channel(void **state)
     assert_int_equal(check_open_fds(), before);
     assert_int_equal(count_files(), 0);
     assert_int_equal(fake.session.segment->users_count, 1);
+    /* Who asks for others rests after a failure, and keeps no user waiting who has come. */
+    threads_left = 0;
+    assert_int_equal(channels_prepare(&fake.session, OTHER), -EAGAIN);
     threads_left = 100;
-    assert_null(channels_get(&fake.session, OTHER, &error)); /* not at once */
+    assert_in_range(fake.session.channels.again_ns, clock_ns(CLOCK_MONOTONIC) - FAKE_PATIENCE_S * UINT64_C(1000000000),
+                    clock_ns(CLOCK_MONOTONIC) + 1000000000);
+    fake.session.channels.again_ns = UINT64_MAX; /* however busy the machine is */
     assert_int_equal(channels_prepare(&fake.session, OTHER), -EAGAIN);
     assert_int_equal(threads_left, 100);
-    fake.session.channels.tried_ns -= 1000000000;
     struct channel *channel = channels_get(&fake.session, OTHER, &error);
-    threads_left = UINT32_MAX;
     assert_non_null(channel);
+    fake.session.channels.again_ns = 1;
+    assert_int_equal(channels_prepare(&fake.session, OTHER + 1), 0);
+    threads_left = UINT32_MAX;
+    session_close_doors(&fake.session);
     assert_int_equal(ftruncate(channel->fd, 0), 0);
     assert_int_equal(__atomic_load_n(&channel->requests->hint, __ATOMIC_RELAXED), 0);
-    session_close_doors(&fake.session);
     fake_close(&fake);
 }
 
@@ -221,7 +260,6 @@ static void a_channel_that_cannot_be_guarded(void **state)
     assert_int_equal(error, -ENOSPC);
     assert_int_equal(count_files(), 0);
     guard_remove(place, sizeof(place));
-    fake.session.channels.tried_ns = 0;
     assert_non_null(channels_get(&fake.session, OTHER, &error));
     fake_close(&fake);
 }
@@ -364,12 +402,10 @@ static void *close_doors(void *argument)
     return NULL;
 }
 
-/* It waits for the lock: nothing else is left to wait for when the listener has ended. */
+/* It waits for the lock: there is no listener to wait for. */
 static void await_sleep(const pid_t *tid)
 {
     char state = 0;
-    while (__atomic_load_n(&fake.session.listener.running, __ATOMIC_SEQ_CST))
-        poll(NULL, 0, 1);
     for (int i = 0; i < FAKE_PATIENCE_S * 1000 && state != 'S'; i++) {
         char path[64];
         snprintf(path, sizeof(path), "/proc/self/task/%d/stat", __atomic_load_n(tid, __ATOMIC_SEQ_CST));
@@ -393,6 +429,7 @@ static void doors_end_while_one_makes_a_channel(void **state)
         skip();
     fake_open(&fake);
     assert_int_equal(session_open_doors(&fake.session), 0);
+    listener_stop(&fake.session.listener);
     pthread_mutex_lock(&fake.session.channels.lock);
     assert_int_equal(pthread_create(&closer, NULL, close_doors, &tid), 0);
     await_sleep(&tid);
@@ -544,8 +581,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_user_has_one_channel),
         cmocka_unit_test(another_user_has_a_file_of_his_own),
+        cmocka_unit_test(a_user_that_is_none_here),
         cmocka_unit_test(no_descriptors_no_channel),
-        cmocka_unit_test(a_name_that_is_taken_is_replaced),
+        cmocka_unit_test(channels_have_names_by_chance),
+        cmocka_unit_test(a_channel_without_a_name),
         cmocka_unit_test(objects_are_told_who_has_a_channel),
         cmocka_unit_test(none_is_made_at_the_end),
         cmocka_unit_test(without_threads_there_is_no_channel),

@@ -301,13 +301,14 @@ static void test_namespaces(void **state)
         assert_int_equal(hook_unshare(worlds[i]), 3);
         assert_int_equal(hook_setns(8, worlds[i]), 3);
         assert_int_equal(hook_clone(nothing, (void *)1, worlds[i], (void *)2, (void *)3, (void *)4, (void *)5), 3);
-        snprintf(expected, sizeof(expected), "inherit\nunshare %#x\ninherit\nsetns 8 %#x\ninherit\n"
-                 "clone 1 0x1 %#x 0x2 0x3 0x4 0x5\n", (unsigned)worlds[i], (unsigned)worlds[i], (unsigned)worlds[i]);
+        const char *before = worlds[i] == CLONE_NEWUSER ? "inherit\nuser moves\n" : "inherit\n";
+        snprintf(expected, sizeof(expected), "%sunshare %#x\n%ssetns 8 %#x\n%sclone 1 0x1 %#x 0x2 0x3 0x4 0x5\n",
+                 before, (unsigned)worlds[i], before, (unsigned)worlds[i], before, (unsigned)worlds[i]);
         assert_notes(expected);
     }
     /* A descriptor of any kind may be one of those. */
     assert_int_equal(hook_setns(8, 0), 3);
-    assert_notes("inherit\nsetns 8 0\n");
+    assert_notes("inherit\nuser moves\nsetns 8 0\n");
     assert_int_equal(hook_unshare(CLONE_NEWNET | CLONE_FS), 3);
     assert_int_equal(hook_setns(8, CLONE_NEWNET), 3);
     assert_int_equal(hook_clone(nothing, (void *)1, CLONE_VM | SIGCHLD, (void *)2, (void *)3, (void *)4, (void *)5), 3);
@@ -320,14 +321,19 @@ static void test_inherit_by_number(void **state)
 {
     static const struct {
         long number, a, b;
-        bool asked;
+        const char *notes;
     } cases[] = {
-        {SYS_clone, CLONE_NEWPID, 0, true},   {SYS_clone, CLONE_NEWNS | CLONE_VM, 0, true},
-        {SYS_clone, CLONE_VM, 0, false},      {SYS_unshare, CLONE_NEWUSER, 0, true},
-        {SYS_unshare, CLONE_NEWNET, 0, false}, {SYS_setns, 3, 0, true},
-        {SYS_setns, 3, CLONE_NEWPID, true},   {SYS_setns, 3, CLONE_NEWNET, false},
-        {SYS_io_uring_setup, 8, 0, true},     {SYS_getpid, CLONE_NEWPID, CLONE_NEWPID, false},
-        {SYS_clone3, 8, 88, false}, /* wild: the kernel says so */
+        {SYS_clone, CLONE_NEWPID, 0, "inherit\n"},
+        {SYS_clone, CLONE_NEWNS | CLONE_VM, 0, "inherit\n"},
+        {SYS_clone, CLONE_VM, 0, ""},
+        {SYS_unshare, CLONE_NEWUSER, 0, "inherit\nuser moves\n"},
+        {SYS_unshare, CLONE_NEWNET, 0, ""},
+        {SYS_setns, 3, 0, "inherit\nuser moves\n"},
+        {SYS_setns, 3, CLONE_NEWPID, "inherit\n"},
+        {SYS_setns, 3, CLONE_NEWNET, ""},
+        {SYS_io_uring_setup, 8, 0, "inherit\n"},
+        {SYS_getpid, CLONE_NEWPID, CLONE_NEWPID, ""},
+        {SYS_clone3, 8, 88, ""}, /* wild: the kernel says so */
     };
     uint64_t arguments[11] = {CLONE_NEWPID};
     (void)state;
@@ -336,7 +342,7 @@ static void test_inherit_by_number(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         pinject_inherit_by_syscall(cases[i].number, cases[i].a, cases[i].b);
         const char *found = hook_notes();
-        if (strcmp(found, cases[i].asked ? "inherit\n" : "") != 0)
+        if (strcmp(found, cases[i].notes) != 0)
             fail_msg("case %zu: %s", i, found);
     }
     pinject_inherit_by_syscall(SYS_clone3, (long)arguments, 88);
@@ -368,7 +374,7 @@ static void test_syscall(void **state)
     snprintf(expected, sizeof(expected), "inherit\nsyscall %d: %d 2 3 4 5 6\n", SYS_unshare, CLONE_NEWPID);
     assert_notes(expected);
     assert_int_equal(syscall(SYS_setns, WORDS(1, 0, 3, 4, 5, 6)), 44);
-    snprintf(expected, sizeof(expected), "inherit\nsyscall %d: 1 0 3 4 5 6\n", SYS_setns);
+    snprintf(expected, sizeof(expected), "inherit\nuser moves\nsyscall %d: 1 0 3 4 5 6\n", SYS_setns);
     assert_notes(expected);
     assert_int_equal(syscall(SYS_io_uring_setup, WORDS(1, 0, 3, 4, 5, 6)), 44);
     snprintf(expected, sizeof(expected), "inherit\nsyscall %d: 1 0 3 4 5 6\n", SYS_io_uring_setup);

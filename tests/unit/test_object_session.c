@@ -236,14 +236,13 @@ static void test_asks_for_the_channel(void **state)
 /* Root's session, and another user's process: the channel has that user's number. As root alone. */
 static void test_channel_of_another_user(void **state)
 {
-    char channel[160];
+    char channel[192], root[192];
     (void)state;
     if (geteuid() != 0)
         return;
     reset();
     pinject_object.user = 1203;
-    snprintf(channel, sizeof(channel), "%s.1203", session_path);
-    write_requests(channel, 5);
+    write_channel(1203, 5, channel);
     assert_int_equal(opens(), -EPERM); /* somebody else made it, and no socket answers */
     assert_int_equal(peer.asked, 1);
     assert_int_equal(peer.user, 1203);
@@ -255,12 +254,10 @@ static void test_channel_of_another_user(void **state)
     pinject_object.user = 0;
     header.user = 0;
     write_segment();
-    snprintf(channel, sizeof(channel), "%s.0", session_path);
-    write_requests(channel, 6);
+    write_channel(0, 6, root);
     assert_int_equal(pinject_object_open(session_path), 0);
     assert_int_equal(pinject_object.channel.requests->stalled, 6);
-    unlink(channel);
-    snprintf(channel, sizeof(channel), "%s.1203", session_path);
+    unlink(root);
     unlink(channel);
 }
 

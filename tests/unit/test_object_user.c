@@ -76,7 +76,7 @@ static uint32_t stalled_in_file(const char *name)
 /* The process is another user's than its channel. Here it only believes so: the rest is the same. */
 static void test_changed_user(void **state)
 {
-    char channel[160];
+    char channel[192];
     (void)state;
     followed();
     struct pinject_requests *before = pinject_object.channel.requests;
@@ -96,8 +96,7 @@ static void test_changed_user(void **state)
     /* One that has a file of its own goes on there. */
     followed();
     before = pinject_object.channel.requests;
-    snprintf(channel, sizeof(channel), "%s.%u", session_path, geteuid());
-    write_requests(channel, 0);
+    write_channel(geteuid(), 0, channel);
     pinject_object.user = geteuid() + 1;
     pinject_object_changed_user();
     assert_ptr_equal(pinject_object.channel.requests, before);
@@ -160,16 +159,18 @@ static void followed_root(void)
 {
     reset();
     header.user = 0;
+    header.users_count = 0;
     write_segment();
-    snprintf(requests_path, sizeof(requests_path), "%s.0", session_path);
-    write_requests(requests_path, 0);
+    write_channel(0, 0, requests_path);
     assert_int_equal(pinject_object_open(session_path), 0);
     pinject_object.standing = PINJECT_FOLLOWED;
     pinject_object.pid = getpid();
     pinject_object.user = 0;
 }
 
-static void write_users(uint32_t count, const uint32_t *users, size_t size)
+static bool as_setreuid;
+
+static void write_users(uint32_t count, const struct pinject_user *users, size_t size)
 {
     int fd = open(session_path, O_WRONLY | O_CLOEXEC);
     const off_t at = offsetof(struct pinject_segment, users);
@@ -181,7 +182,7 @@ static void write_users(uint32_t count, const uint32_t *users, size_t size)
 static uint32_t asks_for(uint32_t real, uint32_t effective, uint32_t saved)
 {
     asked_for = 0;
-    pinject_object_changes_user(real, effective, saved);
+    pinject_object_changes_user(real, effective, saved, as_setreuid);
     return asked_for;
 }
 
@@ -206,16 +207,40 @@ static void test_asks_before(void **state)
     assert_int_equal(asks_for(5, 1201, 7), 1201);
     unlink(channel);
     /* The collector says who has one: so many of them as it counts, however many that are. */
-    write_users(1, (uint32_t[]){1203, 1201}, 2);
+    const struct pinject_user two[] = {{.user = 1203}, {.user = 1201}};
+    write_users(1, two, 2);
     assert_int_equal(asks_for(5, 1201, 7), 1201);
     assert_int_equal(asks_for(5, 1203, 7), 0);
-    write_users(2, (uint32_t[]){1203, 1201}, 2);
+    write_users(2, two, 2);
     assert_int_equal(asks_for(5, 1201, 7), 0);
     assert_int_equal(asks_for(5, 1202, 7), 1202);
-    uint32_t all[PINJECT_USERS] = {[PINJECT_USERS - 1] = 1204};
+    const struct pinject_user all[PINJECT_USERS] = {[PINJECT_USERS - 1] = {.user = 1204}};
     write_users(UINT32_MAX, all, PINJECT_USERS);
     assert_int_equal(asks_for(5, 1204, 7), 0);
     assert_int_equal(asks_for(5, 1205, 7), 1205);
+}
+
+/* What setreuid() saves: the new effective user, unless only the effective one changes, to the real one. */
+static void test_asks_as_setreuid(void **state)
+{
+    int status;
+    (void)state;
+    if (geteuid() != 0)
+        return;
+    followed_root();
+    as_setreuid = true;
+    pid_t pid = fork();
+    if (pid == 0) {
+        pinject_object.pid = getpid();
+        bool right = asks_for(5, 5, SAME) == 5 && asks_for(5, SAME, SAME) == 0 && asks_for(SAME, 5, SAME) == 0;
+        /* Real 1200, effective 1201, and root saved: it is forgotten by all but the last two. */
+        right &= SYS_3(SYS_setresuid, 1200, 1201, 0) == 0 && asks_for(5, SAME, SAME) == 1201;
+        right &= asks_for(SAME, 5, SAME) == 5 && asks_for(SAME, 1200, SAME) == 0 && asks_for(SAME, SAME, SAME) == 0;
+        _exit(!right);
+    }
+    as_setreuid = false;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
 }
 
 static bool be(uint32_t real, uint32_t effective, uint32_t saved)
@@ -242,6 +267,31 @@ static void test_asks_by_what_stays(void **state)
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
+}
+
+/* There its numbers are others: it asks for nobody, and the next change gives up what it holds, whatever it becomes. */
+static void test_another_user_namespace(void **state)
+{
+    (void)state;
+    followed_root();
+    header.user_namespace++;
+    int fd = open(session_path, O_WRONLY | O_CLOEXEC);
+    assert_int_equal(pwrite(fd, &header, offsetof(struct pinject_segment, closed), 0),
+                     offsetof(struct pinject_segment, closed));
+    close(fd);
+    assert_int_equal(asks_for(5, 5, 5), 0);
+    followed_root();
+    pinject_object.user = geteuid();
+    pinject_object_changed_user();
+    assert_int_equal(timers_ended, 0);
+    pinject_object_user_moves();
+    assert_int_equal(asks_for(5, 5, 5), 0);
+    pinject_object_changed_user();
+    assert_int_equal(timers_ended, 1);
+    assert_int_equal(pinject_object.user, geteuid());
+    /* Its numbers are those of one namespace again. */
+    pinject_object_changed_user();
+    assert_int_equal(timers_ended, 1);
 }
 
 /* Nobody but root; in the session's own user namespace; of a process that is followed. */
@@ -279,7 +329,7 @@ static void *change_too(void *data)
     waited_ns = sys_clock_ns(CLOCK_MONOTONIC) - waited_ns;
     const uint32_t user = pinject_object.user;
     pinject_object.user = 0;
-    pinject_object_changes_user(5, 5, 5);
+    pinject_object_changes_user(5, 5, 5, false);
     pinject_object.user = user;
     return NULL;
 }
@@ -431,6 +481,8 @@ int main(void)
         cmocka_unit_test(test_user_that_can_come_back),
         cmocka_unit_test(test_asks_before),
         cmocka_unit_test(test_asks_by_what_stays),
+        cmocka_unit_test(test_asks_as_setreuid),
+        cmocka_unit_test(test_another_user_namespace),
         cmocka_unit_test(test_asks_nothing),
         cmocka_unit_test(test_one_at_a_time),
         cmocka_unit_test(test_gives_up_without_a_turn),

@@ -58,10 +58,14 @@ static void header_says_what_the_session_is(void **state)
     wanted.magic = PINJECT_WIRE_MAGIC;
     wanted.version = PINJECT_WIRE_VERSION;
     wanted.users_count = 1;
-    wanted.users[0] = geteuid();
+    wanted.users[0] = session->segment->users[0]; /* its name is by chance */
+    assert_int_equal(wanted.users[0].user, geteuid());
+    assert_true(wanted.users[0].name != 0);
     wanted.size = sizeof(wanted);
     memcpy(wanted.id, session->id, sizeof(wanted.id));
     wanted.pid_namespace = namespace.st_ino;
+    assert_int_equal(stat("/proc/self/ns/user", &namespace), 0);
+    wanted.user_namespace = namespace.st_ino;
     wanted.flags = session->segment->flags; /* below */
     wanted.bells_used = session->bells;
     wanted.wait_us = PINJECT_WAIT_MAX_US;
