@@ -69,6 +69,12 @@ static void set_root(struct tasks *tasks, struct process *process, const struct 
     }
 }
 
+/* Another user than the session's may say that it was made by a process of his own, or by whom the kernel says. */
+static bool may_say(const struct arrival *arrival, const struct process *parent)
+{
+    return !arrival->limited || parent->pid == arrival->ppid || (parent->limited && parent->user == arrival->user);
+}
+
 /* Who made it: by the thread that did, since getppid() is 1 once the parent has ended. */
 static struct process *find_parent(const struct tasks *tasks, const struct arrival *arrival)
 {
@@ -76,7 +82,7 @@ static struct process *find_parent(const struct tasks *tasks, const struct arriv
     struct process *parent = creator ? creator->process : NULL;
     if (!parent && arrival->parent_tid)
         parent = tasks_find_process(tasks, arrival->parent_tid);
-    return parent ? parent : tasks_find_process(tasks, arrival->ppid);
+    return parent && may_say(arrival, parent) ? parent : tasks_find_process(tasks, arrival->ppid);
 }
 
 /* A fork runs on a copy of what its parent was at that moment. */

@@ -29,6 +29,7 @@ struct arrival {
     bool limited;                /* of another user than the collector's: it may tell of USER's processes alone */
     uid_t user;
     bool gone;                   /* the task had ended, and nobody could ask the kernel whose it was */
+    int unchecked;               /* -errno: we could not ask, and open nothing for it; else 0 */
     bool netted;                 /* announced by a net, and covered by it */
     uint64_t net;                /* of it: the net's number */
     unsigned readings;           /* of it: READ records at its end */

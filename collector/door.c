@@ -83,10 +83,15 @@ static bool serve_bell(struct door *door)
     return done;
 }
 
+static bool is_held(struct channel *channel)
+{
+    return budget_wait_ns(&channel->budget, clock_ns(CLOCK_MONOTONIC_COARSE), channel->session->cpus) > 0;
+}
+
 static void take_news(struct hall *hall, struct pinject_bell *bell, unsigned word)
 {
     uint64_t bits = __atomic_load_n(&bell->pending[word], __ATOMIC_RELAXED);
-    for (; bits; bits &= bits - 1) {
+    for (; bits && !is_held(hall->channel); bits &= bits - 1) {
         unsigned number = word * 64 + (unsigned)__builtin_ctzll(bits);
         slots_serve_news(&hall->slots, number, &bell->pending[word], bits & -bits);
     }
@@ -94,8 +99,6 @@ static void take_news(struct hall *hall, struct pinject_bell *bell, unsigned wor
 
 void door_take_news(struct channel *channel)
 {
-    if (budget_wait_ns(&channel->budget, clock_ns(CLOCK_MONOTONIC_COARSE), channel->session->cpus) > 0)
-        return;
     for (unsigned i = 0; channel->doors && i < channel->session->bells; i++)
         for (unsigned word = 0; word < PINJECT_SLOTS / 64; word++)
             take_news(channel->doors[i].hall, channel->doors[i].bell, word);

@@ -15,6 +15,7 @@
 #include "collector/channel.h"
 #include "collector/procfs.h"
 #include "collector/session.h"
+#include "common/buffer.h"
 
 /* A chain of processes that do not ask (static ones) is followed so far up; maps are searched to that size. */
 enum { GENERATIONS = 32, STATUS_MAX = 8192, MAPS_MAX = 4 << 20 };
@@ -41,16 +42,26 @@ static int read_pidfd(int pidfd, struct origin *ret)
     return 0;
 }
 
+/* What we lack says nothing of the process. */
+static bool is_lack(int error)
+{
+    return error == -EMFILE || error == -ENFILE || error == -ENOMEM;
+}
+
 static int read_status(pid_t pid, struct origin *ret)
 {
-    char *text = procfs_read(pid, "status", STATUS_MAX, NULL);
+    char path[32];
+    struct buffer buffer = BUFFER_INIT;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    int error = buffer_read_file(&buffer, path, STATUS_MAX);
+    const char *text = error < 0 ? NULL : (const char *)buffer.data;
     const char *parent = text ? strstr(text, "\nPPid:") : NULL, *users = text ? strstr(text, "\nUid:") : NULL;
     struct origin origin = {0};
     bool good = parent && users && sscanf(parent, "\nPPid: %d", &origin.ppid) == 1 &&
                 sscanf(users, "\nUid: %u %u %u", &origin.users[0], &origin.users[1], &origin.users[2]) == 3;
-    free(text);
+    buffer_release(&buffer);
     if (!good)
-        return -ESRCH;
+        return is_lack(error) ? error : -ESRCH;
     *ret = origin;
     return 0;
 }

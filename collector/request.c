@@ -68,6 +68,13 @@ static void check_times(const struct session *session, struct pinject_slot *slot
         slot->utime_ns = slot->stime_ns = 0;
 }
 
+/* After an exec every thread is its process' first. */
+static bool is_of_first_thread(uint32_t kind)
+{
+    return kind == PINJECT_PROCESS || kind == PINJECT_FORK || kind == PINJECT_ARM || kind == PINJECT_IMAGE ||
+           kind == PINJECT_SPAWN;
+}
+
 int request_copy(const struct session *session, const struct pinject_slot *from, struct request *ret)
 {
     struct pinject_slot *slot = &ret->slot;
@@ -75,8 +82,7 @@ int request_copy(const struct session *session, const struct pinject_slot *from,
     if (slot->kind < PINJECT_PROCESS || slot->kind >= PINJECT_KINDS || !is_task(slot->pid) ||
         (slot->kind != PINJECT_REAPED && !is_task(slot->tid)) || slot->ppid < 0 || slot->parent_tid < 0)
         return -EINVAL;
-    if ((slot->kind == PINJECT_FORK || slot->kind == PINJECT_ARM || slot->kind == PINJECT_SPAWN) &&
-        slot->pid != slot->tid)
+    if (is_of_first_thread(slot->kind) && slot->pid != slot->tid)
         return -EINVAL;
     if (slot->kind == PINJECT_BECOME && slot->user == UINT32_MAX) /* no user's number: it would stay root's */
         return -EINVAL;
@@ -234,7 +240,10 @@ static int begin_task(struct session *session, struct arrival *arrival)
     const char *name = arms ? arrival->program : arrival->comm;
     /* Events that waited for its exec could wait for ever. */
     const enum attach_how how = arms && arrival->late ? ATTACH_RUNNING : hows[arrival->kind];
-    int status = check_task(arrival->pid, arrival->tid);
+    /* Of who was gone when it was asked whose it is, the number may be another's by now. */
+    int status = arrival->gone ? -ESRCH : arrival->unchecked;
+    if (status == 0)
+        status = check_task(arrival->pid, arrival->tid);
     if (status == 0)
         status = attach_open(session, arrival->pid, arrival->tid, name, how, &arrival->events);
     if (status == 0 && gone_on && !arrival->events->timer)
@@ -280,7 +289,7 @@ static int begin_net(struct session *session, struct arrival *arrival)
 /* Whose events are ours: nothing that is made by it has to ask. */
 static int begin_inherit(struct session *session, const struct arrival *arrival)
 {
-    int status = check_task(arrival->pid, arrival->tid);
+    int status = arrival->gone ? -ESRCH : check_task(arrival->pid, arrival->tid);
     if (status == 0 && !attach_knows(session, arrival->pid, arrival->tid, NULL) &&
         !nets_know(session->nets, arrival->tid))
         status = -ESRCH;
@@ -353,13 +362,18 @@ static int begin(struct session *session, struct arrival *arrival)
     return status;
 }
 
+static bool is_of_new_process(uint32_t kind)
+{
+    return kind == PINJECT_PROCESS || kind == PINJECT_FORK || kind == PINJECT_ARM;
+}
+
 /*
  * Most requests are of processes that are known, and while nobody else has a channel that is enough. Those that begin
  * get their pidfd here: after the answer the task may end, and its number be another's.
  */
 static int check_origin(const struct channel *channel, struct arrival *arrival)
 {
-    bool begins = arrival->kind == PINJECT_PROCESS || arrival->kind == PINJECT_FORK || arrival->kind == PINJECT_ARM;
+    bool begins = is_of_new_process(arrival->kind);
     struct origin origin;
     if (arrival->kind == PINJECT_REAPED) /* the child is gone, and its waiter is looked at when it is used */
         return 0;
@@ -370,7 +384,8 @@ static int check_origin(const struct channel *channel, struct arrival *arrival)
         return 0;
     int pidfd = (int)syscall(SYS_pidfd_open, arrival->pid, 0);
     int status = origin_check(channel, arrival->pid, pidfd, &origin);
-    if (status == 0 && origin.ppid > 1)
+    /* Another user's word for a parent could be any process. */
+    if (status == 0 && (origin.ppid > 1 || arrival->limited))
         arrival->ppid = origin.ppid;
     if (begins)
         arrival->pidfd = pidfd;
@@ -415,6 +430,12 @@ int request_begin(struct channel *channel, const struct request *request, struct
         return origin;
     }
     arrival->gone = origin == -ESRCH;
+    arrival->unchecked = arrival->gone ? 0 : origin;
+    if (arrival->unchecked < 0 && !is_of_new_process(arrival->kind) && arrival->kind != PINJECT_THREAD) {
+        __atomic_fetch_add(&session->no_memory, 1, __ATOMIC_RELAXED);
+        arrival_free(arrival);
+        return origin;
+    }
     check_startup(arrival);
     if (arrival->kind == PINJECT_INHERIT || arrival->kind == PINJECT_BECOME) {
         int status = arrival->kind == PINJECT_INHERIT ? begin_inherit(session, arrival)

@@ -71,8 +71,8 @@ static bool answer(struct channel *channel, struct pinject_slot *slot, uint32_t 
 }
 
 /*
- * BEGAN: the thread's CPU time when it took a request of which nothing came; else 0. TOLD: it was news, or is
- * covered by a net already, as the children of whoever said INHERIT are.
+ * BEGAN: the thread's CPU time when it took a request of which nothing came; else 0. TOLD: nothing was opened for it: it
+ * was news, is covered by a net already, as the children of whoever said INHERIT are, or could not be had.
  */
 static void charge(struct channel *channel, uint64_t began, bool told)
 {
@@ -114,7 +114,7 @@ static bool serve_locked(struct slots *slots, unsigned number, bool news)
         result = request_begin(slots->channel, &request, &arrival);
     /* What we have no descriptor or memory for is not the sender's fault. */
     bool done = arrival ? result != -ESRCH : result == 0;
-    charge(slots->channel, done ? 0 : began, !arrival || only_tells(request.slot.kind));
+    charge(slots->channel, done ? 0 : began, !arrival || result < 0 || only_tells(arrival->kind));
     alone |= request.slot.flags & (PINJECT_REQUEST_NO_REPLY | PINJECT_REQUEST_NO_WAIT);
     bool met = answer(slots->channel, slot, taken, !alone, result);
     if (!met && arrival && arrival->kind == PINJECT_ARM && arrival->events)
@@ -191,13 +191,13 @@ void slots_sweep(struct slots *slots)
         idle &= !moved && phase == PINJECT_FREE;
         if (moved || phase == PINJECT_FREE)
             continue;
-        if (phase == PINJECT_POSTED || phase == PINJECT_ABANDONED) {
-            slots_serve(slots, i);
-            continue;
-        }
         /* Busy: a door is at it, and may have to wait for the kernel. */
         if (pthread_mutex_trylock(&slots->locks[i]) != 0)
             continue;
+        if (phase == PINJECT_POSTED || phase == PINJECT_ABANDONED) {
+            serve_locked(slots, i, false);
+            continue;
+        }
         /* Under the lock no door has it: TAKEN, or a phase that does not exist, was written by somebody else. */
         bool nonsense = phase == PINJECT_TAKEN || phase > PINJECT_ABANDONED;
         /* The owner is what the slot says: one that lives, and has never heard of it, would keep the slot for ever. */

@@ -136,25 +136,38 @@ PINJECT_HOOK FILE *popen(const char *command, const char *mode)
 
 /* ---- Other namespaces ---- */
 
-static void before(uint64_t flags)
+/* Before the call: what it makes has it, too. Returns what is to be put back where the caller stays as it is. */
+static bool before(uint64_t flags)
 {
     if (flags & OTHER_WORLD)
         pinject_object_inherit();
+    return flags & CLONE_NEWUSER ? pinject_object_user_moves(true) : false;
+}
+
+static void stays(uint64_t flags, bool moved)
+{
     if (flags & CLONE_NEWUSER)
-        pinject_object_user_moves();
+        pinject_object_user_moves(moved);
 }
 
 PINJECT_HOOK int unshare(int flags)
 {
-    before((unsigned)flags);
-    return pinject_next()->unshare(flags);
+    bool moved = before((unsigned)flags);
+    int result = pinject_next()->unshare(flags);
+    if (result != 0)
+        stays((unsigned)flags, moved);
+    return result;
 }
 
 /* TYPE 0: whatever the descriptor is of. */
 PINJECT_HOOK int setns(int fd, int type)
 {
-    before(type ? (unsigned)type : OTHER_WORLD);
-    return pinject_next()->setns(fd, type);
+    const uint64_t flags = type ? (unsigned)type : OTHER_WORLD;
+    bool moved = before(flags);
+    int result = pinject_next()->setns(fd, type);
+    if (result != 0)
+        stays(flags, moved);
+    return result;
 }
 
 PINJECT_HOOK int clone(int (*run)(void *), void *stack, int flags, void *argument, ...)
@@ -165,8 +178,10 @@ PINJECT_HOOK int clone(int (*run)(void *), void *stack, int flags, void *argumen
     void *storage = va_arg(list, void *);
     pid_t *child_tid = va_arg(list, pid_t *);
     va_end(list);
-    before((unsigned)flags);
-    return pinject_next()->clone(run, stack, flags, argument, parent_tid, storage, child_tid);
+    bool moved = before((unsigned)flags);
+    int result = pinject_next()->clone(run, stack, flags, argument, parent_tid, storage, child_tid);
+    stays((unsigned)flags, moved); /* the child does not come here */
+    return result;
 }
 
 /* ---- The same by syscall(), before hook_filter.c passes it on ---- */
@@ -201,6 +216,6 @@ void pinject_inherit_by_syscall(long number, long a, long b)
     default:
         break;
     }
-    before(flags);
+    before(flags); /* for good: nobody tells what becomes of it */
     errno = saved;
 }

@@ -369,7 +369,7 @@ void pinject_object_forked(void)
     object->threads = object->flags & PINJECT_SESSION_PTHREAD;
     pinject_thread_pool_reset();
     pinject_timer_forked();
-    pinject_object_changed_user(); /* another thread of the parent may have been about to do that */
+    pinject_object_look_at_user();
     forget_inheriting(object->pid);
     /* A parent outside our namespace has no pid here: the first child after unshare(CLONE_NEWPID). What one that is
        not known makes is as little known. */

@@ -122,8 +122,13 @@ void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t sav
  * request: they go on without an answer.
  */
 void pinject_object_changed_user(void);
-/* The process is about to be in another user namespace, perhaps. Its next change of user gives up its channel. */
-void pinject_object_user_moves(void);
+/* In a child of fork: the same, as another thread of its parent may have been about to. */
+void pinject_object_look_at_user(void);
+/*
+ * The process is about to be in another user namespace, perhaps: its next change of user gives up its channel. What was
+ * set before.
+ */
+bool pinject_object_user_moves(bool moves);
 /* In a child of fork: what another thread of its parent was at there is nobody's here. */
 void pinject_session_forked(void);
 

@@ -284,22 +284,22 @@ static bool may_change_user(void)
 /* In another user namespace its numbers are others: which user it is then, the kernel tells the collector's socket. */
 static bool user_moved;
 
-void pinject_object_user_moves(void)
+bool pinject_object_user_moves(bool moves)
 {
-    user_moved = true;
+    return __atomic_exchange_n(&user_moved, moves, __ATOMIC_RELAXED);
 }
 
 /* Whether none of its rights to the channel's user is left: then it cannot come back. */
 static bool gives_up(uint32_t real, uint32_t effective, uint32_t saved)
 {
     const uint32_t user = pinject_object.user;
-    return user_moved || (real != user && effective != user && saved != user);
+    return real != user && effective != user && saved != user;
 }
 
 static bool is_collectors_namespace(const struct pinject_segment *segment)
 {
     struct statx status;
-    return !user_moved && sys_statx(AT_FDCWD, "/proc/self/ns/user", 0, STATX_INO, &status) == 0 &&
+    return sys_statx(AT_FDCWD, "/proc/self/ns/user", 0, STATX_INO, &status) == 0 &&
            status.stx_ino == segment->user_namespace;
 }
 
@@ -324,7 +324,7 @@ void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t sav
     effective = effective == UINT32_MAX ? now[1] : effective;
     saved = saved == UINT32_MAX ? now[2] : saved;
     const struct pinject_segment *segment = pinject_object.channel.segment;
-    if (gives_up(real, effective, saved) && !find_channel(segment, effective) && is_collectors_namespace(segment))
+    if (gives_up(real, effective, saved) && !user_moved && !find_channel(segment, effective) && is_collectors_namespace(segment))
         pinject_object_become(effective);
 }
 
@@ -352,11 +352,15 @@ static bool give_up_channel(void)
     return true;
 }
 
-/* True: it gave its user up, and is *RET_USER now, whose channel it does not have yet. */
-static bool gave_up(uint32_t *ret_user)
+/*
+ * True: it gave its user up, and is *RET_USER now, whose channel it does not have yet. ASKED: it called for another one,
+ * which in another user namespace may have the same number.
+ */
+static bool gave_up(bool asked, uint32_t *ret_user)
 {
     uint32_t real = 0, effective = 0, saved = 0;
-    if (SYS_3(SYS_getresuid, &real, &effective, &saved) < 0 || !gives_up(real, effective, saved))
+    if (SYS_3(SYS_getresuid, &real, &effective, &saved) < 0 ||
+        !((asked && user_moved) || gives_up(real, effective, saved)))
         return false;
     pinject_timer_end_all();
     if (!give_up_channel())
@@ -372,17 +376,17 @@ static bool gave_up(uint32_t *ret_user)
  * interrupted program, or a thread before its own change, which then fails. Going on is for one at a time; it looks
  * again, as the other may have changed the user meanwhile.
  */
-void pinject_object_changed_user(void)
+static void change_user(bool asked)
 {
     uint32_t user = 0;
     if (!may_change_user())
         return;
     bool mine = try_turn();
     if (!mine) {
-        gave_up(&user);
+        gave_up(asked, &user);
         mine = wait_for_turn();
     }
-    for (int i = 0; mine && i < CHANGES && gave_up(&user); i++) {
+    for (int i = 0; mine && i < CHANGES && gave_up(asked, &user); i++) {
         pinject_object.user = user;
         /* Whoever owns the segment, it is another user now. */
         int fd = open_requests(pinject_object.channel.segment, false);
@@ -391,6 +395,16 @@ void pinject_object_changed_user(void)
     }
     if (mine)
         give_turn_back();
+}
+
+void pinject_object_changed_user(void)
+{
+    change_user(true);
+}
+
+void pinject_object_look_at_user(void)
+{
+    change_user(false);
 }
 
 void pinject_session_forked(void)

@@ -43,6 +43,7 @@ target_link_options(test_net_records PRIVATE
 pinject_unit_test(channel SOURCES test_channel.c ${PROJECT_SOURCE_DIR}/preload/peer.c LINK pinject_collector)
 target_link_options(test_channel PRIVATE -Wl,--wrap=pthread_create,--wrap=fchown)
 pinject_unit_test(origin SOURCES test_origin.c LINK pinject_collector)
+target_link_options(test_origin PRIVATE -Wl,--wrap=syscall)
 pinject_unit_test(callers SOURCES test_callers.c LINK pinject_collector)
 pinject_unit_test(channel_counts SOURCES test_channel_counts.c LINK pinject_collector)
 pinject_unit_test(attach_table SOURCES test_attach_table.c LINK pinject_collector)

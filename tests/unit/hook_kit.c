@@ -173,9 +173,10 @@ void pinject_object_forked(void)
     errno = EIO;
 }
 
-void pinject_object_user_moves(void)
+bool pinject_object_user_moves(bool moves)
 {
-    hook_note("user moves");
+    hook_note(moves ? "user moves" : "user stays");
+    return false;
 }
 
 void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t saved, bool setreuid)

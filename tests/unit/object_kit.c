@@ -153,9 +153,9 @@ void pinject_session_forked(void)
     note("turn");
 }
 
-void pinject_object_changed_user(void)
+void pinject_object_look_at_user(void)
 {
-    note("changed user");
+    note("user?");
 }
 
 void pinject_rooms_reset(void)

@@ -263,6 +263,35 @@ static void other_users_tell_of_their_own(void **state)
     assert_false(tasks_find_process(tasks, 100)->limited);
 }
 
+static pid_t parent_of(pid_t pid, pid_t told, pid_t kernels, uid_t user)
+{
+    struct arrival *arrival = stage_arrival(PINJECT_PROCESS, pid, pid, 1, T + 70);
+    arrival->parent_tid = told;
+    arrival->ppid = kernels;
+    arrival->limited = user != 0;
+    arrival->user = user;
+    tasks_admit(tasks, arrival);
+    const struct process *process = tasks_find_process(tasks, pid);
+    assert_non_null(process);
+    return process->ppid;
+}
+
+/* What it then tells of its end would be in the CPU time of a process of another user. */
+static void other_users_are_no_children_of_his(void **state)
+{
+    (void)state;
+    stage_process(&stage, 200, 100, T + 5, 1000);
+    stage_process(&stage, 300, 100, T + 5, 1000);
+    struct process *own = tasks_find_process(tasks, 300);
+    own->limited = true;
+    own->user = 7;
+    assert_int_equal(parent_of(400, 200, 1, 0), 200); /* the session's own user says so */
+    assert_int_equal(parent_of(401, 200, 1, 7), 1);
+    assert_int_equal(parent_of(402, 200, 200, 7), 200); /* and so does the kernel */
+    assert_int_equal(parent_of(403, 300, 1, 7), 300);
+    assert_int_equal(parent_of(404, 300, 1, 8), 1);
+}
+
 static bool is_ready(uint32_t kind, pid_t pid, pid_t tid, pid_t ppid, int result)
 {
     struct arrival arrival = {.kind = kind, .pid = pid, .tid = tid, .ppid = ppid, .result = result, .time_ns = T + 10};
@@ -392,6 +421,7 @@ int main(void)
         TEST(program_that_cannot_be_injected),
         TEST(waits),
         TEST(other_users_tell_of_their_own),
+        TEST(other_users_are_no_children_of_his),
         TEST(who_waits_for_whom),
         TEST(names_and_parents),
         TEST(thread_of_an_unknown_process),

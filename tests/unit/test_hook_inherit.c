@@ -302,13 +302,20 @@ static void test_namespaces(void **state)
         assert_int_equal(hook_setns(8, worlds[i]), 3);
         assert_int_equal(hook_clone(nothing, (void *)1, worlds[i], (void *)2, (void *)3, (void *)4, (void *)5), 3);
         const char *before = worlds[i] == CLONE_NEWUSER ? "inherit\nuser moves\n" : "inherit\n";
-        snprintf(expected, sizeof(expected), "%sunshare %#x\n%ssetns 8 %#x\n%sclone 1 0x1 %#x 0x2 0x3 0x4 0x5\n",
-                 before, (unsigned)worlds[i], before, (unsigned)worlds[i], before, (unsigned)worlds[i]);
+        const char *failed = worlds[i] == CLONE_NEWUSER ? "user stays\n" : ""; /* 3 is no success */
+        snprintf(expected, sizeof(expected), "%sunshare %#x\n%s%ssetns 8 %#x\n%s%sclone 1 0x1 %#x 0x2 0x3 0x4 0x5\n%s",
+                 before, (unsigned)worlds[i], failed, before, (unsigned)worlds[i], failed, before, (unsigned)worlds[i],
+                 failed);
         assert_notes(expected);
     }
     /* A descriptor of any kind may be one of those. */
     assert_int_equal(hook_setns(8, 0), 3);
-    assert_notes("inherit\nuser moves\nsetns 8 0\n");
+    assert_notes("inherit\nuser moves\nsetns 8 0\nuser stays\n");
+    /* Who is there now, stays there; the parent of one that is has not moved. */
+    hook_kit.result = 0;
+    assert_int_equal(hook_unshare(CLONE_NEWUSER) + hook_setns(8, 0), 0);
+    assert_notes("inherit\nuser moves\nunshare 0x10000000\ninherit\nuser moves\nsetns 8 0\n");
+    hook_kit.result = 3;
     assert_int_equal(hook_unshare(CLONE_NEWNET | CLONE_FS), 3);
     assert_int_equal(hook_setns(8, CLONE_NEWNET), 3);
     assert_int_equal(hook_clone(nothing, (void *)1, CLONE_VM | SIGCHLD, (void *)2, (void *)3, (void *)4, (void *)5), 3);

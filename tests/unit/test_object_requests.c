@@ -148,7 +148,7 @@ static int forked(bool prepared)
     return WEXITSTATUS(status);
 }
 
-#define FORKED "rooms\nturn\npool\ntimer forked\nchanged user\n"
+#define FORKED "rooms\nturn\npool\ntimer forked\nuser?\n"
 #define GONE "timer leaves\nclose\n"
 
 static void test_fork(void **state)

@@ -284,14 +284,20 @@ static void test_another_user_namespace(void **state)
     pinject_object.user = geteuid();
     pinject_object_changed_user();
     assert_int_equal(timers_ended, 0);
-    pinject_object_user_moves();
+    assert_false(pinject_object_user_moves(true));
     assert_int_equal(asks_for(5, 5, 5), 0);
+    pinject_object_look_at_user(); /* a child of fork called for nobody */
+    assert_int_equal(timers_ended, 0);
     pinject_object_changed_user();
     assert_int_equal(timers_ended, 1);
     assert_int_equal(pinject_object.user, geteuid());
     /* Its numbers are those of one namespace again. */
+    assert_false(pinject_object_user_moves(false));
     pinject_object_changed_user();
     assert_int_equal(timers_ended, 1);
+    pinject_object.user++; /* its parent's other thread had changed it */
+    pinject_object_look_at_user();
+    assert_int_equal(timers_ended, 2);
 }
 
 /* Nobody but root; in the session's own user namespace; of a process that is followed. */

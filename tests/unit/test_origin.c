@@ -4,13 +4,29 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "collector/origin.h"
+#include "collector/request.h"
 #include "common/clock.h"
 
 enum { OTHER = 12345 };
 
 static struct fake fake;
+static pid_t gone_at_first; /* it is another one's, when it is asked for the third time */
+
+long __real_syscall(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+    const bool looks = (number == SYS_tgkill && b == gone_at_first) || (number == SYS_tkill && a == gone_at_first);
+    if (!gone_at_first || !looks)
+        return __real_syscall(number, a, b, c, d, e, f);
+    if (number == SYS_tkill)
+        gone_at_first = 0;
+    errno = ESRCH;
+    return -1;
+}
 
 static void both_ways_to_ask_the_kernel_agree(void **state)
 {
@@ -220,7 +236,7 @@ static void a_process_of_nobody_is_refused(void **state)
 /* Own process, another one's task: what is told would be told of that. */
 static void a_pair_that_is_none_is_refused(void **state)
 {
-    static const uint32_t kinds[] = {PINJECT_PROCESS, PINJECT_THREAD, PINJECT_IMAGE, PINJECT_NET, PINJECT_SNAPSHOT};
+    static const uint32_t kinds[] = {PINJECT_THREAD, PINJECT_NET, PINJECT_SNAPSHOT};
     (void)state;
     fake_open(&fake);
     assert_int_equal(session_open_doors(&fake.session), 0);
@@ -334,6 +350,98 @@ static void the_own_user_names_no_other(void **state)
     fake_close(&fake);
 }
 
+static struct request request_of(uint32_t kind, pid_t pid)
+{
+    return (struct request){.slot = {.kind = kind, .pid = pid, .tid = pid, .ppid = getpid(), .parent_tid = getpid()}};
+}
+
+/* It was gone when it was asked whose it is, and its number is another's when its events would be opened. */
+static void a_number_that_is_anothers_by_now(void **state)
+{
+    (void)state;
+    struct arrival *arrival = NULL;
+    fake_open(&fake);
+    pid_t child = fork();
+    if (child == 0)
+        pause();
+    struct request request = request_of(PINJECT_PROCESS, child);
+    gone_at_first = child;
+    assert_int_equal(request_begin(fake.session.own, &request, &arrival), -ESRCH);
+    assert_int_equal(gone_at_first, 0);
+    assert_non_null(arrival);
+    assert_true(arrival->gone);
+    assert_null(arrival->events);
+    arrival_free(arrival);
+    request = request_of(PINJECT_INHERIT, child);
+    gone_at_first = child;
+    assert_int_equal(request_begin(fake.session.own, &request, &arrival), -ESRCH);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    fake_close(&fake);
+}
+
+/* No descriptor is free to ask with: that says nothing of whose it is, and nothing is opened once there is one. */
+static void check_unasked(void)
+{
+    static const uint32_t kinds[] = {PINJECT_PROCESS, PINJECT_FORK, PINJECT_ARM, PINJECT_THREAD,
+                                     PINJECT_IMAGE,   PINJECT_NET,  PINJECT_SPAWN, PINJECT_INHERIT};
+    struct origin origin;
+    struct rlimit all, none;
+    fake_open(&fake);
+    pid_t child = fork();
+    if (child == 0)
+        pause();
+    MUST(getrlimit(RLIMIT_NOFILE, &all) == 0);
+    none = (struct rlimit){0, all.rlim_max};
+    MUST(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    MUST(origin_read(child, -1, &origin) == -EMFILE);
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        struct request request = request_of(kinds[i], child);
+        struct arrival *arrival = NULL;
+        MUST(request_begin(fake.session.own, &request, &arrival) == -EMFILE);
+        MUST(!arrival == (i >= 4));
+        MUST(!arrival || (!arrival->gone && !arrival->events && arrival->result == -EMFILE));
+        MUST(fake.session.no_memory == (i >= 4 ? i - 3 : 0));
+        arrival_free(arrival);
+    }
+    MUST(setrlimit(RLIMIT_NOFILE, &all) == 0);
+    MUST(fake.session.denied == 0 && fake.session.ended == 0 && fake.session.refused == 4);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    fake_close(&fake);
+}
+
+static void who_cannot_be_asked_about(void **state)
+{
+    (void)state;
+    fake_unprivileged(check_unasked);
+}
+
+/* Another user's word for a parent says nothing where the kernel knows none. */
+static void other_users_name_no_parent(void **state)
+{
+    (void)state;
+    struct arrival *arrival = NULL;
+    if (geteuid() != 0)
+        skip();
+    fake_open(&fake);
+    fake.session.self = getppid();
+    fake.session.segment->root = getpid();
+    int error;
+    pid_t child = start_other(true);
+    struct channel *channel = channels_get(&fake.session, OTHER, &error);
+    assert_non_null(channel);
+    struct request request = request_of(PINJECT_PROCESS, child);
+    request.slot.ppid = 1234567;
+    request_begin(channel, &request, &arrival);
+    assert_non_null(arrival);
+    assert_int_equal(arrival->ppid, getpid());
+    fake_drop(arrival);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    fake_close(&fake);
+}
+
 /* A path in its maps has any text in it: what stands where the kernel tells device and inode counts. */
 static void a_path_is_no_mapping(void **state)
 {
@@ -374,6 +482,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_path_is_no_mapping),
+        cmocka_unit_test(a_number_that_is_anothers_by_now),
+        cmocka_unit_test(who_cannot_be_asked_about),
+        cmocka_unit_test(other_users_name_no_parent),
         cmocka_unit_test(both_ways_to_ask_the_kernel_agree),
         cmocka_unit_test(what_descends_is_ours),
         cmocka_unit_test(who_has_the_channel_in_memory_is_ours),

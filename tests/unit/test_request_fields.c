@@ -147,8 +147,8 @@ static void tasks_that_cannot_be(void **state)
     slot.user = UINT32_MAX;
     assert_int_equal(request_copy(&session, &slot, &request), 0);
     /* These are of a process' first thread. */
-    static const uint32_t kinds[] = {PINJECT_FORK, PINJECT_ARM, PINJECT_SPAWN};
-    for (int i = 0; i < 3; i++) {
+    static const uint32_t kinds[] = {PINJECT_FORK, PINJECT_ARM, PINJECT_SPAWN, PINJECT_PROCESS, PINJECT_IMAGE};
+    for (int i = 0; i < 5; i++) {
         slot.kind = kinds[i];
         slot.tid = 400;
         expect_refused();
@@ -205,6 +205,7 @@ static void texts_that_cannot_be(void **state)
     assert_int_equal(request_copy(&session, &slot, &request), 0);
     assert_true(request.slot.exec_size == 0 && request.slot.cmdline_size == 0); /* of this kind none is wanted */
     slot.kind = PINJECT_IMAGE;
+    slot.tid = slot.pid;
     expect_refused(); /* the name has no end */
     slot.text[49] = '\0';
     assert_int_equal(request_copy(&session, &slot, &request), 0);
