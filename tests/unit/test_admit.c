@@ -263,20 +263,15 @@ static void other_users_tell_of_their_own(void **state)
     assert_false(tasks_find_process(tasks, 100)->limited);
 }
 
-static pid_t parent_of(pid_t pid, pid_t told, pid_t kernels, uid_t user)
+/* Whether a parent is found. */
+static bool has_parent(pid_t told, pid_t kernels, uid_t user)
 {
-    struct arrival *arrival = stage_arrival(PINJECT_PROCESS, pid, pid, 1, T + 70);
-    arrival->parent_tid = told;
-    arrival->ppid = kernels;
-    arrival->limited = user != 0;
-    arrival->user = user;
-    tasks_admit(tasks, arrival);
-    const struct process *process = tasks_find_process(tasks, pid);
-    assert_non_null(process);
-    return process->ppid;
+    const struct arrival arrival = {.kind = PINJECT_FORK, .pid = 400, .tid = 400, .parent_tid = told, .ppid = kernels,
+                                    .limited = user != 0, .user = user, .time_ns = T + 70};
+    return tasks_is_ready(tasks, &arrival);
 }
 
-/* What it then tells of its end would be in the CPU time of a process of another user. */
+/* What he then tells of the end of such a child would be in the CPU time of a process of another user. */
 static void other_users_are_no_children_of_his(void **state)
 {
     (void)state;
@@ -285,11 +280,11 @@ static void other_users_are_no_children_of_his(void **state)
     struct process *own = tasks_find_process(tasks, 300);
     own->limited = true;
     own->user = 7;
-    assert_int_equal(parent_of(400, 200, 1, 0), 200); /* the session's own user says so */
-    assert_int_equal(parent_of(401, 200, 1, 7), 1);
-    assert_int_equal(parent_of(402, 200, 200, 7), 200); /* and so does the kernel */
-    assert_int_equal(parent_of(403, 300, 1, 7), 300);
-    assert_int_equal(parent_of(404, 300, 1, 8), 1);
+    assert_true(has_parent(200, 1, 0)); /* the session's own user says so */
+    assert_false(has_parent(200, 1, 7));
+    assert_true(has_parent(200, 200, 7)); /* and so does the kernel */
+    assert_true(has_parent(300, 1, 7));
+    assert_false(has_parent(300, 1, 8));
 }
 
 static bool is_ready(uint32_t kind, pid_t pid, pid_t tid, pid_t ppid, int result)
