@@ -67,10 +67,20 @@ uint64_t stacks_sum(const struct stack_counts *counts)
 
 /* ---- What is said of it ---- */
 
+#define TRUNCATED_TEXT 128
+
 static size_t describe_part(char *text, size_t used, uint64_t count, const char *what)
 {
     int more = count ? snprintf(text + used, STACKS_TEXT - used, ", %" PRIu64 " %s", count, what) : 0;
     return used + (size_t)more < STACKS_TEXT ? used + (size_t)more : STACKS_TEXT - 1;
+}
+
+/* How much was copied at most, and what copies more. */
+static void describe_truncated(char ret[TRUNCATED_TEXT], const struct stacks *stacks, uint32_t dump, bool automatic)
+{
+    snprintf(ret, TRUNCATED_TEXT, "truncated at %s%" PRIu32 " bytes of stack (%s-g %s,BYTES copies more)",
+             stacks->raised ? "up to " : "", dump, stacks->raised ? "raised during the run; " : "",
+             automatic ? "auto" : "dwarf");
 }
 
 void stacks_describe(const struct tasks *tasks, char ret[STACKS_TEXT])
@@ -89,16 +99,18 @@ void stacks_describe(const struct tasks *tasks, char ret[STACKS_TEXT])
                                  counts->ends[UNWIND_BOTTOM] * 100 / unwound,
                                  counts->ends[UNWIND_BOTTOM] * 1000 / unwound % 10);
     const uint32_t dump = __atomic_load_n(&tasks->session->dump, __ATOMIC_RELAXED);
+    bool raise_said = false;
     for (unsigned end = UNWIND_BOTTOM + 1; end < UNWIND_ENDS; end++) {
         const bool larger = end == UNWIND_TRUNCATED && dump < STACKS_DUMP_MAX && !stacks->lowered;
-        const char *truncated = tasks->plan->dump_auto ? "truncated (raise -g auto,BYTES)"
-                                                       : "truncated (raise -g dwarf,BYTES)";
+        char truncated[TRUNCATED_TEXT];
+        describe_truncated(truncated, stacks, dump, tasks->plan->dump_auto);
         used = describe_part(ret, used, counts->ends[end], larger ? truncated : unwind_end_name(end));
+        raise_said |= larger && counts->ends[end];
     }
     used = describe_part(ret, used, counts->chosen, "by frame pointer (the process has them)");
     used = describe_part(ret, used, counts->behind, "by frame pointer (the collector fell behind)");
     used = describe_part(ret, used, counts->foreign, "by frame pointer (32-bit code)");
-    if (stacks->lowered || stacks->raised)
+    if (stacks->lowered || (stacks->raised && !raise_said))
         snprintf(ret + used, STACKS_TEXT - used, "; stack dumps were %s to %" PRIu32 " bytes",
                  stacks->lowered ? "lowered" : "raised", dump);
 }

@@ -34,6 +34,7 @@ static void expect(const char *wanted)
 
 static void texts(void **state)
 {
+    static const char advice_text[] = " at 16384 bytes of stack (-g dwarf,BYTES copies more)";
     char wanted[STACKS_TEXT * 2];
     (void)state;
     tasks.stacks = NULL;
@@ -44,13 +45,15 @@ static void texts(void **state)
     assert_int_equal(stacks_sum(&stacks.counts), 1);
     expect("1 call stack unwound, 100.0 % complete");
     stacks.counts.ends[UNWIND_BOTTOM + 1] = 2;
-    snprintf(wanted, sizeof(wanted), "3 call stacks unwound, 33.3 %% complete, 2 truncated (raise -g dwarf,BYTES)");
+    snprintf(wanted, sizeof(wanted), "3 call stacks unwound, 33.3 %% complete, 2 truncated at 16384 bytes of stack "
+             "(-g dwarf,BYTES copies more)");
     expect(wanted);
     plan.dump_auto = true;
-    expect("3 call stacks unwound, 33.3 % complete, 2 truncated (raise -g auto,BYTES)");
+    expect("3 call stacks unwound, 33.3 % complete, 2 truncated at 16384 bytes of stack (-g auto,BYTES copies more)");
     plan.dump_auto = false;
     stacks.counts.ends[UNWIND_BOTTOM] = 9998;
-    expect("10000 call stacks unwound, 99.9 % complete, 2 truncated (raise -g dwarf,BYTES)");
+    expect("10000 call stacks unwound, 99.9 % complete, 2 truncated at 16384 bytes of stack "
+             "(-g dwarf,BYTES copies more)");
     stacks.counts.ends[UNWIND_BOTTOM] = 1;
     stacks.counts.chosen = 3;
     stacks.counts.behind = 4;
@@ -63,14 +66,21 @@ static void texts(void **state)
     char whole[STACKS_TEXT * 3];
     stacks.lowered = 1;
     /* Who lowered them for want of memory gives no such advice. */
-    char *advice = strstr(wanted, " (raise -g dwarf,BYTES)");
+    char *advice = strstr(wanted, advice_text);
     snprintf(whole, sizeof(whole), "%.*s%s; stack dumps were lowered to 512 bytes", (int)(advice - wanted), wanted,
-             advice + strlen(" (raise -g dwarf,BYTES)"));
+             advice + strlen(advice_text));
     expect(whole);
     stacks.lowered = 0;
     stacks.raised = 1;
     session.dump = 32768;
-    snprintf(whole, sizeof(whole), "%s; stack dumps were raised to 32768 bytes", wanted);
+    snprintf(whole, sizeof(whole), "%.*s at up to 32768 bytes of stack (raised during the run; -g dwarf,BYTES copies "
+             "more)%s", (int)(advice - wanted), wanted,
+             advice + strlen(advice_text));
+    expect(whole);
+    /* What was raised is said even where nothing is truncated. */
+    stacks.counts.ends[UNWIND_TRUNCATED] = 0;
+    snprintf(whole, sizeof(whole), "1 call stack unwound, 100.0 %% complete%s; stack dumps were raised to 32768 bytes",
+             advice + strlen(advice_text));
     expect(whole);
     /* All ends, and numbers as long as they get: as much as fits. */
     for (unsigned i = 0; i < UNWIND_ENDS; i++)
