@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyze/view/coverage.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,8 @@
 #include "analyze/view/text.h"
 
 #define MOST_UNSEEN 12
+#define SIDES_PERCENT 3 /* the parts of a total differ from it by no more */
+#define LEAST_SIDE_NS 40000000 /* ten clock ticks of most kernels */
 
 /* One line of what is said; a point of a list in Markdown, where '<' must not begin a tag. */
 static void say(struct view *view, const char *text)
@@ -33,11 +36,29 @@ static void say(struct view *view, const char *text)
 static char *sampled_text(const struct profile *profile)
 {
     char time[TEXT_AMOUNT], share[TEXT_AMOUNT];
-    const struct profile_event *event = profile->event_count ? &profile->events[profile->event] : NULL;
-    if (!event || !event->nanoseconds || !event->sampled)
+    uint64_t sampled;
+    if (!heading_sampled(profile, &sampled))
         return memory_text("");
-    return memory_print(", in samples %s (%s)", text_time(time, event->weight),
-                        text_percent(share, event->weight, profile->session.cpu_ns));
+    if (!profile->session.cpu_ns)
+        return memory_print(", in samples %s", text_time(time, sampled));
+    return memory_print(", in samples %s (%s)", text_time(time, sampled),
+                        text_percent(share, sampled, profile->session.cpu_ns));
+}
+
+/*
+ * " (9.10 s in user space, 300 ms in the kernel)", or "". The kernel's accounting divides a task's time by where clock
+ * ticks hit, which says little of short times: samples may have 20 ms where it has none. Nor does it have what the host
+ * of a virtual machine took away (steal), while the total does. What is so uncertain is left out.
+ */
+static void sides_text(char *ret, size_t size, const struct profile_session *session)
+{
+    char user[TEXT_AMOUNT], kernel[TEXT_AMOUNT];
+    const uint64_t sum = session->user_ns + session->kernel_ns;
+    const uint64_t least = session->user_ns < session->kernel_ns ? session->user_ns : session->kernel_ns;
+    ret[0] = '\0';
+    if (session->cpu_ns && least >= LEAST_SIDE_NS && fabs(text_share(sum, session->cpu_ns) - 100) <= SIDES_PERCENT)
+        snprintf(ret, size, " (%s in user space, %s in the kernel)", text_time(user, session->user_ns),
+                 text_time(kernel, session->kernel_ns));
 }
 
 static char *cpu_text(const struct profile *profile)
@@ -57,10 +78,8 @@ static char *cpu_text(const struct profile *profile)
         free(sampled);
         return unknown;
     }
-    char user[TEXT_AMOUNT], kernel[TEXT_AMOUNT], sides[3 * TEXT_AMOUNT] = "";
-    if (session->user_ns || session->kernel_ns)
-        snprintf(sides, sizeof(sides), " (%s in user space, %s in the kernel)", text_time(user, session->user_ns),
-                 text_time(kernel, session->kernel_ns));
+    char sides[3 * TEXT_AMOUNT];
+    sides_text(sides, sizeof(sides), session);
     char *text = memory_print("CPU time %s%s%s, in tasks %s (%s)%s", text_time(cpu, session->cpu_ns), sides,
                               session->coverage_complete ? "" : " so far", text_time(tasks, session->attributed_ns),
                               text_percent(share, session->attributed_ns, session->cpu_ns), sampled);
@@ -124,6 +143,8 @@ void coverage_print(struct view *view)
 {
     const struct profile *profile = view->profile;
     const struct profile_session *session = &profile->session;
+    if (view->selection && view->selection->filtered)
+        say(view, "What follows is of the whole run, not only of these tasks:");
     print_cpu(view);
     if (profile->lost) {
         char lost[TEXT_AMOUNT];
@@ -146,6 +167,38 @@ void coverage_print(struct view *view)
     }
 }
 
+static void sampled_json(struct json *json, const struct profile *profile)
+{
+    uint64_t sampled = 0;
+    const bool known = heading_sampled(profile, &sampled);
+    if (known)
+        json_unsigned(json, "sampled_ns", sampled);
+    else
+        json_null(json, "sampled_ns");
+    if (known && profile->session.cpu_ns)
+        json_number(json, "sampled_percent", text_share(sampled, profile->session.cpu_ns));
+    else
+        json_null(json, "sampled_percent");
+}
+
+static void missed_json(struct json *json, const struct profile_session *session)
+{
+    json_list(json, "unseen");
+    for (uint32_t i = 0; i < session->unseen_count; i++) {
+        json_object(json, NULL);
+        json_string(json, "reason", session->unseen[i].reason);
+        json_string(json, "comm", session->unseen[i].comm);
+        json_unsigned(json, "count", session->unseen[i].count);
+        json_unsigned(json, "cpu_ns", session->unseen[i].cpu_ns);
+        json_end_object(json);
+    }
+    json_end_list(json);
+    json_list(json, "notes");
+    for (uint32_t i = 0; i < session->note_count; i++)
+        json_string(json, NULL, session->notes[i]);
+    json_end_list(json);
+}
+
 void coverage_json(struct json *json, const struct profile *profile)
 {
     const struct profile_session *session = &profile->session;
@@ -154,11 +207,14 @@ void coverage_json(struct json *json, const struct profile *profile)
         json_unsigned(json, "cpu_ns", session->cpu_ns);
         json_unsigned(json, "attributed_ns", session->attributed_ns);
         json_number(json, "percent", text_share(session->attributed_ns, session->cpu_ns));
+        sampled_json(json, profile);
         json_unsigned(json, "collector_ns", session->collector_ns);
     } else {
         json_null(json, "cpu_ns");
         json_null(json, "attributed_ns");
         json_null(json, "percent");
+        json_null(json, "sampled_ns");
+        json_null(json, "sampled_percent");
         json_null(json, "collector_ns");
     }
     if (session->machine_ns) {
@@ -177,19 +233,6 @@ void coverage_json(struct json *json, const struct profile *profile)
     }
     json_bool(json, "complete", session->coverage_known && session->coverage_complete);
     json_bool(json, "kernel_excluded", session->exclude_kernel);
-    json_list(json, "unseen");
-    for (uint32_t i = 0; i < session->unseen_count; i++) {
-        json_object(json, NULL);
-        json_string(json, "reason", session->unseen[i].reason);
-        json_string(json, "comm", session->unseen[i].comm);
-        json_unsigned(json, "count", session->unseen[i].count);
-        json_unsigned(json, "cpu_ns", session->unseen[i].cpu_ns);
-        json_end_object(json);
-    }
-    json_end_list(json);
-    json_list(json, "notes");
-    for (uint32_t i = 0; i < session->note_count; i++)
-        json_string(json, NULL, session->notes[i]);
-    json_end_list(json);
+    missed_json(json, session);
     json_end_object(json);
 }

@@ -43,7 +43,7 @@ static void side_object(struct json *json, const char *key, const struct view *v
     json_end_list(json);
     json_list(json, "other_cpus");
     for (size_t i = 0; i < compare->runs[side]; i++) {
-        const double others = heading_others(diff_run(view, side, i)->profile);
+        const double others = heading_others(&diff_run(view, side, i)->profile->session);
         if (others < 0)
             json_null(json, NULL);
         else

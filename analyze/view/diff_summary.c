@@ -45,7 +45,7 @@ bool diff_load(const struct view *view, int side, double *ret_least, double *ret
     *ret_least = INFINITY;
     *ret_most = 0;
     for (size_t i = 0; i < view->runs->counts[side]; i++) {
-        const double others = heading_others(diff_run(view, side, i)->profile);
+        const double others = heading_others(&diff_run(view, side, i)->profile->session);
         if (others < 0)
             return false;
         *ret_least = fmin(*ret_least, others);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyze/view/heading.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,10 +173,19 @@ uint64_t heading_cpu(const struct profile *profile)
     return profile->events[profile->event].weight;
 }
 
-double heading_others(const struct profile *profile)
+double heading_others(const struct profile_session *session)
 {
-    const struct profile_session *session = &profile->session;
     return session->machine_ns >= LEAST_MACHINE_NS ? (double)session->others_ns / (double)session->machine_ns : -1;
+}
+
+char *heading_others_text(double least, double most, uint32_t cpus)
+{
+    char lower[32] = "", of[32] = "";
+    if (least < most)
+        snprintf(lower, sizeof(lower), "%.2f to ", least);
+    if (cpus)
+        snprintf(of, sizeof(of), "of %" PRIu32 " ", cpus);
+    return memory_print("other programs used %s%.2f %sCPUs", lower, most, of);
 }
 
 static void append(struct buffer *line, const char *separator, const char *text)
@@ -198,10 +208,13 @@ static void append_times(struct buffer *line, const struct profile *profile)
     }
     if (!elapsed || !cpu)
         return;
-    const double others = heading_others(profile);
+    const double others = heading_others(&profile->session);
     buffer_printf(line, " (%.2f CPUs busy on average", (double)cpu / (double)elapsed);
-    if (others >= MANY_OTHERS * profile->session.cpus && profile->session.cpus)
-        buffer_printf(line, ", %.2f with other programs", others);
+    if (others >= MANY_OTHERS * profile->session.cpus && profile->session.cpus) {
+        char *busy = heading_others_text(others, others, profile->session.cpus);
+        append(line, "; ", busy);
+        free(busy);
+    }
     buffer_printf(line, ")");
 }
 
@@ -232,35 +245,42 @@ bool heading_misses_kernel(const struct profile *profile)
     return profile->session.ours && event && event->exclude_kernel && event->sampled && !heading_by_timers(profile);
 }
 
-/* What is known of it: of CPU time that has no samples nobody learns where it went. */
-static double covered_percent(const struct profile *profile)
+bool heading_sampled(const struct profile *profile, uint64_t *ret_ns)
 {
-    const struct profile_session *session = &profile->session;
-    const struct profile_event *event = heading_misses_kernel(profile) ? &profile->events[profile->event] : NULL;
-    uint64_t known = session->attributed_ns;
-    if (event && event->nanoseconds && event->weight < known)
-        known = event->weight;
-    return text_share(known, session->cpu_ns);
+    const struct profile_event *event = profile->event_count ? &profile->events[profile->event] : NULL;
+    if (!event || !event->nanoseconds || !event->sampled)
+        return false;
+    *ret_ns = event->weight;
+    return true;
 }
 
 /* Rounded down, so that "100.0 %" has all. */
+static double shown_percent(uint64_t part, uint64_t whole)
+{
+    const double percent = text_share(part, whole);
+    return percent > 100 ? 100 : floor(percent * 10) / 10;
+}
+
+/* The share that tasks have, and the one that samples have: nobody learns where the rest between them went. */
 static void append_coverage(struct buffer *line, const struct profile *profile)
 {
     const struct profile_session *session = &profile->session;
+    uint64_t sampled;
     char part[2 * TEXT_AMOUNT];
     if (!session->coverage_known || !session->cpu_ns)
         return;
-    double percent = covered_percent(profile);
-    snprintf(part, sizeof(part), "%.1f %% of the CPU time is in this profile%s",
-             percent > 100 ? 100 : floor(percent * 10) / 10, session->coverage_complete ? "" : " so far");
+    snprintf(part, sizeof(part), "%.1f %% of the CPU time%s is in this profile's tasks",
+             shown_percent(session->attributed_ns, session->cpu_ns), session->coverage_complete ? "" : " so far");
     append(line, "; ", part);
-    if (heading_misses_kernel(profile))
-        buffer_printf(line, ", kernel code is not sampled");
     if (text_share(session->attributed_ns, session->cpu_ns) < FOLLOWED_PERCENT && is_narrowed(session)) {
         char follow[FOLLOW_TEXT];
-        buffer_printf(line, ", as --follow=%s left out other tasks (record with --follow=all)",
+        buffer_printf(line, " (--follow=%s left out other tasks: record with --follow=all)",
                       follow_text(follow, session->flags));
     }
+    if (heading_sampled(profile, &sampled))
+        buffer_printf(line, ", %.1f %% in samples", shown_percent(sampled, session->cpu_ns));
+    if (heading_misses_kernel(profile))
+        buffer_printf(line, " (kernel code is not sampled)");
 }
 
 static void append_loss(struct buffer *line, const struct view *view)
@@ -268,9 +288,9 @@ static void append_loss(struct buffer *line, const struct view *view)
     char number[TEXT_AMOUNT], part[2 * TEXT_AMOUNT];
     if (!has_samples(view))
         return;
-    snprintf(part, sizeof(part), "%s lost", view->selection->lost
-                                                ? text_plural(number, view->selection->lost, "sample", "samples")
-                                                : "no samples");
+    text_plural(number, view->selection->lost, "sample", "samples");
+    snprintf(part, sizeof(part), "%s lost%s", view->selection->lost ? number : "no samples",
+             view->selection->filtered ? " in these tasks" : "");
     append(line, "; ", part);
 }
 
@@ -282,7 +302,9 @@ char *heading_run(const struct view *view)
     append_loss(&line, view);
     if (buffer_failed(&line))
         memory_exhausted();
-    char *text = memory_print("%s", line.size ? (const char *)line.data : "");
+    /* Filters by task choose samples: all else is known of the run alone. */
+    char *text = memory_print("%s%s", view->selection->filtered && line.size ? "Whole run: " : "",
+                              line.size ? (const char *)line.data : "");
     buffer_release(&line);
     return text;
 }

@@ -6,8 +6,8 @@
 #include "analyze/view/view.h"
 
 void heading_print(struct view *view);
-/* "12.3 s elapsed, 20.1 s of CPU time (1.63 CPUs busy on average); 99.6 % of the CPU time is in this profile; no samples
- * lost", without what is not known; owned by the caller. */
+/* "12.3 s elapsed, 20.1 s of CPU time (1.63 CPUs busy on average); 99.6 % of the CPU time is in this profile's tasks,
+ * 97.3 % in samples; no samples lost", without what is not known; owned by the caller. */
 char *heading_run(const struct view *view);
 /* The command line of the session as one line; owned by the caller. */
 char *heading_command(const struct profile *profile);
@@ -18,7 +18,11 @@ char *heading_event(const struct view *view);
 uint64_t heading_elapsed(const struct profile *profile);
 uint64_t heading_cpu(const struct profile *profile);
 /* CPUs that other programs used on average while the session ran; negative: not known, or too short to tell. */
-double heading_others(const struct profile *profile);
+double heading_others(const struct profile_session *session);
+/* "other programs used 0.05 to 0.90 of 2 CPUs": theirs alone. CPUS 0: not known. Owned by the caller. */
+char *heading_others_text(double least, double most, uint32_t cpus);
+/* CPU time that samples of the shown event stand for. False: they are no times, or there is none. */
+bool heading_sampled(const struct profile *profile, uint64_t *ret_ns);
 /* The time from the session's start to the last news of a task; 0: unknown. */
 uint64_t heading_duration(const struct profile *profile);
 /* For want of events its tasks were sampled by timers, where these could run. */

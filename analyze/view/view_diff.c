@@ -168,15 +168,19 @@ static int check_runs(struct view *view)
 
 /* ---- text */
 
-/* "; other programs used 0.05 to 0.90 CPUs", or ""; owned by the caller. */
+/* "; other programs used 0.05 to 0.90 of 2 CPUs", or ""; owned by the caller. */
 static char *load_text(const struct view *view, int side)
 {
     double least, most;
     if (!diff_load(view, side, &least, &most))
         return memory_text("");
-    if (view->runs->counts[side] == 1)
-        return memory_print("; other programs used %.2f CPUs", most);
-    return memory_print("; other programs used %.2f to %.2f CPUs", least, most);
+    /* The runs may be of several machines. */
+    uint32_t cpus = diff_run(view, side, 0)->profile->session.cpus;
+    for (size_t i = 1; i < view->runs->counts[side]; i++)
+        cpus = diff_run(view, side, i)->profile->session.cpus == cpus ? cpus : 0;
+    char *busy = heading_others_text(least, most, cpus), *text = memory_print("; %s", busy);
+    free(busy);
+    return text;
 }
 
 /* The facts of a side that has one run; owned by the caller. */

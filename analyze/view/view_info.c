@@ -83,6 +83,23 @@ static void text_field(struct view *view, const char *name, const char *text)
         field(view, name, "%s", text);
 }
 
+static void print_load(struct view *view, const struct profile_session *session)
+{
+    char amount[TEXT_AMOUNT], elapsed[TEXT_AMOUNT];
+    const double others = heading_others(session);
+    if (!session->machine_ns)
+        return;
+    text_time(amount, session->others_ns);
+    text_time(elapsed, session->machine_ns);
+    if (others < 0) {
+        field(view, "machine load", "other programs used %s of CPU time in %s", amount, elapsed);
+        return;
+    }
+    char *busy = heading_others_text(others, others, session->cpus);
+    field(view, "machine load", "%s (%s of CPU time in %s)", busy, amount, elapsed);
+    free(busy);
+}
+
 static void print_session(struct view *view, const struct profile_session *session)
 {
     char when[64], amount[TEXT_AMOUNT], other[TEXT_AMOUNT];
@@ -112,9 +129,7 @@ static void print_session(struct view *view, const struct profile_session *sessi
     if (session->coverage_known)
         field(view, "coverage", "CPU time %s, in tasks %s, %s", text_time(amount, session->cpu_ns),
               text_time(other, session->attributed_ns), session->coverage_complete ? "complete" : "still running");
-    if (session->machine_ns)
-        field(view, "machine load", "other programs used %s of CPU time in %s", text_time(amount, session->others_ns),
-              text_time(other, session->machine_ns));
+    print_load(view, session);
     for (uint32_t i = 0; i < session->unseen_count; i++)
         field(view, "unseen", "%s: %s, %s times", session->unseen[i].comm, session->unseen[i].reason,
               text_count(amount, session->unseen[i].count));

@@ -77,6 +77,7 @@ struct tree {
     uint32_t last; /* the task that ran last; FAMILY_NONE: not known */
     bool flat;     /* no branches */
     bool marked;   /* that one was shown */
+    bool exit_unknown; /* of one that was shown */
 };
 
 static void add_label(struct tree *tree, uint32_t index)
@@ -166,6 +167,7 @@ static void add_task(struct tree *tree, uint32_t index)
     snprintf(text, sizeof(text), "%" PRId32 ".%" PRId32, task->pid, task->tid);
     grid_cell(grid, OUTPUT_PLAIN, text);
     add_times(tree, task);
+    tree->exit_unknown |= task->exit < 0 && task->tid == task->pid;
     if (task->exit >= 0)
         snprintf(text, sizeof(text), "%d", task->exit);
     else
@@ -277,9 +279,18 @@ static void print_notes(const struct tree *tree, uint64_t shown)
         fputs("Total: CPU time with that of all threads and processes below\n", to);
     if (tree->last != FAMILY_NONE) {
         const struct profile_task *task = &tree->view->profile->tasks[tree->last];
-        fprintf(to, "%s ran last, until %s (pid %" PRId32 ")\n", tree->marked ? "*:" : "A process that is not shown",
-                text_time(text, task->end_ns - tree->origin), task->pid);
+        text_time(text, task->end_ns - tree->origin);
+        if (tree->marked) {
+            fprintf(to, "*: ran last, until %s (pid %" PRId32 ")\n", text, task->pid);
+        } else {
+            output_text(tree->view->output, *task->comm ? task->comm : "A process");
+            fprintf(to, " (pid %" PRId32 ", not shown above) ran last, until %s\n", task->pid, text);
+        }
     }
+    if (tree->exit_unknown)
+        fprintf(to, "Exit -: unknown; %s\n",
+                tree->view->profile->session.ours ? "the process still ran, or pinject saw no parent wait for it"
+                                                  : "perf's files do not tell it");
 }
 
 int view_tree(struct view *view)

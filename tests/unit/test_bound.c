@@ -8,11 +8,12 @@
 #define MS 1000000ull
 #define T 1000000ull
 
-enum { MOST = 5 };
+enum { MOST = 9 };
 
 static const char *const words[MOST][3] = {
     {"make", "-j2"}, {"/usr/bin/cc1", "-quiet", "a.c"}, {"/usr/bin/cc1", "-quiet", "big.c"},
-    {"sleep", "1"},  {"worker"}};
+    {"sleep", "1"},  {"worker"}, {"/usr/bin/as", "-o", "big.o"}, {"ld", "-o", "prog"}, {"strip", "prog"},
+    {"cp", "prog"}};
 static struct profile_task tasks[MOST];
 static struct profile_entry entries[MOST];
 static struct fake fake;
@@ -27,7 +28,7 @@ static void put(unsigned at, int32_t pid, uint64_t start_ms, uint64_t end_ms, ui
                                       .comm = words[at][0],
                                       .exec = "",
                                       .cmdline = (const char **)(uintptr_t)words[at],
-                                      .cmdline_count = at == 4 ? 1 : words[at][2] ? 3 : 2,
+                                      .cmdline_count = !words[at][1] ? 1 : words[at][2] ? 3 : 2,
                                       .start_ns = T + start_ms * MS,
                                       .end_ns = T + end_ms * MS,
                                       .ended = true,
@@ -95,13 +96,13 @@ static void test_beside_others(void **state)
     fake.profile.session.cpu_ns = 500 * MS;
     fake.profile.session.machine_ns = 1000 * MS;
     fake.profile.session.others_ns = 1290 * MS;
-    expect("0.50 of 2 CPUs were busy on average with this, 1.29 with other programs; cc1 of big.c ran alone for the "
-           "last 890 ms");
+    expect("0.50 of 2 CPUs were busy on average with this run; other programs used 1.29 of 2 CPUs; cc1 of big.c ran "
+           "alone for the last 890 ms");
     fake.profile.session.others_ns = 1310 * MS;
-    expect("0.50 of 2 CPUs were busy on average with this, 1.31 with other programs");
+    expect("0.50 of 2 CPUs were busy on average with this run; other programs used 1.31 of 2 CPUs");
     put(1, 20, 60, 980, 20); /* less than its part of them: 10 % of 0.5 of 1.81 */
-    expect("0.50 of 2 CPUs were busy on average with this, 1.31 with other programs; cc1 of big.c ran alone for the "
-           "last 890 ms");
+    expect("0.50 of 2 CPUs were busy on average with this run; other programs used 1.31 of 2 CPUs; cc1 of big.c ran "
+           "alone for the last 890 ms");
 }
 
 /* What the threads of a process used is the process'. */
@@ -116,6 +117,44 @@ static void test_threads(void **state)
     expect("1.00 of 2 CPUs were busy on average; cc1 of big.c ran alone for the last 790 ms");
     tasks[4].pid = tasks[4].tid = 50;
     expect("1.00 of 2 CPUs were busy on average; worker ran alone for the last 200 ms");
+}
+
+/* What follows each other alone is the serial part of a build, however many processes it is. */
+static void test_one_after_the_other(void **state)
+{
+    (void)state;
+    set_up();
+    put(0, 10, 0, 1000, 5);
+    put(2, 30, 10, 700, 600);
+    put(4, 50, 0, 0, 0); /* never began */
+    put(5, 60, 703, 750, 40);
+    put(6, 70, 770, 985, 100); /* 20 ms later */
+    fake.profile.task_count = 7;
+    fake.profile.entry_count = 7;
+    expect("1.00 of 2 CPUs were busy on average; cc1 of big.c, as and ld of prog ran alone, one after the other, for "
+           "the last 762 ms");
+    put(6, 70, 800, 985, 100); /* too late: what came between? */
+    expect("1.00 of 2 CPUs were busy on average; cc1 of big.c and as ran alone, one after the other, for 547 ms");
+    put(6, 70, 740, 985, 100); /* beside the other for a moment */
+    expect("1.00 of 2 CPUs were busy on average; cc1 of big.c, as and ld of prog ran alone, one after the other, for "
+           "the last 772 ms");
+    put(7, 80, 986, 992, 6);
+    put(8, 90, 993, 998, 5);
+    fake.profile.task_count = 9;
+    fake.profile.entry_count = 9;
+    expect("1.00 of 2 CPUs were busy on average; cc1 of big.c, as, ld of prog and 2 other processes ran alone, one "
+           "after the other, for the last 783 ms");
+}
+
+/* What is known of the whole run alone is not said of one of its processes. */
+static void test_of_the_whole_run(void **state)
+{
+    (void)state;
+    static int32_t pid = 30;
+    set_up();
+    fake.settings.pids.items = &pid;
+    fake.settings.pids.count = 1;
+    expect("Whole run: 1.00 of 2 CPUs were busy on average");
 }
 
 static void test_nothing_known(void **state)
@@ -136,6 +175,8 @@ int main(void)
         cmocka_unit_test(test_alone),
         cmocka_unit_test(test_beside_others),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_one_after_the_other),
+        cmocka_unit_test(test_of_the_whole_run),
         cmocka_unit_test(test_nothing_known),
     };
     return cmocka_run_group_tests(tests_of_this, NULL, NULL);

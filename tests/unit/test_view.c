@@ -185,7 +185,18 @@ static void test_tree(void **state)
               "and 1 lighter task (raise -n to see more)\n"
               "Total: CPU time with that of all threads and processes below\n*: ran last");
     has_not(text, "worker");
+    has_not(text, "Exit -");
     free(text);
+    /* One that is not shown has a name; one whose status nobody told is explained. */
+    fake.settings.top = 1;
+    ((struct profile_task *)fake.profile.tasks)[2].end_ns = 800 * 1000000ull;
+    ((struct profile_task *)fake.profile.tasks)[2].exit = -1;
+    text = run(&fake, view_tree);
+    has(text, "\nmake (pid 10, not shown above) ran last, until 900 ms\n"
+              "Exit -: unknown; the process still ran, or pinject saw no parent wait for it\n");
+    free(text);
+    ((struct profile_task *)fake.profile.tasks)[2].end_ns = 895 * 1000000ull;
+    ((struct profile_task *)fake.profile.tasks)[2].exit = 0;
     fake.settings.top = SETTINGS_ALL;
     text = run(&fake, view_tree);
     has(text, "`- * cc1");
@@ -296,7 +307,8 @@ static void test_why_the_kernel_is_missing(void **state)
     }
 }
 
-/* CPU time without samples is in no profile: the first line says so. Timers' samples have the kernel's time too. */
+/* The first line says how much of the CPU time tasks have, and how much of it samples stand for: of the rest nobody
+ * learns where it went. */
 static void test_the_kernel_is_not_covered(void **state)
 {
     (void)state;
@@ -307,25 +319,50 @@ static void test_the_kernel_is_not_covered(void **state)
     fake.profile.events = events;
     events[0].sampled = true;
     fake.profile.session.exclude_kernel = events[0].exclude_kernel = true;
-    fake.profile.session.user_ns = 11000000;
-    fake.profile.session.kernel_ns = 99000000;
     events[0].weight = 10999999;
     char *text = run(&fake, view_report);
-    has(text, "; 9.9 % of the CPU time is in this profile, kernel code is not sampled; ");
+    has(text, "; 95.4 % of the CPU time is in this profile's tasks, 9.9 % in samples (kernel code is not sampled); ");
     has(text, " of 3 tasks");
     has(text, ", user space only\n");
-    has(text, "CPU time 110 ms (11.0 ms in user space, 99.0 ms in the kernel), in tasks 105 ms (95.45 %)");
     free(text);
     events[0].weight = 200000000;
     text = run(&fake, view_report);
-    has(text, "; 95.4 % of the CPU time is in this profile, kernel code is not sampled; ");
+    has(text, "; 95.4 % of the CPU time is in this profile's tasks, 100.0 % in samples (kernel code is not sampled); ");
     free(text);
     for (int task = 0; task < 3; task++)
         fake.profile.tasks[task].source = PROFILE_SOURCE_TIMER;
     text = run(&fake, view_report);
-    has(text, "; 95.4 % of the CPU time is in this profile; ");
+    has(text, "; 95.4 % of the CPU time is in this profile's tasks, 100.0 % in samples; ");
     has_not(text, " of 3 tasks, 50.00 % of all, user space only");
     free(text);
+    /* Of context switches no share of a time is told. */
+    events[0].nanoseconds = false;
+    text = run(&fake, view_report);
+    has(text, "; 95.4 % of the CPU time is in this profile's tasks; 4 samples lost");
+    has_not(text, "in samples");
+    free(text);
+}
+
+/* What clock ticks hit says nothing of short times, and nothing where it is far from the total. */
+static void test_sides_of_the_time(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t user_ms, kernel_ms;
+        bool said;
+    } cases[] = {{110, 990, true}, {1060, 40, true},  {1061, 39, false}, {1100, 0, false},
+                 {0, 1100, false}, {110, 956, false}, {110, 958, true},  {200, 934, false}};
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct fake fake;
+        fake_new(&fake);
+        fake.profile.session.cpu_ns = 1100000000;
+        fake.profile.session.user_ns = cases[i].user_ms * 1000000;
+        fake.profile.session.kernel_ns = cases[i].kernel_ms * 1000000;
+        char *text = run(&fake, view_report);
+        (cases[i].said ? has : has_not)(text, " in the kernel)");
+        has(text, cases[i].said ? "CPU time 1.10 s (" : "CPU time 1.10 s, in tasks 105 ms (9.55 %)");
+        free(text);
+    }
 }
 
 /* Files of one process of a run: what it ran, how long, and how much. */
@@ -515,6 +552,7 @@ int main(void)
         cmocka_unit_test(test_bad_families_end),
         cmocka_unit_test(test_why_the_kernel_is_missing),
         cmocka_unit_test(test_the_kernel_is_not_covered),
+        cmocka_unit_test(test_sides_of_the_time),
         cmocka_unit_test(test_one_process_of_a_run),
         cmocka_unit_test(test_heaviest_run),
         cmocka_unit_test(test_symbols_with_versions),
