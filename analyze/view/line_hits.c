@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/view/brief.h"
 #include "analyze/view/grid.h"
+#include "analyze/view/hits.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/order.h"
@@ -13,17 +15,24 @@
 #include "analyze/view/text.h"
 
 #define MOST_LACKS 5
+#define MOST_CALLERS 3    /* lines that are named below the table, */
+#define CALLERS_PERCENT 5 /* with so much of everything */
+#define SAME_PERCENT 80   /* of a line: another one that it called explains it */
+#define MOSTLY_SELF 50    /* percent of a line: it is one of the table */
+#define CALLER_COLUMNS 40
 
 struct row {
     uint32_t key; /* number of a line or a function of struct lines */
     uint64_t self_samples, self_weight, total_samples, total_weight, stamp;
+    double distance; /* from where samples hit, in lines, times their weight */
 };
 
 struct sum {
     struct lines *lines;
     bool by_line;
     struct row *rows;
-    size_t count, capacity;
+    size_t count, capacity; /* those behind COUNT, up to KNOWN, are not shown */
+    size_t known;
     struct map keys;
     uint64_t weight, stamp;
 };
@@ -47,12 +56,13 @@ static struct row *row_of(struct sum *sum, const struct lines_part *part)
 static void add(struct sum *sum, const struct profile *profile, const struct profile_entry *entry)
 {
     const struct profile_stack *stack = &profile->stacks[entry->stack];
+    uint32_t distance = 0;
     sum->weight += entry->weight;
     sum->stamp++;
     for (uint32_t i = 0; i < stack->depth; i++) {
         uint32_t parts;
         const struct lines_part *part = lines_frame(sum->lines, stack->frames[i], &parts);
-        for (uint32_t j = 0; j < parts; j++) {
+        for (uint32_t j = 0; j < parts; j++, distance++) {
             struct row *row = row_of(sum, &part[j]);
             if (i == 0 && j == 0) {
                 row->self_samples += entry->samples;
@@ -63,6 +73,7 @@ static void add(struct sum *sum, const struct profile *profile, const struct pro
             row->stamp = sum->stamp;
             row->total_samples += entry->samples;
             row->total_weight += entry->weight;
+            row->distance += (double)distance * (double)entry->weight;
         }
     }
 }
@@ -124,7 +135,7 @@ struct left {
     uint64_t count, weight;
 };
 
-/* Adds up, sorts, and leaves only the rows that are shown. */
+/* Adds up, sorts, and puts the rows that are shown first. */
 static struct sum sum_up(struct view *view, const uint32_t *entries, uint32_t count, uint64_t limit,
                          struct left *ret_left)
 {
@@ -147,8 +158,11 @@ static struct sum sum_up(struct view *view, const uint32_t *entries, uint32_t co
             continue;
         }
         cumulated += sum.rows[i].self_weight;
-        sum.rows[shown++] = sum.rows[i];
+        const struct row row = sum.rows[i];
+        sum.rows[i] = sum.rows[shown];
+        sum.rows[shown++] = row;
     }
+    sum.known = sum.count;
     sum.count = shown;
     return sum;
 }
@@ -173,14 +187,14 @@ static void add_label(struct grid *grid, const struct sum *sum, const struct row
         struct lines_line line = lines_line(sum->lines, row->key);
         char *text = line_text(&line);
         grid_cell(grid, OUTPUT_PLAIN, text);
-        grid_cell(grid, OUTPUT_DIM, line.symbol);
+        grid_brief(grid, OUTPUT_DIM, "", line.symbol, brief_name);
         free(text);
         return;
     }
     struct lines_function function = lines_function(sum->lines, row->key);
     char *text = memory_print("%s%s", function.symbol, function.inlined ? " (inlined)" : "");
     grid_cell(grid, OUTPUT_DIM, text_base(function.object));
-    grid_cell(grid, OUTPUT_PLAIN, text);
+    grid_brief(grid, OUTPUT_PLAIN, "", text, brief_name);
     free(text);
 }
 
@@ -190,10 +204,142 @@ static void print_left(struct view *view, const struct sum *sum, const struct le
     if (!left->count)
         return;
     output_color(view->output, OUTPUT_DIM);
-    fprintf(view->output->to, "and %s more with %s together; --top all shows all\n",
+    /* Totals have each other in them: there is no sum. */
+    fprintf(view->output->to, "and %s more with %s%s together; --top all shows all\n",
             text_plural(number, left->count, sum->by_line ? "line" : "function", sum->by_line ? "lines" : "functions"),
-            text_percent(share, left->weight, sum->weight));
+            view->settings->sort == SORT_TOTAL ? "a Self of " : "", text_percent(share, left->weight, sum->weight));
     output_color(view->output, OUTPUT_PLAIN);
+}
+
+static bool is_shown(const struct sum *sum, uint32_t key)
+{
+    bool shown = false;
+    for (size_t i = 0; i < sum->count; i++)
+        shown |= sum->rows[i].key == key;
+    return shown;
+}
+
+/* The lines through which most of the time went, whether they are shown or not, and how much of it is the same. */
+struct callers {
+    struct row list[HITS_MARKED];
+    size_t count;
+    struct map at; /* their keys */
+    uint64_t both[HITS_MARKED][HITS_MARKED];
+};
+
+/* Where distributions keep libraries: what calls there is in the program. */
+static bool is_system_library(const char *object)
+{
+    static const char *const folders[] = {"/lib/", "/lib64/", "/lib32/", "/usr/lib/", "/usr/lib64/", "/usr/lib32/"};
+    bool found = object[0] != '/';
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+        found |= strncmp(object, folders[i], strlen(folders[i])) == 0;
+    return found;
+}
+
+/* Whether OBJECT is what a task ran: some programs, cc1 for one, are in the folders of libraries. */
+static bool is_program(const struct profile *profile, const char *object)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < profile->task_count && !found; i++)
+        found = strcmp(profile->tasks[i].exec, object) == 0;
+    return found;
+}
+
+static bool is_own_line(const struct view *view, const struct row *row)
+{
+    const struct lines_line line = lines_line(view->lines, row->key);
+    return line.file && line.number && (!is_system_library(line.object) || is_program(view->profile, line.object));
+}
+
+static void find_callers(struct callers *callers, const struct view *view, struct sum *sum)
+{
+    struct row *rows = memory_new(sum->known, sizeof(*rows));
+    size_t count = 0;
+    *callers = (struct callers){0};
+    for (size_t i = 0; i < sum->known; i++)
+        if (text_share(sum->rows[i].total_weight, sum->weight) >= CALLERS_PERCENT)
+            rows[count++] = sum->rows[i];
+    qsort_r(rows, count, sizeof(*rows), by_total, sum);
+    for (size_t i = 0; i < count && callers->count < HITS_MARKED; i++)
+        if (is_own_line(view, &rows[i])) {
+            map_add(&callers->at, rows[i].key, 0);
+            callers->list[callers->count++] = rows[i];
+        }
+    free(rows);
+}
+
+static void add_overlap(struct callers *callers, const struct view *view, const struct profile_entry *entry)
+{
+    const struct profile_stack *stack = &view->profile->stacks[entry->stack];
+    uint32_t marks = 0;
+    for (uint32_t i = 0; i < stack->depth; i++) {
+        uint32_t parts, at;
+        const struct lines_part *part = lines_frame(view->lines, stack->frames[i], &parts);
+        for (uint32_t j = 0; j < parts; j++)
+            if ((at = map_find(&callers->at, part[j].line, 0)) != MAP_NONE)
+                marks |= UINT32_C(1) << at;
+    }
+    for (size_t a = 0; a < callers->count; a++)
+        for (size_t b = 0; b < callers->count && marks >> a & 1; b++)
+            if (marks >> b & 1)
+                callers->both[a][b] += entry->weight;
+}
+
+/* Does a line that is called from there have nearly all of the time, shown or not? */
+static bool leads_on(const struct callers *callers, size_t at)
+{
+    const struct row *row = &callers->list[at];
+    bool leads = false;
+    for (size_t i = 0; i < callers->count; i++) {
+        const struct row *other = &callers->list[i];
+        leads |= i != at && text_share(callers->both[at][i], row->total_weight) >= SAME_PERCENT &&
+                 other->distance / (double)other->total_weight < row->distance / (double)row->total_weight;
+    }
+    return leads;
+}
+
+/* "step.c:37 (step) 79.08 %"; owned by the caller. */
+static char *caller_text(const struct view *view, const struct sum *sum, const struct row *row)
+{
+    struct lines_line line = lines_line(view->lines, row->key);
+    char share[TEXT_AMOUNT], *place = line_text(&line), *clean = text_clean(line.symbol, view->output->utf8);
+    char *name = brief_name(clean, CALLER_COLUMNS, view->output->utf8);
+    char *text = memory_print("%s (%s) %s", place, name, text_percent(share, row->total_weight, sum->weight));
+    free(name);
+    free(clean);
+    free(place);
+    return text;
+}
+
+/* Lines of the program that did little themselves, and are not above therefore, but called what is. */
+static void print_callers(struct view *view, struct sum *sum, const uint32_t *entries, uint32_t count)
+{
+    struct callers callers;
+    char *list = NULL;
+    size_t shown = 0;
+    find_callers(&callers, view, sum);
+    for (uint32_t i = 0; i < count && callers.count; i++)
+        add_overlap(&callers, view, &view->profile->entries[entries[i]]);
+    for (size_t i = 0; i < callers.count && shown < MOST_CALLERS; i++) {
+        const struct row *row = &callers.list[i];
+        if (is_shown(sum, row->key) || leads_on(&callers, i) ||
+            text_share(row->self_weight, row->total_weight) >= MOSTLY_SELF)
+            continue;
+        char *text = caller_text(view, sum, row), *more = memory_print("%s%s%s", list ? list : "", list ? ", " : "",
+                                                                       text);
+        free(text);
+        free(list);
+        list = more;
+        shown++;
+    }
+    if (list) {
+        char *line = memory_print("With what they called: %s (--sort=total sorts by that)", list);
+        output_wrapped(view->output, 2, line);
+        free(line);
+    }
+    free(list);
+    map_release(&callers.at);
 }
 
 void line_hits_print(struct view *view, const uint32_t *entries, uint32_t count, uint64_t limit)
@@ -222,10 +368,13 @@ void line_hits_print(struct view *view, const uint32_t *entries, uint32_t count,
         fputs("nothing here matches the filters\n", view->output->to);
     grid_free(grid);
     print_left(view, &sum, &left);
+    if (sum.by_line && view->settings->sort == SORT_SELF && view->settings->tasks != TASKS_APART &&
+        !has_filters(view->settings))
+        print_callers(view, &sum, entries, count);
     sum_release(&sum);
 }
 
-/* Code without lines, of one object. */
+/* Code without lines, of one object and for one reason. */
 struct lack {
     const char *object, *why;
     uint64_t samples, weight, addresses;
@@ -238,41 +387,55 @@ struct lacks {
     uint64_t weight; /* of all samples */
 };
 
-static struct lack *lack_of(struct lacks *lacks, const char *object)
+static struct lack *lack_of(struct lacks *lacks, const char *object, const char *why)
 {
-    uint32_t index = map_strings_add(&lacks->objects, object);
+    char *key = memory_print("%s\n%s", object, why);
+    uint32_t index = map_strings_add(&lacks->objects, key);
+    free(key);
     if (index == lacks->count) {
         lacks->list = memory_grow(lacks->list, &lacks->capacity, lacks->count + 1, sizeof(*lacks->list));
-        lacks->list[lacks->count++] = (struct lack){.object = object};
+        lacks->list[lacks->count++] = (struct lack){.object = object, .why = why};
     }
     return &lacks->list[index];
+}
+
+/* The linker makes them of no source. */
+static bool is_plt_stub(const char *symbol)
+{
+    const size_t length = strlen(symbol);
+    return length > 4 && strcmp(symbol + length - 4, "@plt") == 0;
 }
 
 static int by_weight(const void *left, const void *right)
 {
     const struct lack *a = left, *b = right;
     int order = order_larger(a->weight, b->weight);
-    return order ? order : strcmp(a->object, b->object);
+    if (!order)
+        order = strcmp(a->object, b->object);
+    return order ? order : strcmp(a->why, b->why);
 }
 
-/* Where samples hit; callers are not counted. */
+/* Where samples hit, as far as the filters want it; callers are not counted. */
 static struct lacks find_lacks(struct view *view)
 {
     const struct profile *profile = view->profile;
     struct lacks lacks = {0};
+    const bool by_line = view->settings->by == BY_LINE;
     bool *seen = memory_new(profile->frame_count, sizeof(*seen));
     for (uint32_t i = 0; i < view->selection->entry_count; i++) {
         const struct profile_entry *entry = &profile->entries[view->selection->entries[i]];
         uint32_t frame = profile->stacks[entry->stack].frames[0], parts;
         const struct lines_part *part = lines_frame(view->lines, frame, &parts);
         lacks.weight += entry->weight;
-        if (lines_line(view->lines, part->line).file)
+        if (lines_line(view->lines, part->line).file || !is_wanted(view, by_line ? part->line : part->function))
             continue;
-        struct lack *lack = lack_of(&lacks, names_frame(view->names, frame)->object);
+        const struct names_place *place = names_frame(view->names, frame);
+        struct lack *lack = lack_of(&lacks, place->object, is_plt_stub(place->symbol)
+                                                               ? "PLT stubs have no lines"
+                                                               : lines_why(view->lines, frame));
         lack->samples += entry->samples;
         lack->weight += entry->weight;
         lack->addresses += !seen[frame];
-        lack->why = lines_why(view->lines, frame);
         seen[frame] = true;
     }
     free(seen);
@@ -297,9 +460,13 @@ void line_hits_print_lacks(struct view *view)
 {
     struct lacks lacks = find_lacks(view);
     struct lack rest = {0};
+    struct map_strings objects = {0}; /* one may lack lines for several reasons */
+    size_t named = 0;
     for (size_t i = 0; i < lacks.count; i++) {
+        map_strings_add(&objects, lacks.list[i].object);
         if (i < MOST_LACKS) {
             print_lack(view, &lacks, &lacks.list[i], lacks.list[i].object);
+            named = objects.count;
             continue;
         }
         rest.weight += lacks.list[i].weight;
@@ -307,9 +474,10 @@ void line_hits_print_lacks(struct view *view)
     }
     if (rest.addresses) {
         char number[TEXT_AMOUNT];
-        text_plural(number, lacks.count - MOST_LACKS, "more object", "more objects");
-        print_lack(view, &lacks, &rest, number);
+        text_plural(number, objects.count - named, "more object", "more objects");
+        print_lack(view, &lacks, &rest, objects.count > named ? number : "the same objects");
     }
+    map_strings_release(&objects);
     free(lacks.list);
 }
 

@@ -323,7 +323,9 @@ static int print_report(struct view *view)
         print_sections(view);
     }
     fputc('\n', to);
-    if (selection->total_samples && settings->by != BY_OBJECT && hits_has_stacks(settings->by))
+    /* Lines of the functions that were named have these names. */
+    if (selection->total_samples && settings->by != BY_OBJECT && hits_has_stacks(settings->by) &&
+        !(view->lines && settings->symbols.count))
         print_lacks(view);
     if (selection->total_samples && view->lines) {
         line_hits_print_lacks(view);
