@@ -20,6 +20,7 @@
 #include "analyze/view/names.h"
 #include "analyze/view/output.h"
 #include "analyze/view/select.h"
+#include "analyze/view/suggest.h"
 #include "analyze/view/view.h"
 #include "common/report.h"
 
@@ -186,7 +187,7 @@ static int refuse_nothing(const struct cli *cli, struct view *view)
     if (!sampled || !(cli->command->needs & CLI_PLACES) || event_group_finds(view, EVENT_GROUP_ALL) ||
         select_finds(view->settings, profile, view->names, selection->entries, selection->entry_count))
         return 0;
-    return select_refuse(view->settings);
+    return suggest_refuse(view);
 }
 
 static int show(const struct cli *cli, struct view *view)

@@ -81,14 +81,14 @@ bool select_finds(const struct settings *settings, const struct profile *profile
     return any;
 }
 
-int select_refuse(const struct settings *settings)
+int select_refuse(const struct settings *settings, const char *hint)
 {
     const struct settings_list *symbols = &settings->symbols, *objects = &settings->objects;
     if (symbols->count)
-        report_error("no sampled stack passes through a function '%s'%s%s%s%s; 'panalyze report --top all' "
-                     "lists the functions",
-                     symbols->items[0], symbols->count > 1 ? " (or another that is named)" : "",
-                     objects->count ? " of '" : "", objects->count ? objects->items[0] : "", objects->count ? "'" : "");
+        report_error("no sampled stack passes through a function '%s'%s%s%s%s%s", symbols->items[0],
+                     symbols->count > 1 ? " (or another that is named)" : "", objects->count ? " of '" : "",
+                     objects->count ? objects->items[0] : "", objects->count ? "'" : "",
+                     *hint ? hint : "; 'panalyze report --top all' lists the functions");
     else
         report_error("no sampled stack passes through an object '%s'%s; 'panalyze report --by object' "
                      "lists the objects",

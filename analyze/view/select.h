@@ -48,7 +48,7 @@ bool select_place(const struct settings *settings, const char *object, const cha
 /* Whether the stack of any of ENTRIES[COUNT] does, or there is no such filter. */
 bool select_finds(const struct settings *settings, const struct profile *profile, struct names *names,
                   const uint32_t *entries, uint32_t count);
-/* Says that nothing does; the exit status. */
-int select_refuse(const struct settings *settings);
+/* Says that nothing does; the exit status. HINT: which function may have been meant, as suggest_hint() has it. */
+int select_refuse(const struct settings *settings, const char *hint);
 
 #endif

@@ -8,6 +8,7 @@
 #include "analyze/view/grid.h"
 #include "analyze/view/heading.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/suggest.h"
 #include "analyze/view/text.h"
 #include "common/report.h"
 
@@ -162,7 +163,7 @@ static int check_runs(struct view *view)
     }
     if (any_found)
         return 0;
-    select_refuse(view->settings);
+    suggest_refuse(view);
     return -1;
 }
 

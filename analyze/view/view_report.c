@@ -16,6 +16,7 @@
 #include "analyze/view/rows.h"
 #include "analyze/view/runtime.h"
 #include "analyze/view/select.h"
+#include "analyze/view/suggest.h"
 #include "analyze/view/text.h"
 #include "analyze/view/view.h"
 #include "common/report.h"
@@ -307,7 +308,7 @@ static int print_report(struct view *view)
         view_look_ahead(view);
     /* The rest was looked at before there was a view; lines are known now. */
     if (view->lines && selection->total_samples && !finds(view, selection->entries, selection->entry_count))
-        return select_refuse(settings);
+        return suggest_refuse(view);
     if (settings->json)
         return view_document(view, settings->tasks != TASKS_TOGETHER);
     heading_print(view);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/view/memory.h"
+#include "analyze/view/suggest.h"
 #include "analyze/view/text.h"
 #include "analyze/view/view.h"
 #include "common/report.h"
@@ -112,7 +113,7 @@ int view_script(struct view *view)
     lines_free(view->lines);
     view->lines = NULL;
     if (status >= 0 && !script.shown && (view->settings->objects.count || view->settings->symbols.count))
-        return select_refuse(view->settings);
+        return suggest_refuse(view);
     if (status >= 0)
         return 0;
     report_error("the samples could not be read again: %s", strerror(-status));
