@@ -69,6 +69,7 @@ static void add_entry(struct annotate *annotate, struct map *keys, struct view *
     if (!function->hit_count) {
         function->why = why_no_code(frame, object);
         function->size = function_size(object, frame->offset);
+        function->shift = place->address - frame->offset;
     }
     /* Where the table has no size, what was hit is in it all the same. */
     if (place->offset >= function->size)
@@ -154,6 +155,38 @@ static void add_lines(struct annotate_code *code)
         qsort_r(code->heavy, code->heavy_count, sizeof(*code->heavy), compare_lines, code->lines.files);
 }
 
+/* As reports call the PLT stub at ADDRESS, near to FUNCTION; NULL: they have no name for it. */
+static const char *stub_name(const struct annotate_function *function, uint64_t address, struct symbol *symbol)
+{
+    const uint64_t offset = address - function->shift;
+    uint64_t same;
+    if (!symbols_address(function->object, offset, &same) || same != address ||
+        !symbols_find(function->object, offset, symbol))
+        return NULL;
+    return symbol->name;
+}
+
+/* objdump has no names for the stubs of indirect functions: "call   10170 <*ABS*+0x2b5f0@plt>". */
+static void name_stub(struct code_instruction *instruction, const struct annotate_function *function)
+{
+    static const char unnamed[] = " <*ABS*+0x", stub[] = "@plt>";
+    struct symbol symbol;
+    char *at = strstr(instruction->text, unnamed), *end = at ? strstr(at, stub) : NULL, *after;
+    if (!end || at == instruction->text)
+        return;
+    const char *number = at;
+    while (number > instruction->text && number[-1] != ' ')
+        number--;
+    const uint64_t address = strtoull(number, &after, 16);
+    const char *name = after == at ? stub_name(function, address, &symbol) : NULL;
+    if (!name)
+        return;
+    char *text = memory_print("%.*s <%s>%s", (int)(at - instruction->text), instruction->text, name,
+                              end + strlen(stub));
+    free(instruction->text);
+    instruction->text = text;
+}
+
 int annotate_code_init(struct annotate_code *code, const struct annotate_function *function,
                        const struct settings *settings, char *reason, size_t size)
 {
@@ -171,6 +204,8 @@ int annotate_code_init(struct annotate_code *code, const struct annotate_functio
     int status = code_init(&code->code, &request, reason, size);
     if (status < 0)
         return status;
+    for (size_t i = 0; i < code->code.count; i++)
+        name_stub(&code->code.list[i], function);
     if (code_lines_init(&code->lines, function->object, request.start, request.end) < 0)
         memory_exhausted();
     add_hits(code, function);

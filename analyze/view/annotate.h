@@ -22,6 +22,7 @@ struct annotate_function {
     const char *symbol, *dso;
     const char *why; /* there can be no code: static text, NULL otherwise */
     uint64_t start, size;
+    uint64_t shift;           /* addresses less offsets in the file, where the code is */
     uint64_t samples, weight; /* of all hits */
     struct annotate_hit *hits;
     size_t hit_count, hit_capacity;

@@ -18,6 +18,7 @@ struct source_text {
     size_t count, capacity;
     time_t changed;
     const char *why; /* static text: it may not be shown */
+    char *path;      /* of one that was not found */
 };
 
 struct source_texts {
@@ -41,6 +42,7 @@ void source_texts_free(struct source_texts *texts)
     for (size_t i = 0; i < texts->names.count; i++) {
         free(texts->files[i].text);
         free(texts->files[i].lines);
+        free(texts->files[i].path);
     }
     free(texts->files);
     map_strings_release(&texts->names);
@@ -103,6 +105,8 @@ static const struct source_text *file_of(struct source_texts *texts, const struc
     struct source_text *file = &texts->files[number];
     *file = (struct source_text){0};
     file->text = read_text(place, texts->symfs, &file->changed, &file->why);
+    if (!file->text && !file->why)
+        file->path = memory_text(place->file);
     split(file);
     return file;
 }
@@ -121,4 +125,15 @@ bool source_texts_changed(struct source_texts *texts, const struct source_place 
 const char *source_texts_why(struct source_texts *texts, const struct source_place *place)
 {
     return file_of(texts, place)->why;
+}
+
+size_t source_texts_missing(const struct source_texts *texts, const char **ret_first)
+{
+    struct map_strings paths = {0}; /* a file may be one of several objects */
+    for (size_t i = 0; i < texts->names.count; i++)
+        if (texts->files[i].path && map_strings_add(&paths, texts->files[i].path) == 0)
+            *ret_first = texts->files[i].path;
+    const size_t count = paths.count;
+    map_strings_release(&paths);
+    return count;
 }

@@ -20,5 +20,7 @@ const char *source_texts_line(struct source_texts *texts, const struct source_pl
 bool source_texts_changed(struct source_texts *texts, const struct source_place *place, time_t time);
 /* Why a file that is there is not shown; NULL: it is, or is not there. */
 const char *source_texts_why(struct source_texts *texts, const struct source_place *place);
+/* How many of the files that were wanted are not there, and the path of the first, which lives as long as TEXTS. */
+size_t source_texts_missing(const struct source_texts *texts, const char **ret_first);
 
 #endif

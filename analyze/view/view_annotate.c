@@ -8,6 +8,7 @@
 #include "analyze/view/heading.h"
 #include "analyze/view/line_hits.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/suggest.h"
 #include "analyze/view/text.h"
 #include "common/report.h"
 
@@ -29,33 +30,48 @@ static void note_lack(void *context, const char *path, const char *why)
         lack->text = memory_print("; no names for %s: %s", path, why);
 }
 
-/* A function that was hit where an inlined function that the filters name stands, or NULL: that has its code. */
-static const struct names_place *find_inlined_in(struct view *view)
+/* Whether an inlined function that the filters name stands where samples with the stack INDEX hit. */
+static bool passes_inlined(struct view *view, uint32_t index)
 {
-    names_look_ahead(view->names, NULL, true, (unsigned)view->settings->threads);
-    for (uint32_t i = 0; i < view->selection->entry_count; i++) {
-        const uint32_t index = view->profile->entries[view->selection->entries[i]].stack;
-        const uint32_t leaf = view->profile->stacks[index].frames[0];
-        uint32_t depth;
-        const uint32_t *frames = names_stack(view->names, index, &depth);
-        bool named = false;
-        for (uint32_t j = 0; j < depth && frames[j] != leaf; j++) {
-            const struct names_place *place = names_frame(view->names, frames[j]);
-            named |= place->inlined && select_place(view->settings, place->object, place->symbol);
-        }
-        if (named)
-            return names_frame(view->names, leaf);
+    const uint32_t leaf = view->profile->stacks[index].frames[0];
+    uint32_t depth;
+    const uint32_t *frames = names_stack(view->names, index, &depth);
+    bool named = false;
+    for (uint32_t j = 0; j < depth && frames[j] != leaf; j++) {
+        const struct names_place *place = names_frame(view->names, frames[j]);
+        named |= place->inlined && select_place(view->settings, place->object, place->symbol);
     }
-    return NULL;
+    return named;
+}
+
+/* A function that was hit where an inlined function that the filters name stands, or NULL: that has its code. SEVERAL:
+ * there are more. */
+static const struct names_place *find_inlined_in(struct view *view, bool *ret_several)
+{
+    const struct names_place *first = NULL;
+    names_look_ahead(view->names, NULL, true, (unsigned)view->settings->threads);
+    *ret_several = false;
+    for (uint32_t i = 0; i < view->selection->entry_count && !*ret_several; i++) {
+        const uint32_t index = view->profile->entries[view->selection->entries[i]].stack;
+        if (!passes_inlined(view, index))
+            continue;
+        const struct names_place *place = names_frame(view->names, view->profile->stacks[index].frames[0]);
+        *ret_several = first && place->function != first->function;
+        first = first ? first : place;
+    }
+    return first;
 }
 
 static bool refuse_inlined(struct view *view)
 {
-    const struct names_place *place = view->settings->symbols.count ? find_inlined_in(view) : NULL;
+    bool several = false;
+    const struct names_place *place = view->settings->symbols.count ? find_inlined_in(view, &several) : NULL;
     if (!place)
         return false;
-    report_error("'%s' is inlined: its code is in '%s', among others; annotate that, or 'panalyze report --by line' "
-                 "lists its lines", view->settings->symbols.items[0], place->symbol);
+    const char *name = view->settings->symbols.items[0];
+    report_error("'%s' has no code of its own: it is inlined into '%s'%s; annotate '%s', or see the lines of '%s' with "
+                 "'panalyze report --by line --symbol'", name, place->symbol, several ? " and other functions" : "",
+                 place->symbol, name);
     return true;
 }
 
@@ -67,14 +83,17 @@ static int refuse(struct view *view)
     bool named = view->settings->symbols.count || view->settings->objects.count;
     names_lacks(view->names, note_lack, &lack);
     const char *why = lack.text ? lack.text : "";
+    char *hint = suggest_hint(view, true);
     if (!view->selection->total_samples)
         report_error("there are no samples; 'panalyze counts' shows what was counted");
     else if (named)
         report_error(
-            "no sample hit a function like '%s'; 'panalyze report' lists those that were hit%s",
-            view->settings->symbols.count ? view->settings->symbols.items[0] : view->settings->objects.items[0], why);
+            "no sample hit a function like '%s'%s%s",
+            view->settings->symbols.count ? view->settings->symbols.items[0] : view->settings->objects.items[0],
+            *hint ? hint : "; 'panalyze report' lists those that were hit", *hint ? "" : why);
     else
         report_error("no sample hit a function that has a name%s", why);
+    free(hint);
     free(lack.text);
     return 1;
 }
@@ -128,6 +147,26 @@ static void begin(struct shown *shown)
     json_list(json, "functions");
 }
 
+/* Lines without a text: the first of their files, heaviest first, stands for all. */
+static void note_missing(struct shown *shown)
+{
+    const char *symfs = shown->view->settings->symfs, *first = NULL;
+    char number[TEXT_AMOUNT];
+    const size_t count = source_texts_missing(shown->sources, &first);
+    if (!count)
+        return;
+    text_plural(number, count - 1, "other file", "other files");
+    char *others = count > 1 ? memory_print(" (and of %s)", number) : memory_text("");
+    char *advice = symfs ? memory_print("nothing is at %s%s%s either", symfs, *first == '/' ? "" : "/", first)
+                         : memory_print("--symfs=DIR looks for DIR/%s", first + (*first == '/'));
+    char *line = memory_print("Note: the text of %s%s is not shown: there is no such file%s; %s", first, others,
+                              *first == '/' ? "" : ", the path is relative", advice);
+    output_wrapped(shown->view->output, 2, line);
+    free(line);
+    free(advice);
+    free(others);
+}
+
 static void end(struct shown *shown, const struct annotate *annotate, size_t count)
 {
     struct view *view = shown->view;
@@ -146,6 +185,7 @@ static void end(struct shown *shown, const struct annotate *annotate, size_t cou
                 text_plural(number, annotate->count - count, "function", "functions"),
                 text_percent(share, weight, view->selection->total_weight));
     fputc('\n', view->output->to);
+    note_missing(shown);
     output_wrapped(view->output, 2, LINES_ARE_LATE);
     coverage_print(view);
 }

@@ -22,7 +22,8 @@ static const struct symbols_fake_function app_functions[] = {{0x1100, 0x40, "alp
                                                              {0x1200, 0x40, "alpha", NULL},
                                                              {0x1300, 0, "label", NULL},
                                                              {0x1400, 0x80, NULL, NULL},
-                                                             {0x1500, 0x10, "_beta", NULL}};
+                                                             {0x1500, 0x10, "_beta", NULL},
+                                                             {0x1600, 0x10, "fast@plt", NULL}};
 static const struct symbols_fake_function kernel_functions[] = {{0x8000, 0x100, "schedule", NULL}},
                                           jit_functions[] = {{0x7000, 0x10, "script", NULL}},
                                           vdso_functions[] = {{0x600, 0x10, "clock", NULL}},
@@ -83,7 +84,7 @@ static void prepare(const uint64_t *weights)
                                            .file = "/opt/the app",
                                            .shift = 0x1000,
                                            .functions = app_functions,
-                                           .function_count = 5,
+                                           .function_count = 6,
                                            .rows = rows,
                                            .row_count = 5};
     objects[KERNEL] = (struct symbols_object){.path = "[kernel]", .functions = kernel_functions, .function_count = 1};
@@ -264,6 +265,7 @@ static int set_up(void **state)
     bool ok = fd >= 0 && dprintf(fd, "#!/bin/sh\n"
                                      "[ $3,$4 = --start-address=0x1100,--stop-address=0x1140 ] || exit 9\n"
                                      "[ \"$7\" = '/opt/the app' ] || exit 8\n"
+                                     "if [ -e \"${0%%/*}/stubs\" ]; then cat \"${0%%/*}/stubs\"; exit; fi\n"
                                      "printf '%%s:\\tnop\\n' 1104 1106 1108 110c 1110 1118\n") > 0;
     close(fd);
     return ok ? 0 : -1;
@@ -307,6 +309,41 @@ static void test_hits_of_instructions(void **state)
     assert_int_equal(code.elsewhere_weight, 7 + 8 + 11 + 12);
     annotate_code_release(&code);
     assert_true(!code.samples && !code.weights && !code.heavy && !code.code.list && !code.lines.rows);
+}
+
+/* objdump calls the stub of an indirect function by the address of its resolver. */
+static void test_names_of_stubs(void **state)
+{
+    static const char *const texts[][2] = {
+        {"call   1600 <*ABS*+0x2b5f0@plt>", "call   1600 <fast@plt>"},
+        {"bnd jmp 1608 <*ABS*+0x2b5f0@plt> # 1", "bnd jmp 1608 <fast@plt> # 1"},
+        {"jmp *0x5(%rip) # 1600 <*ABS*+0x2b5f0@plt>", "jmp *0x5(%rip) # 1600 <fast@plt>"},
+        {"call   1700 <*ABS*+0x2b5f0@plt>", NULL},                 /* no name */
+        {"call   10 <*ABS*+0x2b5f0@plt>", NULL},                   /* in front of the file */
+        {"call   160x <*ABS*+0x2b5f0@plt>", NULL},                 /* no address */
+        {"<*ABS*+0x2b5f0@plt>", NULL},
+        {"call   1600 <*ABS*+0x2b5f0@plt-0x10>", NULL},
+        {"call   1600 <*ABS*+0x2b5f0>", NULL},
+    };
+    enum { COUNT = sizeof(texts) / sizeof(texts[0]) };
+    struct annotate_function function = alpha;
+    struct annotate_code code;
+    char path[80], reason[100];
+    (void)state;
+    prepare((const uint64_t[FRAMES]){0});
+    fake.settings.objdump = objdump;
+    function.shift = 0x1000;
+    snprintf(path, sizeof(path), "%s/stubs", directory);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    for (unsigned i = 0; i < COUNT; i++)
+        assert_true(dprintf(fd, "%x:\t%s\n", 0x1104 + i, texts[i][0]) > 0);
+    close(fd);
+    assert_int_equal(annotate_code_init(&code, &function, &fake.settings, reason, sizeof(reason)), 0);
+    unlink(path);
+    assert_int_equal(code.code.count, COUNT);
+    for (unsigned i = 0; i < COUNT; i++)
+        assert_string_equal(code.code.list[i].text, texts[i][1] ? texts[i][1] : texts[i][0]);
+    annotate_code_release(&code);
 }
 
 static void line_is(const struct annotate_code *code, size_t index, const char *file, uint32_t line, uint64_t samples,
@@ -379,6 +416,7 @@ int main(void)
         cmocka_unit_test(test_filters),
         cmocka_unit_test(test_hits_of_instructions),
         cmocka_unit_test(test_hits_of_lines),
+        cmocka_unit_test(test_names_of_stubs),
         cmocka_unit_test(test_no_code),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
