@@ -229,17 +229,21 @@ static int take_words(const struct reader *reader, const json_t *object, const c
     return words ? 0 : -ENOMEM;
 }
 
-/* The command line of the run: of the first image that has one. */
+/* What the task executed last, and of the run's first task the command line: of the first image that has one. */
 static int take_image(const struct reader *reader, const json_t *item, struct task *task)
 {
     const json_t *images = json_object_get(item, "images");
-    for (size_t i = json_array_size(images); i-- > 0;)
-        if (json_array_size(json_object_get(json_array_get(images, i), "cmdline")))
-            item = json_array_get(images, i);
+    const char *exec = json_string_value(json_object_get(item, "exec"));
     struct task_image *image = task_image_at(task, 0);
     if (!image)
         return -ENOMEM;
     image->shown.comm = task->shown.comm;
+    image->shown.exec = store_string(&reader->loader->store, exec ? exec : "");
+    if (!image->shown.exec || !task->shown.root)
+        return image->shown.exec ? 0 : -ENOMEM;
+    for (size_t i = json_array_size(images); i-- > 0;)
+        if (json_array_size(json_object_get(json_array_get(images, i), "cmdline")))
+            item = json_array_get(images, i);
     return take_words(reader, item, "cmdline", &image->shown.cmdline, &image->shown.cmdline_count);
 }
 
@@ -272,7 +276,7 @@ static int take_task(struct reader *reader, const json_t *item, struct amount *a
     task->shown.ended = json_is_true(json_object_get(item, "ended"));
     task->shown.root = json_is_true(json_object_get(item, "root"));
     task->shown.file = reader->path;
-    if (task->shown.root && take_image(reader, item, task) < 0)
+    if (take_image(reader, item, task) < 0)
         return -ENOMEM;
     return sum.samples ? store_sample(&reader->loader->store.sums, store_sample_hash(&sum), &sum) : 0;
 }

@@ -40,6 +40,7 @@ void compare_release(struct compare *compare)
     release_table(&compare->selves);
     free(compare->run_weights);
     free(compare->gone);
+    versions_release(&compare->versions);
     map_strings_release(&compare->texts);
     *compare = (struct compare){0};
 }
@@ -69,6 +70,15 @@ static uint32_t text_of(struct compare *compare, char *text)
 {
     uint32_t number = map_strings_add(&compare->texts, text);
     free(text);
+    return number;
+}
+
+/* The object or executable at PATH, as SIDE has it. */
+static uint32_t object_of(struct compare *compare, int side, const char *path)
+{
+    char *name = identity_object(path);
+    uint32_t number = map_strings_add(&compare->texts, versions_object(&compare->versions, side, name));
+    free(name);
     return number;
 }
 
@@ -125,7 +135,7 @@ static void identify(struct adding *adding, uint32_t frame)
     struct compare *compare = adding->compare;
     const struct settings *settings = adding->view->settings;
     const struct names_place *place = names_frame(adding->view->names, frame);
-    uint32_t object = text_of(compare, identity_object(place->object));
+    uint32_t object = object_of(compare, adding->side, place->object);
     uint32_t symbol = text_of(compare, identity_symbol(name_of(compare, place, object)));
     uint32_t function_row = row_of(compare, COMPARE_FUNCTION, symbol, object);
     uint32_t object_row = row_of(compare, COMPARE_OBJECT, object, 0);
@@ -142,8 +152,9 @@ static uint32_t command_row(struct adding *adding, const struct profile_entry *e
     struct compare *compare = adding->compare;
     const struct profile_task *task = &adding->view->profile->tasks[entry->task];
     const char *path = compare->no_executables ? "" : identity_executable(task, entry->comm);
-    uint32_t comm = map_strings_add(&compare->texts, entry->comm);
-    uint32_t row = row_of(compare, COMPARE_COMM, comm, text_of(compare, identity_object(path)));
+    const char *name = versions_command(&compare->versions, adding->side, entry->comm);
+    uint32_t comm = map_strings_add(&compare->texts, name);
+    uint32_t row = row_of(compare, COMPARE_COMM, comm, object_of(compare, adding->side, path));
     compare->tables[COMPARE_COMM].rows[row].wanted = true;
     return row;
 }
@@ -237,7 +248,7 @@ void compare_look(struct compare *compare, struct view *view, int side)
         const char *why = why_not_compared(view, frame);
         if (!why)
             continue;
-        const uint32_t object = text_of(compare, identity_object(names_frame(view->names, frame)->object));
+        const uint32_t object = object_of(compare, side, names_frame(view->names, frame)->object);
         struct compare_gone *gone = find_gone(compare, object);
         if (!gone) {
             compare->gone =

@@ -11,6 +11,7 @@
 
 #include "analyze/view/map.h"
 #include "analyze/view/noise.h"
+#include "analyze/view/versions.h"
 #include "analyze/view/view.h"
 
 /* In the order of the words of --by of diff. */
@@ -53,6 +54,7 @@ struct compare_gone {
 
 struct compare {
     struct map_strings texts;
+    struct versions versions; /* complete before the first run is looked at */
     struct compare_gone *gone;
     size_t gone_count, gone_capacity;
     struct compare_table tables[COMPARE_KINDS];

@@ -179,6 +179,33 @@ static void summary_members(struct json *json, const struct view *view, const st
     json_end_object(json);
 }
 
+static void programs_list(struct json *json, const struct versions *versions, int side)
+{
+    json_list(json, side ? "b" : "a");
+    for (uint32_t i = 0; versions_unclear(versions) && i < versions->names.count; i++)
+        if (versions_alone(versions, i, side))
+            json_string(json, NULL, versions->names.texts[i]);
+    json_end_list(json);
+}
+
+/* Programs that one side alone has: two that are compared with each other, or all, where that is not known. */
+static void versions_members(struct json *json, const struct versions *versions)
+{
+    json_list(json, "versions");
+    if (versions->pair) {
+        json_object(json, NULL);
+        json_string(json, "a", versions->names.texts[versions->of_pair[0]]);
+        json_string(json, "b", versions->names.texts[versions->of_pair[1]]);
+        json_string(json, "name", versions->pair);
+        json_end_object(json);
+    }
+    json_end_list(json);
+    json_object(json, "not_paired");
+    programs_list(json, versions, 0);
+    programs_list(json, versions, 1);
+    json_end_object(json);
+}
+
 void diff_json(struct view *view, struct compare *compare)
 {
     const struct profile_event *event = &view->profile->events[view->profile->event];
@@ -191,6 +218,7 @@ void diff_json(struct view *view, struct compare *compare)
     json_string(&json, "compared", compare->total ? "total" : "self");
     side_object(&json, "a", view, compare, 0);
     side_object(&json, "b", view, compare, 1);
+    versions_members(&json, &compare->versions);
     summary_members(&json, view, compare);
     json_list(&json, "not_compared");
     for (size_t i = 0; i < compare->gone_count; i++) {

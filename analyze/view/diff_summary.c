@@ -258,6 +258,50 @@ static void print_total(struct view *view, const struct compare *compare)
     free(worth);
 }
 
+/* ---- what is compared with what */
+
+#define MOST_PROGRAMS 3 /* that are named of a side */
+
+/* "'x', 'y' and 2 more": what SIDE alone ran; owned by the caller. */
+static char *programs_of(const struct versions *versions, int side)
+{
+    char *list = memory_text(""), number[TEXT_AMOUNT];
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < versions->names.count; i++) {
+        if (!versions_alone(versions, i, side) || count++ >= MOST_PROGRAMS)
+            continue;
+        char *longer = memory_print("%s%s'%s'", list, *list ? ", " : "", versions->names.texts[i]);
+        free(list);
+        list = longer;
+    }
+    if (count <= MOST_PROGRAMS)
+        return list;
+    char *longer = memory_print("%s and %s more", list, text_count(number, count - MOST_PROGRAMS));
+    free(list);
+    return longer;
+}
+
+/* Which programs with different names are versions of one program. */
+static void print_versions(struct view *view, const struct versions *versions)
+{
+    if (!versions->pair && !versions_unclear(versions))
+        return;
+    char *before = programs_of(versions, 0), *after = programs_of(versions, 1), *line;
+    if (versions->pair)
+        line = memory_print("A's %s and B's %s are compared as two versions of one program.", before, after);
+    else
+        line = memory_print("Warning: A ran %s; B ran %s: functions of programs with different names are not "
+                            "compared. Give both versions one name, e.g. old/app and new/app.",
+                            before, after);
+    fputc('\n', view->output->to);
+    output_color(view->output, versions->pair ? OUTPUT_PLAIN : OUTPUT_HOT);
+    diff_note(view, line);
+    output_color(view->output, OUTPUT_PLAIN);
+    free(line);
+    free(after);
+    free(before);
+}
+
 /* ---- notes */
 
 /* Other programs share caches, memory and the kernel with these. */
@@ -294,6 +338,7 @@ void diff_summary(struct view *view, const struct compare *compare, unsigned kin
     int by = COMPARE_FUNCTION;
     for (int i = 0; i < COMPARE_KINDS; i++)
         by = kinds == 1u << i ? i : by;
+    print_versions(view, &compare->versions);
     fputc('\n', view->output->to);
     if (compare_judges(compare))
         print_changed(view, compare, kinds);

@@ -466,6 +466,20 @@ static void print_text(struct view *view, const struct compare *compare)
     diff_legend(view, compare);
 }
 
+static void add_runs(struct view *view, struct compare *compare)
+{
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < view->runs->counts[side]; i++)
+            versions_add(&compare->versions, diff_run(view, side, i), side);
+    versions_finish(&compare->versions);
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < view->runs->counts[side]; i++)
+            compare_look(compare, diff_run(view, side, i), side);
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < view->runs->counts[side]; i++)
+            compare_add(compare, diff_run(view, side, i), side, i);
+}
+
 int view_diff(struct view *view)
 {
     struct compare compare;
@@ -475,12 +489,7 @@ int view_diff(struct view *view)
     for (size_t i = 0; i < run_count(view); i++)
         compare.no_executables |=
             !view->runs->views[i].profile->session.ours || view->runs->views[i].profile->document;
-    for (int side = 0; side < 2; side++)
-        for (size_t i = 0; i < view->runs->counts[side]; i++)
-            compare_look(&compare, diff_run(view, side, i), side);
-    for (int side = 0; side < 2; side++)
-        for (size_t i = 0; i < view->runs->counts[side]; i++)
-            compare_add(&compare, diff_run(view, side, i), side, i);
+    add_runs(view, &compare);
     compare.apart = compare_judges(&compare) && diff_loaded(view) && diff_apart(view);
     compare_finish(&compare);
     if (view->settings->json)
