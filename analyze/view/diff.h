@@ -32,8 +32,8 @@ bool diff_loaded(const struct view *view);
 /* All, or nearly all, runs of one side came before those of the other. */
 bool diff_apart(const struct view *view);
 
-/* How much of the total's change the functions that changed are; false: none has, or not all are looked at by self. */
-bool diff_explained(const struct view *view, const struct compare *compare, double *ret);
+/* How much of the total's change the rows of BY that changed are; false: none has, or not all are looked at by self. */
+bool diff_explained(const struct view *view, const struct compare *compare, enum compare_by by, double *ret);
 
 /* In the order of enum compare_by: "function", "functions". */
 extern const char *const diff_one_row[], *const diff_many_rows[];

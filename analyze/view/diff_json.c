@@ -168,7 +168,7 @@ static void summary_members(struct json *json, const struct view *view, const st
                     compare->apart ? INFINITY : compare->limit);
     json_bool(json, "loaded", diff_loaded(view));
     json_bool(json, "apart", compare->apart);
-    if (diff_explained(view, compare, &explained))
+    if (diff_explained(view, compare, COMPARE_FUNCTION, &explained))
         json_number(json, "explained_change", explained);
     else
         json_null(json, "explained_change");

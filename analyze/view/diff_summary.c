@@ -4,14 +4,16 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "analyze/view/deepest.h"
 #include "analyze/view/diff.h"
 #include "analyze/view/heading.h"
 #include "analyze/view/judge.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
-#define MOST_NAMED 5     /* changes that are named above the tables */
+#define MOST_NAMED 5      /* changes that are named above the tables */
 #define MOST_RUNS 200.0   /* that are proposed */
+#define MOST_PERCENT 1e6  /* of a change of one row */
 #define LOADED 0.25      /* CPUs of other programs that are named as a reason for changes */
 #define APART 0.9        /* of all pairs of runs, one of each side, in which the same side came first */
 #define REST 0.25        /* of the total's change, which is not that of any function */
@@ -132,32 +134,58 @@ static size_t count_changed(const struct compare *compare, enum compare_by by)
     return changed;
 }
 
-/* "check_sum: +81.9 ms ±19.2 ms (158 ms to 240 ms), +5.98 % of A's total"; of what was judged by its points "work1:
- * +48.1 ms (475 ms to 523 ms), +1.75 % ±0.60 % of A's total". */
+/* ", +204 %": of the row itself; "" where there was none of it, or so little that it says nothing. */
+static const char *relative_text(char *ret, double before, double change)
+{
+    double percent = 100 * change / before;
+    *ret = '\0';
+    if (before > 0 && percent < MOST_PERCENT)
+        snprintf(ret, TEXT_AMOUNT, ", %+.*f %%", fabs(percent) < 9.95 ? 1 : 0, percent);
+    return ret;
+}
+
+/* "check_sum: +81.9 ms ±19.2 ms (158 ms to 240 ms, +52 %)"; of what was judged by its Points "work1: +48.1 ms (475 ms to
+ * 523 ms, +10 %), Points +1.75 ±0.60". */
 static void print_named(struct view *view, const struct compare *compare, enum compare_by by,
                         const struct compare_row *row)
 {
     bool nanoseconds = nanoseconds_of(view);
     const char *plus_minus = diff_plus_minus(view);
-    char change[TEXT_AMOUNT + 2], from[TEXT_AMOUNT], to[TEXT_AMOUNT], amount[TEXT_AMOUNT];
-    char *name = diff_row_name(compare, by, row), *limit, *share;
-    double weight = compare_weight_change(compare, row->sums), all = compare_weight_of_all(compare, 0);
+    char change[TEXT_AMOUNT + 2], from[TEXT_AMOUNT], to[TEXT_AMOUNT], amount[TEXT_AMOUNT], relative[TEXT_AMOUNT];
+    enum compare_verdict worth = compare->apart ? COMPARE_NOISE : COMPARE_CHANGED;
+    char *name = diff_row_name(compare, by, row), *limit, *points;
+    double weight = compare_weight_change(compare, row->sums), before = compare_weight(compare, row->sums, 0);
     if (row->by_points) {
         limit = memory_text("");
-        share = memory_print("%+.2f %% %s%.2f %%", row->points, plus_minus, row->points_limit);
+        points = memory_print(", Points %+.2f %s%.2f", row->points, plus_minus, row->points_limit);
     } else {
         limit = memory_print(" %s%s", plus_minus, diff_limit_text(amount, row->weight_limit, nanoseconds));
-        share = memory_print("%+.2f %%", all > 0 ? 100 * weight / all : 0);
+        points = memory_text("");
     }
-    char *line = memory_print("%s: %s%s (%s to %s), %s of A's total", name,
-                              diff_change_text(change, weight, nanoseconds, COMPARE_CHANGED), limit,
-                              text_weight(from, diff_rounded(compare_weight(compare, row->sums, 0)), nanoseconds),
-                              text_weight(to, diff_rounded(compare_weight(compare, row->sums, 1)), nanoseconds), share);
+    char *line = memory_print("%s: %s%s (%s to %s%s)%s", name,
+                              diff_change_text(change, weight, nanoseconds, worth), limit,
+                              text_weight(from, diff_rounded(before), nanoseconds),
+                              text_weight(to, diff_rounded(compare_weight(compare, row->sums, 1)), nanoseconds),
+                              relative_text(relative, before, weight), points);
     print_indented(view, line);
     free(line);
-    free(share);
+    free(points);
     free(limit);
     free(name);
+}
+
+/* The changed rows of BY in the order in which they are named: with what was called, those that explain others first. */
+static uint32_t *changed_rows(const struct view *view, const struct compare *compare, enum compare_by by,
+                              size_t *ret_count, size_t *ret_named)
+{
+    size_t count = 0, all;
+    uint32_t *order = compare_order(compare, by, view->settings->diff_sort == DIFF_BY_SHARE, &all);
+    while (count < all && compare->tables[by].rows[order[count]].changed)
+        count++;
+    *ret_named = *ret_count = count;
+    if (compare->total && by == COMPARE_FUNCTION)
+        *ret_named = deepest_first(compare, order, count);
+    return order;
 }
 
 /* "Changed: 1 command, 3 functions", and the largest by name. */
@@ -177,64 +205,83 @@ static void print_changed(struct view *view, const struct compare *compare, unsi
         named = changed ? (enum compare_by)by : named;
     }
     fputc('\n', view->output->to);
-    size_t count, shown = 0;
-    uint32_t *order = compare_order(compare, named, view->settings->diff_sort == DIFF_BY_SHARE, &count);
-    for (; kinds & 1u << named && shown < count && compare->tables[named].rows[order[shown]].changed; shown++)
-        if (shown < MOST_NAMED)
-            print_named(view, compare, named, &compare->tables[named].rows[order[shown]]);
-    if (shown > MOST_NAMED)
-        fprintf(view->output->to, "  and %s below\n", text_count(number, shown - MOST_NAMED));
+    size_t count, most;
+    if (!(kinds & 1u << named))
+        return;
+    uint32_t *order = changed_rows(view, compare, named, &count, &most);
+    most = most < MOST_NAMED ? most : MOST_NAMED;
+    for (size_t i = 0; i < most; i++)
+        print_named(view, compare, named, &compare->tables[named].rows[order[i]]);
+    if (count > most)
+        fprintf(view->output->to, "  and %s below\n", text_count(number, count - most));
     free(order);
 }
 
 /* ---- the total */
 
-/* Functions are not parts of each other, and all are looked at: together they are the total. */
+/* Rows are not parts of each other, and all are looked at: together they are the total. */
 static bool adds_up(const struct view *view, const struct compare *compare)
 {
     return !compare->total && !view->settings->symbols.count && !view->settings->objects.count;
 }
 
-bool diff_explained(const struct view *view, const struct compare *compare, double *ret)
+bool diff_explained(const struct view *view, const struct compare *compare, enum compare_by by, double *ret)
 {
-    const struct compare_table *table = &compare->tables[COMPARE_FUNCTION];
+    const struct compare_table *table = &compare->tables[by];
     double sum = 0;
-    if (!adds_up(view, compare) || !count_changed(compare, COMPARE_FUNCTION))
+    if (!adds_up(view, compare) || !count_changed(compare, by))
         return false;
-    for (size_t i = 0; i < table->count; i++) {
-        const struct compare_row *row = &table->rows[i];
-        if (row->changed)
-            sum += row->by_points ? row->points / 100 * compare_weight_of_all(compare, 0)
-                                  : compare_weight_change(compare, row->sums);
-    }
+    for (size_t i = 0; i < table->count; i++)
+        if (table->rows[i].changed)
+            sum += compare_weight_change(compare, table->rows[i].sums);
     *ret = sum;
     return true;
 }
 
-/* What the change of all weight is worth; owned by the caller. */
-static char *worth_of_all(const struct view *view, const struct compare *compare, double change)
+/* "; all others: -59.0 ms, none of them for certain", of a total that changed by CHANGE; owned by the caller. */
+static char *others_text(const struct view *view, double rest, double change)
 {
-    bool certain = compare_verdict(compare) == COMPARE_CHANGED, loaded = diff_loaded(view);
     char amount[TEXT_AMOUNT + 2];
-    double sum;
-    if (!compare_judges(compare))
-        return memory_text("one run on each side does not tell how much runs differ");
-    if (compare->apart)
-        return memory_text("not judged");
-    if (!diff_explained(view, compare, &sum)) {
-        bool alone = certain && adds_up(view, compare);
-        return memory_print("%s than the runs differ by%s%s", certain ? "more" : "no more",
-                            alone ? ", but no function changed for certain" : "",
-                            alone && loaded ? "; a loaded machine can be the reason" : "");
-    }
-    return memory_print("the functions that changed explain %s%s",
-                        diff_change_text(amount, sum, nanoseconds_of(view), COMPARE_CHANGED),
-                        !(fabs(change - sum) > REST * fabs(change)) ? ""
-                        : loaded                                    ? ", a loaded machine can explain the rest"
-                                                                    : ", no other function changed for certain");
+    if (!diff_rounded(fabs(rest)))
+        return memory_text("");
+    return memory_print("; all others: %s, none of them for certain%s",
+                        diff_change_text(amount, rest, nanoseconds_of(view), COMPARE_CHANGED),
+                        fabs(rest) > REST * fabs(change) && diff_loaded(view) ? " (the machine was loaded)" : "");
 }
 
-static void print_total(struct view *view, const struct compare *compare)
+/* ". The 3 functions that changed: +282 ms together; all others: -59.0 ms, none of them for certain", where those that
+ * changed are SUM. Owned by the caller. */
+static char *parts_of_all(const struct view *view, const struct compare *compare, enum compare_by by, double change,
+                          double sum)
+{
+    char amount[TEXT_AMOUNT + 2], number[TEXT_AMOUNT], *others = others_text(view, change - sum, change);
+    size_t count = count_changed(compare, by);
+    text_plural(number, count, diff_one_row[by], diff_many_rows[by]);
+    char *text = memory_print(". The %s that changed: %s%s%s", count == 1 ? diff_one_row[by] : number,
+                              diff_change_text(amount, sum, nanoseconds_of(view), COMPARE_CHANGED),
+                              count == 1 ? "" : " together", others);
+    free(others);
+    return text;
+}
+
+/* What the change of all weight is worth; owned by the caller. */
+static char *worth_of_all(const struct view *view, const struct compare *compare, enum compare_by by, double change)
+{
+    bool certain = compare_verdict(compare) == COMPARE_CHANGED, loaded = diff_loaded(view);
+    double sum;
+    if (!compare_judges(compare))
+        return memory_text(": one run on each side does not tell how much runs differ");
+    if (compare->apart)
+        return memory_text(": not judged");
+    if (diff_explained(view, compare, by, &sum))
+        return parts_of_all(view, compare, by, change, sum);
+    bool alone = certain && adds_up(view, compare);
+    return memory_print(": %s than the runs differ by%s%s%s%s", certain ? "more" : "no more", alone ? ", but " : "",
+                        alone ? no_row[by] : "", alone ? " changed for certain" : "",
+                        alone && loaded ? "; a loaded machine can be the reason" : "");
+}
+
+static void print_total(struct view *view, const struct compare *compare, enum compare_by by)
 {
     const struct noise_sum sums[2] = {compare->sides[0].all, compare->sides[1].all};
     bool nanoseconds = nanoseconds_of(view);
@@ -242,14 +289,14 @@ static void print_total(struct view *view, const struct compare *compare)
     double difference = weights[1] - weights[0];
     char change[TEXT_AMOUNT + 2], before[TEXT_AMOUNT], after[TEXT_AMOUNT], percent[TEXT_AMOUNT] = "";
     char amount[TEXT_AMOUNT], limit[TEXT_AMOUNT + 8] = "";
-    char *worth = worth_of_all(view, compare, difference);
+    char *worth = worth_of_all(view, compare, by, difference);
     if (weights[0] > 0)
         snprintf(percent, sizeof(percent), " (%+.2f %%)", 100 * difference / weights[0]);
     if (isfinite(compare->limit) && !compare->apart)
         snprintf(limit, sizeof(limit), " %s%s", diff_plus_minus(view),
                  diff_limit_text(amount, compare->limit, nanoseconds));
     diff_change_text(change, difference, nanoseconds, compare_verdict(compare));
-    char *line = memory_print("Total: %s%s%s, from %s to %s%s: %s", change, limit, percent,
+    char *line = memory_print("Total: %s%s%s, from %s to %s%s%s", change, limit, percent,
                               text_weight(before, diff_rounded(weights[0]), nanoseconds),
                               text_weight(after, diff_rounded(weights[1]), nanoseconds),
                               compare->runs[0] + compare->runs[1] > 2 ? " a run" : "", worth);
@@ -313,17 +360,17 @@ static void print_load(struct view *view, const struct compare *compare)
         diff_note(view, "The machine was loaded, and A and B did not run at the same time: times are not judged, "
                         "Points are. Take the runs in turn (A B A B ...).");
     else
-        diff_note(view, "The machine was loaded: that changes times, most of functions that wait for memory, and of "
-                        "the kernel. Compare on an idle machine to see smaller changes.");
+        diff_note(view, "The machine was loaded. Other programs change times, above all of the kernel and of functions "
+                        "that wait for memory. An idle machine shows smaller changes.");
 }
 
-/* Of unequal sides the runs that equal ones would have. */
+/* Where nothing was found. Of unequal sides the runs that equal ones would have. */
 static void print_few_runs(struct view *view, const struct compare *compare, enum compare_by by)
 {
     double runs = 2 / (1 / (double)compare->runs[0] + 1 / (double)compare->runs[1]);
     double wanted = compare->tables[by].runs_wanted;
     char number[TEXT_AMOUNT];
-    if (wanted < FEW * runs)
+    if (wanted < FEW * runs || count_changed(compare, by))
         return;
     char *line = memory_print("Too few runs: to see any %s change by %.0f %% of the total, take %s %s runs a side, in "
                               "turn (A B A B ...).",
@@ -342,7 +389,7 @@ void diff_summary(struct view *view, const struct compare *compare, unsigned kin
     fputc('\n', view->output->to);
     if (compare_judges(compare))
         print_changed(view, compare, kinds);
-    print_total(view, compare);
+    print_total(view, compare, (enum compare_by)by);
     if (compare_judges(compare))
         print_few_runs(view, compare, (enum compare_by)by);
     print_load(view, compare);
@@ -355,17 +402,18 @@ void diff_legend(struct view *view, const struct compare *compare)
         diff_note(view, "No change here is certain. Compare several runs, taken in turn (A B A B ...), five for "
                         "example: panalyze diff A1 A2 A3 A4 A5 -- B1 B2 B3 B4 B5.");
         diff_note(view, "~: so few samples that sampling alone may explain it; ?: more than that.");
-        diff_note(view, "Points: the change of the share, in percent of the total.");
+        diff_note(view, "Points: Share B minus Share A.");
         return;
     }
-    char *limit = memory_print("%s: how far the runs differ. A larger change counts, others have a ~. What changed "
-                               "comes first, then the rest by size.",
-                               diff_plus_minus(view));
-    diff_note(view, limit);
-    free(limit);
-    diff_note(view, "Points: the change in percent of A's total, as if all runs had one speed and no other row had "
-                    "changed.");
-    diff_note(view, "-: time or Points, whichever differs less between runs, decides; the other one has no limit.");
-    diff_note(view, "Compared with itself, a program has a change that counts in 2 of 100 comparisons, if the runs are "
-                    "taken in turn (A B A B ...).");
+    const char *plus_minus = diff_plus_minus(view), *figure = nanoseconds_of(view) ? "time" : "weight";
+    char *certain = memory_print("~: may be chance. A certain change is larger than its %s, and comes first.", plus_minus);
+    char *judged = memory_print("A row is judged by %s or by Points, whichever varies less: that one has a %s.", figure,
+                                plus_minus);
+    diff_note(view, certain);
+    diff_note(view, "A program compared with itself shows a certain change in about 2 of 100 comparisons (five runs a "
+                    "side, in turn: A B A B ...).");
+    diff_note(view, judged);
+    diff_note(view, "Points: change in percent of A's total, corrected for faster and slower runs.");
+    free(judged);
+    free(certain);
 }

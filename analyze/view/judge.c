@@ -257,6 +257,16 @@ static double deviation_of(const struct compare *compare, const struct judged *j
     return isfinite(judged->weight_limits[i]) ? judged->weight_deviations[i] / compare_weight_of_all(compare, 0) : 0;
 }
 
+/* Where nothing is left to compare with, the change is that of the weight, or of the share if weights tell nothing. */
+static double points_of(const struct compare *compare, const struct judged *judged, size_t i, const double *rest)
+{
+    double all = compare_weight_of_all(compare, 0);
+    if (rest_of_first(compare, rest) > 0)
+        return judged->points[i];
+    return compare->apart || !(all > 0) ? judged->rows[i]->points
+                                        : 100 * compare_weight_change(compare, judged->rows[i]->sums) / all;
+}
+
 /* OVERLAPPING: rows have parts of each other, which REST has or has not. */
 static void judge_table(const struct compare *compare, struct compare_table *table, const double *rest,
                         bool overlapping)
@@ -275,7 +285,7 @@ static void judge_table(const struct compare *compare, struct compare_table *tab
         struct compare_row *row = judged.rows[i];
         row->weight_limit = judged.weight_limits[i];
         row->points_limit = judged.points_limits[i];
-        row->points = rest_of_first(compare, rest) > 0 ? judged.points[i] : row->points;
+        row->points = points_of(compare, &judged, i, rest);
         row->by_points = points_decide(compare, &judged, i);
         row->changed = worth(compare, &judged, i) > 1;
         worst = fmax(worst, deviation_of(compare, &judged, i));

@@ -245,17 +245,26 @@ static enum output_color color_of(enum compare_verdict verdict, double change)
     return verdict == COMPARE_UNKNOWN ? OUTPUT_PLAIN : change > 0 ? OUTPUT_HOT : OUTPUT_WARM;
 }
 
+/* A row has changed, or has not, whichever of its figures tells; but where times are not judged, none is certain. */
+static enum compare_verdict mark_of(const struct compare *compare, const struct compare_row *row, bool points)
+{
+    if (!compare_judges(compare))
+        return points ? compare_points_verdict(compare, row) : compare_weight_verdict(compare, row);
+    return row->changed && (points || !compare->apart) ? COMPARE_CHANGED : COMPARE_NOISE;
+}
+
 /* Of the two limits only that of the figure that decides is shown. */
 static void add_sums(struct grid *grid, const struct view *view, const struct compare *compare,
                      const struct compare_row *row)
 {
     bool nanoseconds = event_of(view)->nanoseconds;
-    enum compare_verdict weight = compare_weight_verdict(compare, row), points = compare_points_verdict(compare, row);
+    enum compare_verdict weight = mark_of(compare, row, false), points = mark_of(compare, row, true);
     double change = compare_weight_change(compare, row->sums);
     char text[TEXT_AMOUNT + 2];
     grid_cell(grid, color_of(weight, change), diff_change_text(text, change, nanoseconds, weight));
     if (compare_judges(compare))
-        grid_cell(grid, OUTPUT_DIM, diff_limit_text(text, row->by_points ? INFINITY : row->weight_limit, nanoseconds));
+        grid_cell(grid, OUTPUT_DIM,
+                  row->by_points || !compare_judged(row) ? "" : diff_limit_text(text, row->weight_limit, nanoseconds));
     for (int i = 0; i < 2; i++)
         grid_cell(grid, OUTPUT_PLAIN,
                   row->sums[i].samples
@@ -265,7 +274,7 @@ static void add_sums(struct grid *grid, const struct view *view, const struct co
     grid_cell(grid, color_of(points, row->points), text);
     if (compare_judges(compare)) {
         snprintf(text, sizeof(text), "%.2f", row->points_limit);
-        grid_cell(grid, OUTPUT_DIM, row->by_points && isfinite(row->points_limit) ? text : "-");
+        grid_cell(grid, OUTPUT_DIM, row->by_points && compare_judged(row) ? text : "");
     }
     for (int i = 0; i < 2; i++) {
         snprintf(text, sizeof(text), "%.2f %%", row->shares[i]);
@@ -346,15 +355,17 @@ static void print_folded(struct view *view, const struct compare *compare, enum 
                          const struct folded *folded)
 {
     bool nanoseconds = event_of(view)->nanoseconds;
-    char number[TEXT_AMOUNT], change[TEXT_AMOUNT + 2], from[TEXT_AMOUNT], to[TEXT_AMOUNT];
+    char number[TEXT_AMOUNT], from[TEXT_AMOUNT], to[TEXT_AMOUNT], shares[2][TEXT_AMOUNT];
     if (!folded->count)
         return;
-    diff_change_text(change, compare_weight_change(compare, folded->sums), nanoseconds, COMPARE_CHANGED);
+    for (int side = 0; side < 2; side++)
+        text_percent(shares[side], folded->sums[side].weight, compare->sides[side].all.weight);
     text_weight(from, diff_rounded(compare_weight(compare, folded->sums, 0)), nanoseconds);
     text_weight(to, diff_rounded(compare_weight(compare, folded->sums, 1)), nanoseconds);
     text_plural(number, folded->count, diff_one_row[by], diff_many_rows[by]);
-    char *line = memory_print("%s more with too few samples to judge: together %s, from %s to %s; --top all shows all",
-                              number, change, from, to);
+    char *line = memory_print("%s more with too few samples to be judged: %s of A (%s) and %s of B (%s) in all; "
+                              "--top all shows them",
+                              number, shares[0], from, shares[1], to);
     diff_note(view, line);
     free(line);
 }

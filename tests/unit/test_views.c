@@ -369,14 +369,14 @@ static void test_diff_of_several_runs(void **state)
     char *text = diff_runs(fakes, 3);
     has(text, "3 runs, each with 1.00 s to 1.02 s of task-clock; 3,000 samples in all, 12 lost\n");
     has(text, "\nChanged: 1 command, 1 function\n"
-              "  [functions not compared]: +808 ms +-77.7 ms (960 ms to 1.77 s), +80.00 % of\n    A's total\n"
-              "Total: +808 ms +-66.5 ms (+80.00 %), from 1.01 s to 1.82 s a run: the functions\n"
-              "  that changed explain +808 ms\n");
+              "  [functions not compared]: +808 ms +-77.7 ms (960 ms to 1.77 s, +84 %)\n"
+              "Total: +808 ms +-66.5 ms (+80.00 %), from 1.01 s to 1.82 s a run. The function\n"
+              "  that changed: +808 ms\n");
     has(text, "\n Change       +-   Time A   Time B  Points    +-  Share A  Share B  Command\n");
-    has(text, "+808 ms        -   858 ms   1.67 s  +80.00  0.31  85.00 %  91.67 %  cc1\n");
+    has(text, "+808 ms            858 ms   1.67 s  +80.00  0.31  85.00 %  91.67 %  cc1\n");
     /* Its share is less, as that of cc1 is more: it has not changed. */
-    has(text, "    0 s  6.15 ms   101 ms   101 ms  ~+0.00     -  10.00 %   5.56 %  make\n");
-    has(text, "taken in turn (A B A B ...)");
+    has(text, "    0 s  6.15 ms   101 ms   101 ms  ~+0.00        10.00 %   5.56 %  make\n");
+    has(text, "about 2 of 100\n  comparisons (five runs a side, in turn: A B A B ...).\n");
     free(text);
     fakes[0].settings.json = true;
     text = diff_runs(fakes, 3);
@@ -419,7 +419,7 @@ static void test_diff_on_a_loaded_machine(void **state)
     char *text = diff_runs(fakes, 3);
     has(text, "Total: ~+808 ms (+80.00 %), from 1.01 s to 1.82 s a run: not judged\n");
     has(text, "times are not\n  judged, Points are. Take the runs in turn (A B A B ...).\n");
-    has(text, "~+808 ms   -   858 ms   1.67 s  +80.00  0.31  85.00 %  91.67 %  cc1\n");
+    has(text, "~+808 ms       858 ms   1.67 s  +80.00  0.31  85.00 %  91.67 %  cc1\n");
     free(text);
     fakes[0].settings.json = true;
     text = diff_runs(fakes, 3);
@@ -436,7 +436,7 @@ static void test_diff_on_a_loaded_machine(void **state)
             .others_ns = UINT64_C(3000) * MS};
     text = diff_runs(fakes, 3);
     has(text, "Total: +808 ms +-66.5 ms (+80.00 %), ");
-    has(text, "The machine was loaded: that changes times");
+    has(text, "The machine was loaded. Other programs change");
     free(text);
 }
 
@@ -453,16 +453,74 @@ static void test_diff_says_little_of_little(void **state)
         entries[i][2].weight *= 1 + i % 3;
     }
     char *text = diff_runs(fakes, 3);
-    has(text, "1 command more with too few samples to judge: together +1.00 ms, from 1.00 ms to\n"
-              "  2.00 ms; --top all ");
+    has(text, "1 command more with too few samples to be judged: 0.06 % of A (1.00 ms) and 0.11\n"
+              "  % of B (2.00 ms) in all; --top all shows them\n");
     has_not(text, " worker");
     has(text, "\nToo few runs: to see any function change by 10 % of the total, take more than\n"
               "  200 runs a side, in turn ");
     free(text);
     fakes[0].settings.top = 10;
     text = diff_runs(fakes, 3);
-    has_not(text, "too few samples to judge");
+    has_not(text, "too few samples to be judged");
     has(text, " worker");
+    free(text);
+}
+
+/* The runs of make, which waits, differ by more than cc1 has changed: what they became together is no part of it. */
+static void test_diff_adds_up(void **state)
+{
+    (void)state;
+    struct fake fakes[RUNS];
+    struct profile_entry entries[RUNS][ENTRIES];
+    static const uint64_t waits[RUNS] = {500, 900, 1300, 100, 400, 700};
+    runs_new(fakes, entries, 3, 2);
+    for (size_t i = 0; i < RUNS; i++)
+        entries[i][0].weight = waits[i] * MS;
+    fakes[0].settings.diff_by_given = true;
+    fakes[0].settings.diff_by = 0;
+    char *text = diff_runs(fakes, 3);
+    has(text, "\nChanged: 1 command\n  cc1: +808 ms +-80.7 ms (858 ms to 1.67 s, +94 %)\n"
+              "Total: ~+308 ms +-1.67 s (+17.03 %), from 1.81 s to 2.12 s a run. The command\n"
+              "  that changed: +808 ms; all others: -500 ms, none of them for certain\n");
+    has_not(text, "Too few runs");
+    free(text);
+    fakes[0].settings.diff_by = 1;
+    runs_new(fakes, entries, 3, 2);
+    for (size_t i = 3; i < RUNS; i++)
+        entries[i][3].weight *= 3;
+    fakes[0].settings.diff_by_given = true;
+    fakes[0].settings.diff_by = 1;
+    text = diff_runs(fakes, 3);
+    has(text, "The 2 objects\n  that changed: +909 ms together\n");
+    /* Nothing is left to compare with. */
+    has(text, "+808 ms  77.7 ms   960 ms  1.77 s  +80.00 ");
+    free(text);
+}
+
+/* With what was called, main has all that recurse does more: it is in the table, but no news. */
+static void test_diff_names_the_reason(void **state)
+{
+    (void)state;
+    struct fake fakes[RUNS];
+    struct profile_entry entries[RUNS][ENTRIES];
+    static const struct profile_module modules[] = {{.path = "a", .symbol = "main", .index = 0},
+                                                    {.path = "a", .symbol = "recurse", .index = 1}};
+    static const struct profile_module *const list[] = {&modules[0], &modules[1]};
+    static const struct profile_frame frames[] = {
+        {&modules[0], 0, 0, .index = 0}, {&modules[0], 1, 1, .index = 1}, {&modules[1], 2, 2, .index = 2},
+        {&modules[0], 3, 3, .index = 3}};
+    runs_new(fakes, entries, 3, 2);
+    for (size_t i = 0; i < RUNS; i++) {
+        fakes[i].profile.modules = list;
+        fakes[i].profile.module_count = 2;
+        fakes[i].profile.frames = frames;
+    }
+    fakes[0].settings.total = true;
+    fakes[0].settings.diff_by_given = true;
+    fakes[0].settings.diff_by = 2;
+    char *text = diff_runs(fakes, 3);
+    has(text, "\nChanged: 2 functions\n  recurse: +808 ms +-69.8 ms (808 ms to 1.62 s, +100 %)\n  and 1 below\nTotal: ");
+    has(text, " 100.00 %  100.00 %  a       main\n");
     free(text);
 }
 
@@ -520,6 +578,8 @@ int main(void)
         cmocka_unit_test(test_diff_of_several_runs),
         cmocka_unit_test(test_diff_on_a_loaded_machine),
         cmocka_unit_test(test_diff_says_little_of_little),
+        cmocka_unit_test(test_diff_adds_up),
+        cmocka_unit_test(test_diff_names_the_reason),
         cmocka_unit_test(test_diff_refuses_what_cannot_be_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
