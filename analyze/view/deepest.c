@@ -35,7 +35,7 @@ static void add_stack(struct callers *callers, const struct compare_row *stack)
         if (!number)
             continue;
         uint64_t bit = UINT64_C(1) << (number - 1);
-        callers->called[number - 1] |= deeper & ~bit;
+        callers->called[number - 1] |= deeper;
         deeper |= bit;
     }
     for (; deeper; deeper &= deeper - 1) {

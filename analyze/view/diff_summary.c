@@ -144,8 +144,8 @@ static const char *relative_text(char *ret, double before, double change)
     return ret;
 }
 
-/* "check_sum: +81.9 ms ±19.2 ms (158 ms to 240 ms, +52 %)"; of what was judged by its Points "work1: +48.1 ms (475 ms to
- * 523 ms, +10 %), Points +1.75 ±0.60". */
+/* "check_sum: +81.9 ms ±19.2 ms (158 ms to 240 ms, +52 %)"; of what was judged by its Points "work1: +48.1 ms (475 ms
+ * to 523 ms, +10 %), Points +1.75 ±0.60". */
 static void print_named(struct view *view, const struct compare *compare, enum compare_by by,
                         const struct compare_row *row)
 {
@@ -174,7 +174,7 @@ static void print_named(struct view *view, const struct compare *compare, enum c
     free(name);
 }
 
-/* The changed rows of BY in the order in which they are named: with what was called, those that explain others first. */
+/* The changed rows of BY in the order in which they are named: with what was called, those that are a reason first. */
 static uint32_t *changed_rows(const struct view *view, const struct compare *compare, enum compare_by by,
                               size_t *ret_count, size_t *ret_named)
 {
@@ -406,7 +406,8 @@ void diff_legend(struct view *view, const struct compare *compare)
         return;
     }
     const char *plus_minus = diff_plus_minus(view), *figure = nanoseconds_of(view) ? "time" : "weight";
-    char *certain = memory_print("~: may be chance. A certain change is larger than its %s, and comes first.", plus_minus);
+    char *certain = memory_print("~: may be chance. A certain change is larger than its %s, and comes first.",
+                                 plus_minus);
     char *judged = memory_print("A row is judged by %s or by Points, whichever varies less: that one has a %s.", figure,
                                 plus_minus);
     diff_note(view, certain);
