@@ -181,24 +181,31 @@ static void summary_members(struct json *json, const struct view *view, const st
 
 static void programs_list(struct json *json, const struct versions *versions, int side)
 {
+    const struct versions_set *programs = &versions->programs;
     json_list(json, side ? "b" : "a");
-    for (uint32_t i = 0; versions_unclear(versions) && i < versions->names.count; i++)
-        if (versions_alone(versions, i, side))
-            json_string(json, NULL, versions->names.texts[i]);
+    for (uint32_t i = 0; versions_unclear(versions) && i < programs->names.count; i++)
+        if (versions_alone(versions, programs, i, side))
+            json_string(json, NULL, programs->names.texts[i]);
     json_end_list(json);
+}
+
+static void pair_object(struct json *json, const struct versions_set *set)
+{
+    if (!set->pair)
+        return;
+    json_object(json, NULL);
+    json_string(json, "a", versions_of_pair(set, 0));
+    json_string(json, "b", versions_of_pair(set, 1));
+    json_string(json, "name", set->pair);
+    json_end_object(json);
 }
 
 /* Programs that one side alone has: two that are compared with each other, or all, where that is not known. */
 static void versions_members(struct json *json, const struct versions *versions)
 {
     json_list(json, "versions");
-    if (versions->pair) {
-        json_object(json, NULL);
-        json_string(json, "a", versions->names.texts[versions->of_pair[0]]);
-        json_string(json, "b", versions->names.texts[versions->of_pair[1]]);
-        json_string(json, "name", versions->pair);
-        json_end_object(json);
-    }
+    pair_object(json, &versions->programs);
+    pair_object(json, &versions->scripts);
     json_end_list(json);
     json_object(json, "not_paired");
     programs_list(json, versions, 0);

@@ -312,12 +312,13 @@ static void print_total(struct view *view, const struct compare *compare, enum c
 /* "'x', 'y' and 2 more": what SIDE alone ran; owned by the caller. */
 static char *programs_of(const struct versions *versions, int side)
 {
+    const struct versions_set *programs = &versions->programs;
     char *list = memory_text(""), number[TEXT_AMOUNT];
     uint64_t count = 0;
-    for (uint32_t i = 0; i < versions->names.count; i++) {
-        if (!versions_alone(versions, i, side) || count++ >= MOST_PROGRAMS)
+    for (uint32_t i = 0; i < programs->names.count; i++) {
+        if (!versions_alone(versions, programs, i, side) || count++ >= MOST_PROGRAMS)
             continue;
-        char *longer = memory_print("%s%s'%s'", list, *list ? ", " : "", versions->names.texts[i]);
+        char *longer = memory_print("%s%s'%s'", list, *list ? ", " : "", programs->names.texts[i]);
         free(list);
         list = longer;
     }
@@ -328,20 +329,30 @@ static char *programs_of(const struct versions *versions, int side)
     return longer;
 }
 
+static void print_pair(struct view *view, const struct versions_set *set)
+{
+    if (!set->pair)
+        return;
+    char *line = memory_print("A's '%s' and B's '%s' are compared as two versions of one program.",
+                              versions_of_pair(set, 0), versions_of_pair(set, 1));
+    diff_note(view, line);
+    free(line);
+}
+
 /* Which programs with different names are versions of one program. */
 static void print_versions(struct view *view, const struct versions *versions)
 {
-    if (!versions->pair && !versions_unclear(versions))
+    if (versions->programs.pair || versions->scripts.pair || versions_unclear(versions))
+        fputc('\n', view->output->to);
+    print_pair(view, &versions->programs);
+    print_pair(view, &versions->scripts);
+    if (!versions_unclear(versions))
         return;
-    char *before = programs_of(versions, 0), *after = programs_of(versions, 1), *line;
-    if (versions->pair)
-        line = memory_print("A's %s and B's %s are compared as two versions of one program.", before, after);
-    else
-        line = memory_print("Warning: A ran %s; B ran %s: functions of programs with different names are not "
-                            "compared. Give both versions one name, e.g. old/app and new/app.",
-                            before, after);
-    fputc('\n', view->output->to);
-    output_color(view->output, versions->pair ? OUTPUT_PLAIN : OUTPUT_HOT);
+    char *before = programs_of(versions, 0), *after = programs_of(versions, 1);
+    char *line = memory_print("Warning: A ran %s; B ran %s: functions of programs with different names are not "
+                              "compared. Give both versions one name, e.g. old/app and new/app.",
+                              before, after);
+    output_color(view->output, OUTPUT_HOT);
     diff_note(view, line);
     output_color(view->output, OUTPUT_PLAIN);
     free(line);

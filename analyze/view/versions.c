@@ -11,100 +11,160 @@
 #define LEAST_SHARE 1.0 /* percent of its side: a helper that runs for a moment is no version of a program */
 #define COMM_LENGTH 15  /* the kernel cuts a command's name off there */
 
+static void release_set(struct versions_set *set)
+{
+    map_strings_release(&set->names);
+    free(set->list);
+    free(set->pair);
+}
+
 void versions_release(struct versions *versions)
 {
-    map_strings_release(&versions->names);
-    free(versions->list);
-    free(versions->pair);
+    release_set(&versions->programs);
+    release_set(&versions->scripts);
     *versions = (struct versions){0};
 }
 
-/* EXEC ran on SIDE, and had WEIGHT. */
-static void add_program(struct versions *versions, int side, const char *exec, uint64_t weight)
+/* NAME ran on SIDE, and had WEIGHT. Its number. */
+static uint32_t add_name(struct versions_set *set, int side, const char *name, uint64_t weight)
 {
-    size_t known = versions->names.count;
+    size_t known = set->names.count;
+    uint32_t number = map_strings_add(&set->names, name);
+    set->list = memory_grow(set->list, &set->capacity, set->names.count, sizeof(*set->list));
+    if (number == known)
+        set->list[number] = (struct versions_program){0};
+    set->list[number].ran[side] = true;
+    set->list[number].weights[side] += weight;
+    return number;
+}
+
+/* Whether COMM is what the kernel calls a process of EXECUTABLE. */
+static bool is_called(const char *executable, const char *comm)
+{
+    bool cut = strlen(comm) == COMM_LENGTH && strncmp(comm, executable, COMM_LENGTH) == 0;
+    return cut || strcmp(comm, executable) == 0;
+}
+
+/* EXEC, of which COMM may be a script. */
+static void add_program(struct versions *versions, int side, const char *exec, const char *comm, uint64_t weight)
+{
     if (!*exec)
         return;
     char *name = identity_object(exec);
-    uint32_t number = map_strings_add(&versions->names, name);
+    uint32_t number = add_name(&versions->programs, side, name, weight);
+    if (*comm && !is_called(name, comm)) {
+        uint32_t script = add_name(&versions->scripts, side, comm, weight);
+        versions->scripts.list[script].executable = number;
+    }
     free(name);
-    versions->list =
-        memory_grow(versions->list, &versions->capacity, versions->names.count, sizeof(*versions->list));
-    if (number == known)
-        versions->list[number] = (struct versions_program){0};
-    versions->list[number].ran[side] = true;
-    versions->list[number].weights[side] += weight;
+}
+
+/* A thread may call itself as it likes: COMM if TASK executed something of that name, else "". */
+static const char *script_of(const struct profile_task *task, const char *comm)
+{
+    for (uint32_t i = 0; i < task->image_count; i++)
+        if (strcmp(task->images[i].comm, comm) == 0)
+            return comm;
+    return "";
 }
 
 /* Entries of other files than ours do not tell whose they are: there a task's weight is its last executable's. */
-static void add_weights(struct versions *versions, const struct view *view, int side)
+static void add_weights(struct versions *versions, const struct view *view, int side, bool ours)
 {
     const struct profile *profile = view->profile;
     const struct selection *selection = view->selection;
-    bool exact = profile->session.ours && !profile->document;
-    for (uint32_t i = 0; exact && i < selection->entry_count; i++) {
+    for (uint32_t i = 0; ours && i < selection->entry_count; i++) {
         const struct profile_entry *entry = &profile->entries[selection->entries[i]];
-        add_program(versions, side, identity_executable(&profile->tasks[entry->task], entry->comm), entry->weight);
+        const struct profile_task *task = &profile->tasks[entry->task];
+        add_program(versions, side, identity_executable(task, entry->comm), script_of(task, entry->comm),
+                    entry->weight);
     }
-    for (uint32_t i = 0; !exact && i < profile->task_count; i++)
-        add_program(versions, side, profile->tasks[i].exec, selection->weights[i]);
+    for (uint32_t i = 0; !ours && i < profile->task_count; i++)
+        add_program(versions, side, profile->tasks[i].exec, "", selection->weights[i]);
 }
 
 void versions_add(struct versions *versions, struct view *view, int side)
 {
     const struct profile *profile = view->profile;
+    bool ours = profile->session.ours && !profile->document;
     for (uint32_t i = 0; i < profile->task_count; i++) {
         const struct profile_task *task = &profile->tasks[i];
-        add_program(versions, side, task->exec, 0);
+        add_program(versions, side, task->exec, "", 0);
         for (uint32_t j = 0; j < task->image_count; j++)
-            add_program(versions, side, task->images[j].exec, 0);
+            add_program(versions, side, task->images[j].exec, ours ? task->images[j].comm : "", 0);
     }
-    add_weights(versions, view, side);
+    add_weights(versions, view, side, ours);
     versions->all[side] += view->selection->total_weight;
 }
 
-bool versions_alone(const struct versions *versions, uint32_t number, int side)
+bool versions_alone(const struct versions *versions, const struct versions_set *set, uint32_t number, int side)
 {
-    const struct versions_program *program = &versions->list[number];
+    const struct versions_program *program = &set->list[number];
     return program->ran[side] && !program->ran[!side] &&
            text_share(program->weights[side], versions->all[side]) >= LEAST_SHARE;
 }
 
 /* How many SIDE alone has, and the last of them. */
-static size_t count_alone(const struct versions *versions, int side, uint32_t *ret_last)
+static size_t count_alone(const struct versions *versions, const struct versions_set *set, int side, uint32_t *ret_last)
 {
     size_t count = 0;
-    for (uint32_t i = 0; i < versions->names.count; i++)
-        if (versions_alone(versions, i, side)) {
+    for (uint32_t i = 0; i < set->names.count; i++)
+        if (versions_alone(versions, set, i, side)) {
             *ret_last = i;
             count++;
         }
     return count;
 }
 
+/* Scripts are a pair where one interpreter runs both, or two versions of one. */
+static bool have_one_executable(const struct versions *versions, const uint32_t of_pair[2])
+{
+    const char *names[2];
+    for (int side = 0; side < 2; side++) {
+        uint32_t executable = versions->scripts.list[of_pair[side]].executable;
+        names[side] = versions_object(versions, side, versions->programs.names.texts[executable]);
+    }
+    return strcmp(names[0], names[1]) == 0;
+}
+
+static void find_pair(const struct versions *versions, struct versions_set *set)
+{
+    uint32_t *of_pair = set->of_pair;
+    if (count_alone(versions, set, 0, &of_pair[0]) != 1 || count_alone(versions, set, 1, &of_pair[1]) != 1)
+        return;
+    if (set == &versions->programs || have_one_executable(versions, of_pair))
+        set->pair = memory_print("%s -> %s", set->names.texts[of_pair[0]], set->names.texts[of_pair[1]]);
+}
+
 void versions_finish(struct versions *versions)
 {
-    if (count_alone(versions, 0, &versions->of_pair[0]) == 1 && count_alone(versions, 1, &versions->of_pair[1]) == 1)
-        versions->pair = memory_print("%s -> %s", versions->names.texts[versions->of_pair[0]],
-                                      versions->names.texts[versions->of_pair[1]]);
+    find_pair(versions, &versions->programs);
+    find_pair(versions, &versions->scripts);
+}
+
+const char *versions_of_pair(const struct versions_set *set, int side)
+{
+    return set->pair ? set->names.texts[set->of_pair[side]] : NULL;
 }
 
 bool versions_unclear(const struct versions *versions)
 {
+    const struct versions_set *programs = &versions->programs;
     uint32_t last;
-    return !versions->pair && count_alone(versions, 0, &last) && count_alone(versions, 1, &last);
+    return !programs->pair && count_alone(versions, programs, 0, &last) && count_alone(versions, programs, 1, &last);
 }
 
 const char *versions_object(const struct versions *versions, int side, const char *name)
 {
-    if (!versions->pair || strcmp(name, versions->names.texts[versions->of_pair[side]]) != 0)
-        return name;
-    return versions->pair;
+    const char *member = versions_of_pair(&versions->programs, side);
+    return member && strcmp(name, member) == 0 ? versions->programs.pair : name;
 }
 
 const char *versions_command(const struct versions *versions, int side, const char *name)
 {
-    const char *executable = versions->pair ? versions->names.texts[versions->of_pair[side]] : "";
-    bool cut = strlen(name) == COMM_LENGTH && strncmp(name, executable, COMM_LENGTH) == 0;
-    return versions->pair && (cut || strcmp(name, executable) == 0) ? versions->pair : name;
+    const char *program = versions_of_pair(&versions->programs, side);
+    const char *script = versions_of_pair(&versions->scripts, side);
+    if (program && is_called(program, name))
+        return versions->programs.pair;
+    return script && strcmp(name, script) == 0 ? versions->scripts.pair : name;
 }

@@ -110,6 +110,39 @@ static void test_helpers_are_no_versions(void **state)
     free(text);
 }
 
+/* One interpreter runs both: what they are called is all that differs. */
+static void test_scripts(void **state)
+{
+    (void)state;
+    struct program before, after;
+    program_new(&before, "/usr/bin/make", "/x/python", "old.py");
+    program_new(&after, "/usr/bin/make", "/x/python", "new.py");
+    char *text = diff(&before, &after);
+    has(text, "\nA's 'old.py' and B's 'new.py' are compared as two versions of one program.\n");
+    has(text, "  0 s  85.0 ms  85.0 ms  ~+0.00  85.00 %  85.00 %  old.py -> new.py (python)\n");
+    has(text, "  python     [functions not compared]\n");
+    free(text);
+    /* Its name is one of a thread. */
+    after.image.comm = "python";
+    text = diff(&before, &after);
+    has_not(text, "two versions");
+    free(text);
+    /* Another interpreter, which runs on both sides. */
+    program_new(&before, "/x/perl", "/x/python", "old.py");
+    program_new(&after, "/x/python", "/x/perl", "new.pl");
+    text = diff(&before, &after);
+    has_not(text, "two versions");
+    free(text);
+    /* Two versions of one interpreter. */
+    program_new(&before, "/usr/bin/make", "/x/python3.11", "old.py");
+    program_new(&after, "/usr/bin/make", "/x/python3.12", "new.py");
+    text = diff(&before, &after);
+    has(text, "\nA's 'python3.11' and B's 'python3.12' are compared as two versions of one\n"
+              "  program.\nA's 'old.py' and B's 'new.py' are compared as two versions of one program.\n");
+    has(text, "  old.py -> new.py (python3.11 -> python3.12)\n");
+    free(text);
+}
+
 static void test_nobody_guesses(void **state)
 {
     (void)state;
@@ -152,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_program_of_each_side_is_a_pair),
         cmocka_unit_test(test_helpers_are_no_versions),
+        cmocka_unit_test(test_scripts),
         cmocka_unit_test(test_nobody_guesses),
         cmocka_unit_test(test_other_files_than_ours),
     };
