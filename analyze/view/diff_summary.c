@@ -339,6 +339,23 @@ static void print_pair(struct view *view, const struct versions_set *set)
     free(line);
 }
 
+/* A filter of one side's names, or of what one side alone has. */
+static void print_empty(struct view *view, const struct compare *compare)
+{
+    for (int side = 0; side < 2; side++) {
+        if (compare->sides[side].all.samples)
+            continue;
+        char *line = memory_print("Warning: no sample of %s matches the filters, so that nothing is compared. Filters "
+                                  "are for both sides: name the commands of both, e.g. -c old -c new.",
+                                  side ? "B" : "A");
+        fputc('\n', view->output->to);
+        output_color(view->output, OUTPUT_HOT);
+        diff_note(view, line);
+        output_color(view->output, OUTPUT_PLAIN);
+        free(line);
+    }
+}
+
 /* Which programs with different names are versions of one program. */
 static void print_versions(struct view *view, const struct versions *versions)
 {
@@ -396,6 +413,7 @@ void diff_summary(struct view *view, const struct compare *compare, unsigned kin
     int by = COMPARE_FUNCTION;
     for (int i = 0; i < COMPARE_KINDS; i++)
         by = kinds == 1u << i ? i : by;
+    print_empty(view, compare);
     print_versions(view, &compare->versions);
     fputc('\n', view->output->to);
     if (compare_judges(compare))

@@ -143,6 +143,26 @@ static void test_scripts(void **state)
     free(text);
 }
 
+/* The name of one side's version alone: the other side is empty, and nothing is less there. */
+static void test_filter_of_one_side(void **state)
+{
+    (void)state;
+    struct program before, after;
+    const char *names[] = {"old", "new"};
+    program_new(&before, "/usr/bin/make", "/x/old", "old");
+    program_new(&after, "/usr/bin/make", "/y/new", "new");
+    before.fake.settings.comms = (struct settings_list){names, 1, 2};
+    char *text = diff(&before, &after);
+    has(text, "\nWarning: no sample of B matches the filters, so that nothing is compared.\n"
+              "  Filters are for both sides: name the commands of both, e.g. -c old -c new.\n");
+    free(text);
+    before.fake.settings.comms.count = 2;
+    text = diff(&before, &after);
+    has_not(text, "Warning: ");
+    has(text, "A's 'old' and B's 'new' are compared");
+    free(text);
+}
+
 static void test_nobody_guesses(void **state)
 {
     (void)state;
@@ -186,6 +206,7 @@ int main(void)
         cmocka_unit_test(test_one_program_of_each_side_is_a_pair),
         cmocka_unit_test(test_helpers_are_no_versions),
         cmocka_unit_test(test_scripts),
+        cmocka_unit_test(test_filter_of_one_side),
         cmocka_unit_test(test_nobody_guesses),
         cmocka_unit_test(test_other_files_than_ours),
     };
