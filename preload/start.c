@@ -28,8 +28,10 @@ struct start {
     char object[PINJECT_PATH];    /* absolute, for LD_PRELOAD */
     char collector[PINJECT_PATH];
     char preload_option[PINJECT_PATH + 16];
+    char line[2 * PINJECT_PATH];  /* what the helper says where no collector runs */
     char **envp;
     int news[2];
+    bool found, verbose;          /* the collector; PINJECT_VERBOSE */
 };
 
 /* The text of a descriptor's link in /proc, behind its folder. */
@@ -92,6 +94,12 @@ static bool find_collector(struct start *start)
     return false;
 }
 
+static bool wants_words(char **envp)
+{
+    const char *wish = pinject_env_value(envp, "PINJECT_VERBOSE=");
+    return wish && strcmp(wish, "1") == 0;
+}
+
 static long plain_clone(void)
 {
     /* No exit signal, memory copied. No libc function knows of the child, so it calls none that has state. Untraced: a
@@ -120,6 +128,8 @@ static void set_descriptors(const struct start *start)
         SYS_3(SYS_dup3, null, ERROR_FD, 0);
     for (int fd = 0; fd < 3; fd++)
         SYS_3(SYS_dup3, null, fd, 0);
+    if (start->verbose)
+        SYS_3(SYS_dup3, ERROR_FD, 2, 0); /* the loader's words, too */
     if (SYS_3(SYS_close_range, ERROR_FD + 1, ~0u, 0) < 0)
         for (int fd = ERROR_FD + 1; fd < 65536; fd++)
             sys_close(fd);
@@ -145,6 +155,66 @@ static void drop_preload(char **envp)
     envp[kept] = NULL;
 }
 
+/* What does not fit is left out; what could drive a terminal becomes '?'. */
+static void append(struct start *start, const char *text)
+{
+    size_t at = strlen(start->line);
+    for (; *text && at + 1 < sizeof(start->line); text++)
+        start->line[at++] = (unsigned char)*text < ' ' || *text == 127 ? '?' : *text;
+    start->line[at] = 0;
+}
+
+static void append_error(struct start *start, int error)
+{
+    static const struct {
+        int error;
+        const char *text;
+    } reasons[] = {
+        {EPERM, "Operation not permitted"},
+        {EACCES, "Permission denied"},
+        {ENOENT, "its loader is missing"},
+        {ENOEXEC, "it is no program of this machine"},
+    };
+    char number[12];
+    if (error == EPERM && SYS_4(SYS_getxattr, start->collector, "security.capability", 0, 0) > 0) {
+        append(start, "its file capabilities are not allowed here (as root: setcap -r FILE)");
+        return;
+    }
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+        if (reasons[i].error == error) {
+            append(start, reasons[i].text);
+            return;
+        }
+    }
+    write_number(number, error);
+    append(start, "errno ");
+    append(start, number);
+}
+
+/*
+ * The object never prints; this is the helper, a process of its own that could not become a collector. The program
+ * waits for the pipe to close, so the line comes before the program's own. Blocked signals: a limit of the size of
+ * files shall not make it dump core.
+ */
+static void say_why(struct start *start, int error)
+{
+    static const uint64_t all = UINT64_MAX;
+    append(start, "pinject-run: nothing is profiled: ");
+    if (start->found) {
+        append(start, start->collector);
+        append(start, " cannot be executed: ");
+        append_error(start, error);
+    } else {
+        append(start, "no pinject-run belongs to ");
+        append(start, start->object);
+        append(start, "; PINJECT_COLLECTOR=FILE names one");
+    }
+    size_t size = strlen(start->line);
+    start->line[size < sizeof(start->line) - 1 ? size++ : size - 1] = '\n';
+    SYS_4(SYS_rt_sigprocmask, SIG_SETMASK, &all, 0, 8);
+    SYS_3(SYS_write, ERROR_FD, start->line, size);
+}
+
 static _Noreturn void become_collector(struct start *start)
 {
     static char name[] = "pinject-run", option[] = "--collect=3";
@@ -155,7 +225,10 @@ static _Noreturn void become_collector(struct start *start)
     set_descriptors(start);
     reset_signals();
     drop_preload(start->envp);
-    SYS_3(SYS_execve, start->collector, argv, start->envp);
+    int error = ENOENT;
+    if (start->found)
+        error = (int)-SYS_3(SYS_execve, start->collector, argv, start->envp);
+    say_why(start, error);
     leave(127);
 }
 
@@ -207,7 +280,11 @@ int pinject_start(char **envp)
     static struct start start; /* once in a process; too large for the stack of an unknown program */
     char path[PINJECT_PATH + 2];
     start.envp = envp;
-    if (!find_object(&start) || !find_collector(&start))
+    start.verbose = wants_words(envp);
+    if (!find_object(&start))
+        return -ENOENT;
+    start.found = find_collector(&start);
+    if (!start.found && !start.verbose)
         return -ENOENT;
     pinject_text_join(start.preload_option, sizeof(start.preload_option), "--preload=", start.object);
     int error = (int)SYS_2(SYS_pipe2, start.news, O_CLOEXEC);
@@ -217,6 +294,8 @@ int pinject_start(char **envp)
     sys_close(start.news[1]);
     bool ready = read_news(start.news[0], path, sizeof(path));
     sys_close(start.news[0]);
+    if (!start.found)
+        return -ENOENT;
     return ready ? pinject_object_open(path) : -ECHILD;
 }
 

@@ -85,6 +85,50 @@ def test_no_collector_harms_nothing():
     check_equal((done.status, done.out, done.err), (3, "out\n", ""))
 
 
+def test_no_collector_is_told_where_one_asks():
+    done = run(["sh", "-c", "echo out; exit 3"],
+               env={"LD_PRELOAD": PRELOAD, "PINJECT_COLLECTOR": "/nonexistent/pinject-run", "PINJECT_VERBOSE": "1"})
+    check_equal((done.status, done.out), (3, "out\n"))
+    check_match(r"\Apinject-run: nothing is profiled: no pinject-run belongs to \S+/libpinject.so; .*\n\Z", done.err)
+
+
+def test_a_collector_that_cannot_be_executed_is_told_once():
+    """One line before all that the program and its children say, which stays as it is."""
+    pathlib.Path("closed").write_text("")
+    os.chmod("closed", 0o644)
+    script = "echo out; echo err >&2; sh -c 'echo child >&2; echo $LD_PRELOAD'; exit 3"
+    for verbose in {}, {"PINJECT_VERBOSE": "1"}:
+        alone = run(["sh", "-c", script])
+        with open("both", "w+") as both:
+            done = run(["sh", "-c", script], stdout=both, stderr=both,
+                       env={"LD_PRELOAD": PRELOAD, "PINJECT_COLLECTOR": os.path.abspath("closed"), **verbose})
+            both.seek(0)
+            text = both.read()
+        check_equal(done.status, alone.status)
+        with measured():  # the line is waited for, but for two seconds only
+            check_equal(text, f"pinject-run: nothing is profiled: {os.path.abspath('closed')} cannot be executed: "
+                              "Permission denied\nout\nerr\nchild\n\n")
+
+
+def test_a_collector_with_rights_that_the_container_does_not_allow():
+    setcap = shutil.which("setcap", path=PATH + ":/usr/sbin:/sbin")
+    if not IS_ROOT or not setcap or not shutil.which("setpriv", path=PATH):
+        skip("needs root, setcap and setpriv")
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="pinject-bare-") as folder:
+        os.chmod(folder, 0o755)
+        for name in PINJECT_RUN, PRELOAD:
+            shutil.copy(name, folder)
+        collector = os.path.join(folder, os.path.basename(PINJECT_RUN))
+        if run([setcap, "cap_perfmon+ep", collector]).status:
+            skip("this file system keeps no rights")
+        bare = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "env",
+                f"LD_PRELOAD={folder}/{os.path.basename(PRELOAD)}"]
+        done = run([*bare, "sh", "-c", "echo out; exit 3"])
+        check_equal((done.status, done.out), (3, "out\n"))
+        check_equal(done.err, f"pinject-run: nothing is profiled: {collector} cannot be executed: its file "
+                              "capabilities are not allowed here (as root: setcap -r FILE)\n")
+
+
 def test_wait_without_a_session():
     pinject_run("--wait").ok()
     check_equal(pinject_run("--wait=missing/out").status, 125)

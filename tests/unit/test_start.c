@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -406,6 +407,113 @@ static void test_collector_is_found(void **state)
     assert_int_equal(pinject_start(ENV(large)), -ENOENT);
 }
 
+/* ---- What the helper says where the collector cannot be executed ---- */
+
+static char said_text[4 * PINJECT_PATH];
+
+/*
+ * What comes on stderr, and what pinject_start() returns, with this collector and another variable. On a busy machine
+ * the helper may take longer than it is waited for, but not each time.
+ */
+static int start_and_read(const char *collector, char *variable)
+{
+    int old = fcntl(2, F_DUPFD_CLOEXEC, 20), result = 0;
+    int file = open(in_directory("stderr"), O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0600);
+    assert_int_equal(dup2(file, 2), 2);
+    snprintf(wish, sizeof(wish), "PINJECT_COLLECTOR=%s", in_directory(collector));
+    for (int i = 0; i < 10; i++) {
+        uint64_t began = sys_clock_ns(CLOCK_MONOTONIC);
+        assert_int_equal(ftruncate(file, 0), 0);
+        result = start_once(ENV(preload, wish, variable));
+        if (sys_clock_ns(CLOCK_MONOTONIC) - began < 1900000000)
+            break;
+    }
+    dup2(old, 2);
+    close(old);
+    ssize_t size = pread(file, said_text, sizeof(said_text) - 1, 0);
+    said_text[size > 0 ? size : 0] = 0;
+    close(file);
+    assert_string_equal(opened, "");
+    assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
+    assert_int_equal(children_ended, 0);
+    return result;
+}
+
+static void write_program(const char *name, const char *text, unsigned mode)
+{
+    FILE *file = fopen(in_directory(name), "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    assert_int_equal(chmod(in_directory(name), mode), 0);
+}
+
+static void said_of(const char *collector, char *variable, const char *reason)
+{
+    char expected[512];
+    assert_int_equal(start_and_read(collector, variable), -ECHILD);
+    snprintf(expected, sizeof(expected), "pinject-run: nothing is profiled: %s cannot be executed: %s\n",
+             in_directory(collector), reason);
+    assert_string_equal(said_text, expected);
+}
+
+static void test_said(void **state)
+{
+    static char none[] = "A=1", one[] = "PINJECT_VERBOSE=1";
+    (void)state;
+    signal(SIGCHLD, on_child);
+    write_program("closed", "#!/bin/sh\n", 0600);
+    said_of("closed", none, "Permission denied");
+    said_of("closed", one, "Permission denied");
+    write_program("garbage", "\177nothing", 0700);
+    said_of("garbage", none, "it is no program of this machine");
+    write_program("script", "#!/nonexistent/shell\n", 0700);
+    said_of("script", none, "its loader is missing");
+    signal(SIGCHLD, SIG_DFL);
+}
+
+/* Other programs may have the object and no collector: that is said where somebody asks. */
+static void test_said_of_no_collector(void **state)
+{
+    static char none[] = "PINJECT_VERBOSE=0", one[] = "PINJECT_VERBOSE=1";
+    char expected[512];
+    (void)state;
+    assert_int_equal(start_and_read("gone", none), -ENOENT);
+    assert_string_equal(said_text, "");
+    assert_int_equal(start_and_read("gone", one), -ENOENT);
+    snprintf(expected, sizeof(expected),
+             "pinject-run: nothing is profiled: no pinject-run belongs to %s; PINJECT_COLLECTOR=FILE names one\n",
+             in_directory("lib/o"));
+    assert_string_equal(said_text, expected);
+}
+
+/* The loader of the collector may have something to say, before the collector can. */
+static void test_loader_is_heard(void **state)
+{
+    (void)state;
+    write_collector("c", "exit 0");
+    start_and_read("c", (char *)"PINJECT_VERBOSE=1");
+    assert_non_null(strstr(report(), "open 0:null 1:null 2:stderr 3 4:stderr\n"));
+}
+
+/* No terminal is driven by a name; stderr that takes nothing costs nobody anything. */
+static void test_said_safely(void **state)
+{
+    static char none[] = "A=1";
+    struct rlimit old, no = {0, 0};
+    (void)state;
+    write_program("a\033[2J\nb", "", 0600);
+    assert_int_equal(start_and_read("a\033[2J\nb", none), -ECHILD);
+    assert_non_null(strstr(said_text, "/a?[2J?b cannot be executed: Permission denied\n"));
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    no.rlim_max = old.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &no), 0);
+    int result = start_and_read("a\033[2J\nb", none);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_int_equal(result, -ECHILD);
+    assert_string_equal(said_text, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -417,6 +525,10 @@ int main(void)
         cmocka_unit_test_setup(test_silent, begin),
         cmocka_unit_test_setup(test_object, begin),
         cmocka_unit_test_setup(test_collector_is_found, begin),
+        cmocka_unit_test_setup(test_said, begin),
+        cmocka_unit_test_setup(test_said_of_no_collector, begin),
+        cmocka_unit_test_setup(test_loader_is_heard, begin),
+        cmocka_unit_test_setup(test_said_safely, begin),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
