@@ -69,18 +69,103 @@ static const char *on_host(const struct doctor_facts *facts)
     return facts->container[0] || facts->user_namespace ? " on the host" : "";
 }
 
+/* A program that has a capability which its process may not get cannot be executed at all. */
+static bool may_get(const struct doctor_facts *facts, unsigned capability)
+{
+    return facts->status.bounding >> capability & 1;
+}
+
+/* What setcap gives has an effect: on programs that this process executes. */
+static bool setcap_works(const struct doctor_facts *facts, unsigned capability)
+{
+    return may_get(facts, capability) && !facts->user_namespace && !facts->status.no_new_privileges;
+}
+
+/* The program that looks up names: beside this one. */
+static void find_panalyze(const struct doctor_facts *facts, char *ret, size_t size)
+{
+    const char *slash = strrchr(facts->self, '/');
+    snprintf(ret, size, "%.*spanalyze", slash ? (int)(slash - facts->self + 1) : 0, facts->self);
+}
+
+/* A program that has a capability which its process may not get cannot be executed; from level 2 on it has no use. */
+static bool may_have_syslog(const struct doctor_facts *facts)
+{
+    char path[PATH_MAX];
+    struct statvfs place;
+    find_panalyze(facts, path, sizeof(path));
+    return setcap_works(facts, CAPABILITY_SYSLOG) && probe_read_sysctl("kptr_restrict", -1) < 2 &&
+           !(statvfs(path, &place) == 0 && place.f_flag & ST_NOSUID);
+}
+
+/* Was it given the right to see the kernel's addresses (setcap cap_syslog+ep)? */
+static bool panalyze_sees_addresses(const struct doctor_facts *facts)
+{
+    char path[PATH_MAX];
+    struct vfs_ns_cap_data rights = {0};
+    find_panalyze(facts, path, sizeof(path));
+    if (!may_have_syslog(facts) ||
+        getxattr(path, "security.capability", &rights, sizeof(rights)) < (ssize_t)sizeof(struct vfs_cap_data))
+        return false;
+    return le32toh(rights.magic_etc) & VFS_CAP_FLAGS_EFFECTIVE &&
+           le32toh(rights.data[CAPABILITY_SYSLOG / 32].permitted) >> (CAPABILITY_SYSLOG % 32) & 1;
+}
+
+static const char gives_names[] = "with it, kernel functions get names";
+
+static void set_perfmon(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    doctor_remedy(finding, "setcap cap_perfmon+ep %s    # as root: for this program only", doctor_word(facts->self));
+}
+
+static void set_syslog(const struct doctor_facts *facts, struct doctor_finding *finding, const char *comment)
+{
+    char panalyze[PATH_MAX];
+    find_panalyze(facts, panalyze, sizeof(panalyze));
+    doctor_remedy(finding, "setcap cap_syslog+ep %s    # as root: %s", doctor_word(panalyze), comment);
+}
+
+/* Who is not root gets nothing by --cap-add alone: it only allows what a file, or a program of root, gives. */
+static void allow_in_container(const struct doctor_facts *facts, struct doctor_finding *finding)
+{
+    bool root = facts->uid == 0, ambient = !root && facts->status.no_new_privileges;
+    if (!facts->container[0])
+        return;
+    doctor_remedy(finding, "%s run --cap-add PERFMON --cap-add SYSLOG ...%s", facts->container,
+                  root ? "" : ambient ? "    # and in that container:" : "    # and in its image:");
+    if (ambient) {
+        doctor_remedy(finding, "setpriv --reuid=%u --regid=%u --clear-groups --inh-caps=+perfmon,+syslog "
+                      "--ambient-caps=+perfmon,+syslog %s ...    # as root; the same with panalyze",
+                      facts->uid, facts->gid, doctor_word(facts->self));
+    } else if (!root) {
+        set_perfmon(facts, finding);
+        if (probe_read_sysctl("kptr_restrict", -1) < 2)
+            set_syslog(facts, finding, gives_names);
+    }
+}
+
+static void say_not_allowed(struct doctor_finding *finding, const char *capability)
+{
+    DOCTOR_MORE(finding->meaning, "%ssetcap alone does not help: the capability bounding set lacks %s, and no program "
+                "with it can start here", finding->meaning[0] ? "; " : "", capability);
+}
+
 static void allow_kernel(const struct doctor_facts *facts, struct doctor_finding *finding)
 {
-    bool bounded = !(facts->status.bounding >> CAPABILITY_PERFMON & 1);
     doctor_remedy(finding, "sysctl -w kernel.perf_event_paranoid=1    # as root%s, until the next boot",
                   on_host(facts));
-    /* A program that has a capability which its process may not get cannot be executed at all. */
-    if (!bounded && !facts->user_namespace && !facts->status.no_new_privileges)
-        doctor_remedy(finding, "setcap cap_perfmon+ep %s    # as root: for this program only",
-                      doctor_word(facts->self));
-    else if (facts->container[0])
-        doctor_remedy(finding, "%s run --cap-add PERFMON --cap-add SYSLOG ...    # if programs run as root in there",
-                      facts->container);
+    if (!may_get(facts, CAPABILITY_PERFMON))
+        say_not_allowed(finding, "CAP_PERFMON");
+    else if (facts->status.no_new_privileges)
+        DOCTOR_MORE(finding->meaning, "%ssetcap does not help: no program gains rights here (no_new_privs)",
+                    finding->meaning[0] ? "; " : "");
+    if (!setcap_works(facts, CAPABILITY_PERFMON)) {
+        allow_in_container(facts, finding);
+        return;
+    }
+    set_perfmon(facts, finding);
+    if (may_have_syslog(facts) && !panalyze_sees_addresses(facts))
+        set_syslog(facts, finding, gives_names);
 }
 
 static void mention_paranoid(const struct doctor_facts *facts, struct doctor_finding *finding)
@@ -286,35 +371,34 @@ static bool shows_addresses(void)
     return address != 0;
 }
 
-/* The program that looks up names: beside this one. */
-static void find_panalyze(const struct doctor_facts *facts, char *ret, size_t size)
+/* Level 0 shows the addresses to whom kernel.perf_event_paranoid lets profile the kernel, 1 to CAP_SYSLOG alone. */
+static void explain_hidden(const struct doctor_facts *facts, struct doctor_finding *finding, int64_t restrict_level)
 {
-    const char *slash = strrchr(facts->self, '/');
-    snprintf(ret, size, "%.*spanalyze", slash ? (int)(slash - facts->self + 1) : 0, facts->self);
+    bool syslog = doctor_has_capability(facts, CAPABILITY_SYSLOG);
+    if (access("/proc/kallsyms", R_OK) < 0)
+        DOCTOR_TEXT(finding->value, "/proc/kallsyms cannot be read");
+    else if (restrict_level == 0 && facts->paranoid > 1 && !syslog)
+        DOCTOR_TEXT(finding->value, "/proc/kallsyms hides the addresses (kernel.perf_event_paranoid is %" PRId64
+                    ", and CAP_SYSLOG is missing)", facts->paranoid);
+    else if (restrict_level > 0)
+        DOCTOR_TEXT(finding->value, "/proc/kallsyms hides the addresses (kernel.kptr_restrict is %" PRId64 "%s)",
+                    restrict_level, restrict_level == 1 && !syslog ? ", and CAP_SYSLOG is missing" : "");
+    else
+        DOCTOR_TEXT(finding->value, "/proc/kallsyms hides the addresses");
 }
 
-/* A program that has a capability which its process may not get cannot be executed; from level 2 on it has no use. */
-static bool may_have_syslog(const struct doctor_facts *facts)
+static void show_names(const struct doctor_facts *facts, struct doctor_finding *finding, int64_t restrict_level)
 {
-    char path[PATH_MAX];
-    struct statvfs place;
-    find_panalyze(facts, path, sizeof(path));
-    return facts->status.bounding >> CAPABILITY_SYSLOG & 1 && !facts->user_namespace &&
-           !facts->status.no_new_privileges && probe_read_sysctl("kptr_restrict", -1) < 2 &&
-           !(statvfs(path, &place) == 0 && place.f_flag & ST_NOSUID);
-}
-
-/* Was it given the right to see the kernel's addresses (setcap cap_syslog+ep)? */
-static bool panalyze_sees_addresses(const struct doctor_facts *facts)
-{
-    char path[PATH_MAX];
-    struct vfs_ns_cap_data rights = {0};
-    find_panalyze(facts, path, sizeof(path));
-    if (!may_have_syslog(facts) ||
-        getxattr(path, "security.capability", &rights, sizeof(rights)) < (ssize_t)sizeof(struct vfs_cap_data))
-        return false;
-    return le32toh(rights.magic_etc) & VFS_CAP_FLAGS_EFFECTIVE &&
-           le32toh(rights.data[CAPABILITY_SYSLOG / 32].permitted) >> (CAPABILITY_SYSLOG % 32) & 1;
+    if (restrict_level > 0)
+        doctor_remedy(finding, "sysctl -w kernel.kptr_restrict=0    # as root%s", on_host(facts));
+    if (facts->paranoid > 1 && !doctor_has_capability(facts, CAPABILITY_SYSLOG))
+        doctor_remedy(finding, "sysctl -w kernel.perf_event_paranoid=1    # as root%s", on_host(facts));
+    if (!may_get(facts, CAPABILITY_SYSLOG)) {
+        say_not_allowed(finding, "CAP_SYSLOG");
+        allow_in_container(facts, finding);
+    } else if (may_have_syslog(facts)) {
+        set_syslog(facts, finding, "for panalyze only");
+    }
 }
 
 void doctor_kernel_names(const struct doctor_facts *facts, struct doctor_finding *finding)
@@ -324,25 +408,16 @@ void doctor_kernel_names(const struct doctor_facts *facts, struct doctor_finding
     if (restrict_level >= 0)
         snprintf(known, sizeof(known), " (kernel.kptr_restrict is %" PRId64 ")", restrict_level);
     if (facts->shared->kernel < 0) {
-        DOCTOR_TEXT(finding->value, "not needed: the kernel is not sampled%s", known);
+        DOCTOR_TEXT(finding->value, "not needed yet: the kernel is not sampled");
     } else if (shows_addresses()) {
         DOCTOR_TEXT(finding->value, "/proc/kallsyms is readable%s", known);
     } else if (panalyze_sees_addresses(facts)) {
         DOCTOR_TEXT(finding->value, "panalyze may read /proc/kallsyms (cap_syslog)");
     } else {
-        char panalyze[PATH_MAX];
         finding->level = DOCTOR_LIMITED;
-        DOCTOR_TEXT(finding->value, "/proc/kallsyms %s%s",
-                    access("/proc/kallsyms", R_OK) < 0 ? "cannot be read" : "hides the addresses", known);
+        explain_hidden(facts, finding, restrict_level);
         DOCTOR_TEXT(finding->meaning, "kernel code is sampled, but its functions have no names");
-        if (restrict_level > 0)
-            doctor_remedy(finding, "sysctl -w kernel.kptr_restrict=0    # as root%s", on_host(facts));
-        if (facts->paranoid > 1 && !doctor_has_capability(facts, CAPABILITY_SYSLOG))
-            doctor_remedy(finding, "sysctl -w kernel.perf_event_paranoid=1    # as root%s", on_host(facts));
-        find_panalyze(facts, panalyze, sizeof(panalyze));
-        if (may_have_syslog(facts))
-            doctor_remedy(finding, "setcap cap_syslog+ep %s    # as root: for panalyze only",
-                          doctor_word(panalyze));
+        show_names(facts, finding, restrict_level);
     }
 }
 

@@ -74,6 +74,7 @@ struct doctor_facts {
     const struct doctor_args *args;
     struct doctor_status status;
     uid_t uid;
+    gid_t gid;
     bool user_namespace;   /* rights and root are of a user namespace; events ask for those of the machine */
     const char *container; /* name of the program that made it: "docker", "podman"; "": none is known */
     int64_t paranoid;      /* INT64_MIN: there is no such file */

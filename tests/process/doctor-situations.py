@@ -54,11 +54,11 @@ def in_own_mounts(script):
     return prefix
 
 
-def test_remedies_of_rights():
-    """What setcap gives, run as it is printed, changes the finding, and then the kernel's functions have names."""
+@contextlib.contextmanager
+def copies_for_all():
+    """Copies of our programs that every user may execute; their paths, and a folder of nobody's."""
     need_perf_events()
-    setcap = shutil.which("setcap", path=PATH + ":/usr/sbin:/sbin")
-    if not IS_ROOT or not setcap:
+    if not IS_ROOT or not shutil.which("setcap", path=f"{PATH}:/usr/sbin:/sbin"):
         skip("needs root and setcap")
     if PARANOID is None or PARANOID < 2:
         skip(f"perf_event_paranoid is {PARANOID}")
@@ -71,30 +71,91 @@ def test_remedies_of_rights():
                 shutil.copy(name, place / folder)
         (place / "made").mkdir()
         os.chown(place / "made", 65534, 65534)
-        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-        program, analyzer = place / "bin/pinject-run", place / "bin/panalyze"
-        tried = []
-        for name in ("kernel code", "kernel names"):
-            _, found = findings(run([*nobody, program, "--doctor"]).out)
-            check_equal(found[name].level, "limited", found[name])
-            remedy = next((line for line in found[name].remedies if line.startswith("setcap ")), None)
-            if not remedy:
-                skip(f"rights of programs have no effect in {place}")
-            done = run(["sh", "-c", remedy], env={"PATH": f"{PATH}:/usr/sbin:/sbin"})
-            if done.status:
-                skip(f"this file system keeps no rights: {done.err}")
-            tried.append(remedy)
-            _, found = findings(run([*nobody, program, "--doctor"]).out)
-            check_equal(found[name].level, "ok", f"after '{remedy}': {found[name]}")
-        check_equal([remedy.split()[2] for remedy in tried], [str(program), str(analyzer)])
-        done = run([*nobody, program, "-q", "-o", f"{place}/made/", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1M",
-                    "count=2000"])
-        check_equal(done.status, 0, done)
-        rows = json.loads(run([*nobody, analyzer, "report", "--json", "-a", place / "made"]).ok().out)["functions"]
-        check([row["symbol"] for row in rows if row["dso"] == "[kernel.kallsyms]" and
-               not row["symbol"].startswith("0x")], rows[:5])
+        yield place / "bin/pinject-run", place / "bin/panalyze", place / "made"
     finally:
         shutil.rmtree(place)
+
+
+NOBODY_BY_SETPRIV = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
+def set_rights(remedy):
+    """Runs it as it is printed."""
+    done = run(["sh", "-c", remedy], env={"PATH": f"{PATH}:/usr/sbin:/sbin"})
+    if done.status:
+        skip(f"this file system keeps no rights: {done.err}")
+
+
+def test_remedies_of_rights():
+    """What setcap gives, run as it is printed, changes the finding, and then the kernel's functions have names."""
+    with copies_for_all() as (program, analyzer, made):
+        tried = []
+        for name in ("kernel code", "kernel names"):
+            _, found = findings(run([*NOBODY_BY_SETPRIV, program, "--doctor"]).out)
+            check_equal(found[name].level, "limited", found[name])
+            remedies = [line for line in found[name].remedies if line.startswith("setcap ")]
+            if not remedies:
+                skip(f"rights of programs have no effect in {program}")
+            # All that is needed is said at once, and what is left of it again.
+            check_equal([line.split()[2] for line in remedies], [str(program), str(analyzer)][len(tried):])
+            set_rights(remedies[0])
+            tried.append(remedies[0])
+            _, found = findings(run([*NOBODY_BY_SETPRIV, program, "--doctor"]).out)
+            check_equal(found[name].level, "ok", f"after '{remedies[0]}': {found[name]}")
+        check_equal([remedy.split()[2] for remedy in tried], [str(program), str(analyzer)])
+        done = run([*NOBODY_BY_SETPRIV, program, "-q", "-o", f"{made}/", "--", "dd", "if=/dev/zero", "of=/dev/null",
+                    "bs=1M", "count=2000"])
+        check_equal(done.status, 0, done)
+        rows = json.loads(run([*NOBODY_BY_SETPRIV, analyzer, "report", "--json", "-a", made]).ok().out)["functions"]
+        check([row["symbol"] for row in rows if row["dso"] == "[kernel.kallsyms]" and
+               not row["symbol"].startswith("0x")], rows[:5])
+
+
+def in_container(*limits):
+    """A prefix: what follows runs as docker would run it for that user, with an own pid namespace and these limits."""
+    before = ["unshare", "--pid", "--fork", "--mount", "--mount-proc", "env", "container=podman", "setpriv",
+              "--inh-caps=-all", *limits]
+    if not shutil.which("unshare", path=PATH) or run([*before, "true"]).status:
+        skip("no container can be played here")
+    return before
+
+
+def as_allowed(line):
+    """--bounding-set of setpriv, in the place of what 'docker run' gets by the printed line."""
+    check_match(r"^(docker|podman) run (--cap-add [A-Z]+ )+\.\.\.    # and in ", line)
+    return "--bounding-set=-all," + ",".join("+" + name.lower() for name in re.findall(r"--cap-add (\w+)", line))
+
+
+def test_remedies_of_a_user_in_a_container():
+    """No capability in the bounding set: what is printed, as printed, changes the findings, without a second round."""
+    with copies_for_all() as (program, analyzer, _):
+        closed = in_container(*NOBODY_BY_SETPRIV[1:], "--bounding-set=-all")
+        _, found = findings(run([*closed, program, "--doctor"]).out)
+        check_equal(found["kernel code"].level, "limited", found["kernel code"])
+        check_in("setcap alone does not help: the capability bounding set lacks CAP_PERFMON", found["kernel code"].text)
+        _, allow, *rights = found["kernel code"].remedies
+        check_equal([line.split()[2] for line in rights], [str(program), str(analyzer)])
+        opened = in_container(*NOBODY_BY_SETPRIV[1:], as_allowed(allow))
+        _, found = findings(run([*opened, program, "--doctor"]).out)
+        check_equal(found["kernel code"].level, "limited", "--cap-add alone is nothing for who is not root")
+        for remedy in rights:
+            set_rights(remedy)
+        _, found = findings(run([*opened, program, "--doctor"]).out)
+        check_equal((found["kernel code"].level, found["kernel names"].level), ("ok", "ok"), found)
+        for one in program, analyzer:
+            check_equal(run([*closed, one, "--help"]).status, 126, "setcap alone: the program cannot start")
+
+
+def test_remedies_where_no_program_gains_rights():
+    with copies_for_all() as (program, _, _):
+        _, found = findings(run([*in_container(*NOBODY_BY_SETPRIV[1:], "--bounding-set=-all", "--no-new-privs"),
+                                 program, "--doctor"]).out)
+        _, allow, ambient = found["kernel code"].remedies
+        check_in(f" {program} ...", ambient)
+        # docker's root may become a user.
+        opened = in_container(as_allowed(allow) + ",+setuid,+setgid,+setpcap", "--no-new-privs")
+        _, found = findings(run([*opened, "sh", "-c", ambient.replace("...", "--doctor")]).out)
+        check_equal((found["kernel code"].level, found["kernel names"].level), ("ok", "ok"), found)
 
 
 def test_as_we_are():

@@ -36,6 +36,24 @@ static void user_without_new_rights(void)
     facts.container = "podman";
 }
 
+static void user_in_a_container(void)
+{
+    user();
+    facts.container = "docker";
+}
+
+static void user_in_a_container_on_a_strict_host(void)
+{
+    user_in_a_container();
+    machine_fake_sysctl("kptr_restrict", "2\n");
+}
+
+static void root_in_a_container(void)
+{
+    user_in_a_container();
+    facts.uid = 0;
+}
+
 static void root_of_a_namespace(void)
 {
     shared.kernel = -EACCES;
@@ -247,6 +265,18 @@ static void hidden_names_for_users(void)
     facts.container = "docker";
 }
 
+static void hidden_names_in_a_container(void)
+{
+    hidden_names_for_users();
+    facts.status.bounding = 0;
+}
+
+static void hidden_names_with_a_level(void)
+{
+    hidden_names_for_users();
+    machine_fake_sysctl("kptr_restrict", "1\n");
+}
+
 static void no_names(void)
 {
     machine_fake_say("/proc/kallsyms", NULL);
@@ -282,6 +312,7 @@ static void no_clock(void)
 
 const struct situation scene_events[] = {
     SITUATION(user), SITUATION(user_who_may_be_allowed), SITUATION(user_without_new_rights),
+    SITUATION(user_in_a_container), SITUATION(user_in_a_container_on_a_strict_host), SITUATION(root_in_a_container),
     SITUATION(root_of_a_namespace), SITUATION(kernel_locked_down), SITUATION(kernel_locked_down_for_all),
     SITUATION(paranoid), SITUATION(paranoid_in_a_container), SITUATION(paranoid_with_timers), SITUATION(filtered),
     SITUATION(filtered_in_a_container), SITUATION(killed_by_a_filter), SITUATION(sandboxed),
@@ -290,6 +321,7 @@ const struct situation scene_events[] = {
     SITUATION(no_cycles), SITUATION(busy_counters), SITUATION(refused_counters), SITUATION(only_counting),
     SITUATION(nothing_planned), SITUATION(a_rate_too_high), SITUATION(the_highest_rate), SITUATION(a_limit_of_none),
     SITUATION(no_limit_of_the_rate), SITUATION(dear_samples), SITUATION(few_samples), SITUATION(samples_of_no_time),
-    SITUATION(dear_but_rare), SITUATION(hidden_names), SITUATION(hidden_names_for_users), SITUATION(no_names),
+    SITUATION(dear_but_rare), SITUATION(hidden_names), SITUATION(hidden_names_for_users),
+    SITUATION(hidden_names_in_a_container), SITUATION(hidden_names_with_a_level), SITUATION(no_names),
     SITUATION(a_slow_clock), SITUATION(a_slower_clock), SITUATION(the_slowest_clock), SITUATION(no_clock), {0},
 };

@@ -92,6 +92,7 @@ static void set_usual(void)
 void scene_be_user(void)
 {
     facts.uid = 1000;
+    facts.gid = 100;
     facts.status.capabilities = 0;
 }
 
