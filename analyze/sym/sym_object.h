@@ -69,7 +69,7 @@ void sym_object_load_file(struct symbols_object *object);
 void sym_object_load_kernel(struct symbols_object *object);
 void sym_object_load_jit(struct symbols_object *object);
 
-/* Notes that names are missing; the first reason is the one shown. WHY is static text. */
+/* Notes that names are missing; the first reason is the one shown. WHY is static text, or lives as long. */
 void sym_object_lack(struct symbols_object *object, enum symbols_lack lack, const char *why);
 
 #endif

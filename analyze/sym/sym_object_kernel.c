@@ -4,9 +4,12 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -77,6 +80,45 @@ static bool find_shift(struct symbols_object *object, const struct kallsyms_fact
     return object->shift == 0 || proven;
 }
 
+/* Whether the file's text begins with BEGIN, or has PART somewhere. */
+static bool file_has(const char *path, const char *begin, const char *part)
+{
+    struct text_names file;
+
+    if (text_names_init(&file, path, 0, NULL) != 0)
+        return false;
+    bool found = begin ? !strncmp(file.text, begin, strlen(begin)) : strstr(file.text, part) != NULL;
+    text_names_release(&file);
+    return found;
+}
+
+/*
+ * Whether CAP_SYSLOG of its file would show the addresses to this program. Where the bounding set lacks it a program
+ * that has it cannot be executed; in a user namespace (whose map is not of all users) and from level 2 on it has no use.
+ */
+static bool may_have_syslog(void)
+{
+    enum { CAPABILITY_SYSLOG = 34 };
+
+    return prctl(PR_CAPBSET_READ, CAPABILITY_SYSLOG, 0, 0, 0) == 1 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0 &&
+           !file_has("/proc/sys/kernel/kptr_restrict", "2", NULL) && file_has("/proc/self/uid_map", NULL, "4294967295");
+}
+
+static const char *hidden_addresses(void)
+{
+    static char text[PATH_MAX + 256]; /* outlives every object, and is the same for all */
+    char self[PATH_MAX];
+    ssize_t size = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    if (size <= 0 || !may_have_syslog())
+        return "/proc/kallsyms hides the addresses; run panalyze as root, or with kernel.kptr_restrict 0 and "
+               "kernel.perf_event_paranoid 1";
+    self[size] = '\0';
+    snprintf(text, sizeof(text), "/proc/kallsyms hides the addresses; as root run 'setcap cap_syslog+ep %s', or panalyze "
+             "itself", self);
+    return text;
+}
+
 static void load_running(struct symbols_object *object)
 {
     struct kallsyms_facts facts;
@@ -94,8 +136,7 @@ static void load_running(struct symbols_object *object)
     if (object->table.failed)
         sym_object_lack(object, SYMBOLS_NO_MEMORY, "out of memory");
     if (facts.hidden)
-        sym_object_lack(object, SYMBOLS_RESTRICTED, "/proc/kallsyms hides the addresses; run panalyze as root, or with "
-                        "kernel.kptr_restrict 0 and kernel.perf_event_paranoid 1");
+        sym_object_lack(object, SYMBOLS_RESTRICTED, hidden_addresses());
     else if (!object->table.finished)
         sym_object_lack(object, SYMBOLS_RESTRICTED, "/proc/kallsyms has no names");
     if (!find_shift(object, &facts, proven)) {

@@ -7,7 +7,10 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <limits.h>
+#include <sys/prctl.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "analyze/sym/symbols.h"
 #include "analyze/sym/text_names.h"
@@ -21,8 +24,32 @@ static bool notes_readable;
 int __wrap_text_names_init(struct text_names *names, const char *path, int extra_flags, uint32_t *ret_owner);
 int __wrap_uname(struct utsname *name);
 
+/* What the rights of panalyze's file could give. */
+static bool bounded, no_new_privileges;
+static const char *restriction = "0\n", *users = "         0          0 4294967295\n";
+
+static int hand_out(struct text_names *names, const char *text)
+{
+    names->size = strlen(text);
+    names->text = strdup(text);
+    assert_non_null(names->text);
+    return 0;
+}
+
+int __wrap_prctl(int option, ...);
+int __wrap_prctl(int option, ...)
+{
+    assert_true(option == PR_CAPBSET_READ || option == PR_GET_NO_NEW_PRIVS);
+    return option == PR_CAPBSET_READ ? !bounded : no_new_privileges;
+}
+
 int __wrap_text_names_init(struct text_names *names, const char *path, int extra_flags, uint32_t *ret_owner)
 {
+    if (strcmp(path, "/proc/sys/kernel/kptr_restrict") == 0)
+        return hand_out(names, restriction);
+    if (strcmp(path, "/proc/self/uid_map") == 0)
+        return hand_out(names, users);
+
     bool of_notes = strcmp(path, "/sys/kernel/notes") == 0, of_running = strcmp(path, "/proc/kallsyms") == 0;
     const char *list = of_running ? kallsyms : strncmp(path, "/two/", 5) == 0 ? saved : NULL;
     size_t size = strlen(path), end = strlen("/kallsyms");
@@ -206,6 +233,39 @@ static void test_notes(void **state)
     notes_tell(false);
 }
 
+static void hidden(const char *advice)
+{
+    char expected[PATH_MAX + 256];
+    snprintf(expected, sizeof(expected), "/proc/kallsyms hides the addresses; %s", advice);
+    expect(NULL, SYMBOLS_RESTRICTED, expected, 0, false);
+}
+
+/* The least that helps: rights of panalyze alone, where the kernel lets it start with them, and they have an effect. */
+static void test_hidden_addresses(void **state)
+{
+    static const char otherwise[] =
+        "run panalyze as root, or with kernel.kptr_restrict 0 and kernel.perf_event_paranoid 1";
+    char self[PATH_MAX] = "", advice[PATH_MAX + 128];
+    (void)state;
+    assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+    snprintf(advice, sizeof(advice), "as root run 'setcap cap_syslog+ep %s', or panalyze itself", self);
+    kallsyms = "0000000000000000 T _stext\n0000000000000000 T schedule\n";
+    hidden(advice);
+    restriction = "1\n";
+    hidden(advice);
+    restriction = "2\n";
+    hidden(otherwise);
+    restriction = "0\n";
+    bounded = true;
+    hidden(otherwise);
+    bounded = false;
+    no_new_privileges = true;
+    hidden(otherwise);
+    no_new_privileges = false;
+    users = "0 1000 1\n";
+    hidden(otherwise);
+}
+
 static void test_list_of_names(void **state)
 {
     (void)state;
@@ -213,9 +273,6 @@ static void test_list_of_names(void **state)
     expect(NULL, SYMBOLS_RESTRICTED, "/proc/kallsyms cannot be read", 0, false);
     kallsyms = "";
     expect(NULL, SYMBOLS_RESTRICTED, "/proc/kallsyms has no names", 0, false);
-    kallsyms = "0000000000000000 T _stext\n0000000000000000 T schedule\n";
-    expect(NULL, SYMBOLS_RESTRICTED, "/proc/kallsyms hides the addresses; run panalyze as root, or with "
-           "kernel.kptr_restrict 0 and kernel.perf_event_paranoid 1", 0, false);
     struct symbols *symbols;
     const struct symbols_options options = {.no_kernel = true};
     kallsyms = names_of_kernel;
@@ -432,7 +489,7 @@ int main(void)
         cmocka_unit_test_setup(test_notes, set_up),        cmocka_unit_test_setup(test_list_of_names, set_up),
         cmocka_unit_test_setup(test_moved_kernel, set_up), cmocka_unit_test_setup(test_saved_list, set_up),
         cmocka_unit_test_setup(test_damaged_list, set_up), cmocka_unit_test_setup(test_cut, set_up),
-        cmocka_unit_test_setup(test_part_names_the_same, set_up),
+        cmocka_unit_test_setup(test_part_names_the_same, set_up), cmocka_unit_test_setup(test_hidden_addresses, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
