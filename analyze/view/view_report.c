@@ -292,6 +292,21 @@ static void print_lacks(struct view *view)
     free(lacks.tasks);
 }
 
+/* Of a function that calls the kernel a user-only profile has the smaller part, and ranks it by that. */
+static void print_user_part(struct view *view)
+{
+    const struct profile_session *session = &view->profile->session;
+    char time[TEXT_AMOUNT];
+    if (!heading_misses_kernel(view->profile) || session->kernel_ns <= session->user_ns / 2 ||
+        !(view->lines || view->settings->by == BY_FUNCTION))
+        return;
+    char *line = memory_print("%s that call the kernel show only their user part: their order says nothing about the "
+                              "%s of this run in the kernel.", view->lines ? "Lines" : "Functions",
+                              text_time(time, session->kernel_ns));
+    output_wrapped(view->output, 2, line);
+    free(line);
+}
+
 static bool wants_names(const struct view *view)
 {
     const struct settings *settings = view->settings;
@@ -324,6 +339,8 @@ static int print_report(struct view *view)
         print_sections(view);
     }
     fputc('\n', to);
+    if (selection->total_samples)
+        print_user_part(view);
     /* Lines of the functions that were named have these names. */
     if (selection->total_samples && settings->by != BY_OBJECT && hits_has_stacks(settings->by) &&
         !(view->lines && settings->symbols.count))

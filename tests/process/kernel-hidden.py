@@ -39,8 +39,21 @@ def test_reports_say_so():
     text = run([PANALYZE, *results()]).out
     check_in(", user space only", text)
     check_in("shares are of the time in user space", text)
+    for options, rows in (((), "Functions"), (("--by", "line"), "Lines"), (("--call-tree",), "Functions")):
+        text = re.sub(r"\s+", " ", run([PANALYZE, *options, *results()]).out)
+        said = check_match(rf" {rows} that call the kernel show only their user part: their order says nothing about "
+                           r"the ([\d.]+) (s|ms) of this run in the kernel\. ", text)
+        check_near(float(said[1]) * {"s": 1e9, "ms": 1e6}[said[2]], coverage["kernel_ns"], percent=1)
+    check("their user part" not in run([PANALYZE, "--by", "process", *results()]).out, "of processes")
     run([PANALYZE, "flame", "-o", "flame.svg", *results()]).ok()
     check_in("user space only", pathlib.Path("flame.svg").read_text())
+
+
+def test_order_is_right_where_the_kernel_has_little():
+    need_a_hidden_kernel()
+    pinject_run("-q", "-o", "out", "--", target("spin"), "300").ok()
+    with measured():
+        check("their user part" not in run([PANALYZE, *results()]).out, "of a program that computes")
 
 
 def test_counts_have_all():
