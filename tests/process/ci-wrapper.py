@@ -40,6 +40,26 @@ echo data >"${base}out.1.1"
 "$@\""""
 
 
+def test_rights_that_the_container_does_not_allow():
+    """The command runs all the same, and it is said how to lift that."""
+    setcap = shutil.which("setcap", path=PATH + ":/usr/sbin:/sbin")
+    if not IS_ROOT or not setcap or not shutil.which("setpriv", path=PATH):
+        skip("needs root, setcap and setpriv")
+    os.makedirs("bin")
+    for name in PINJECT_CI, PINJECT_RUN, PANALYZE:
+        shutil.copy(name, "bin")
+    for name, right in ("pinject-run", "perfmon"), ("panalyze", "syslog"):
+        if run([setcap, f"cap_{right}+ep", f"bin/{name}"]).status:
+            skip("this file system keeps no rights")
+        command = ["setpriv", f"--bounding-set=-{right}", "bin/pinject-ci", "sh", "-c", "echo out; exit 3"]
+        done = run(command)
+        check_equal((done.status, done.out), (3, "out\n"), done)
+        remedy = check_match(r"/" + name + " cannot be executed: it has file capabilities that this container does not "
+                             "allow; as root: (setcap -r .*)\n", done.err)[1]
+        run(["sh", "-c", remedy], env={"PATH": f"{PATH}:/usr/sbin:/sbin"}).ok()
+        check("cannot be executed" not in run(command).err, "after the remedy")
+
+
 def test_folder():
     need_perf_events()
     result = ci("-o", "my profile", "--", "sh", "-c", f"echo out; echo err >&2; {target('spin')} 300; exit 7")
