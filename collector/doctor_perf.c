@@ -111,7 +111,7 @@ static bool panalyze_sees_addresses(const struct doctor_facts *facts)
            le32toh(rights.data[CAPABILITY_SYSLOG / 32].permitted) >> (CAPABILITY_SYSLOG % 32) & 1;
 }
 
-static const char gives_names[] = "with it, kernel functions get names";
+static const char gives_names[] = "for the names of kernel functions";
 
 static void set_perfmon(const struct doctor_facts *facts, struct doctor_finding *finding)
 {
