@@ -93,8 +93,9 @@ static bool file_has(const char *path, const char *begin, const char *part)
 }
 
 /*
- * Whether CAP_SYSLOG of its file would show the addresses to this program. Where the bounding set lacks it a program
- * that has it cannot be executed; in a user namespace (whose map is not of all users) and from level 2 on it has no use.
+ * Whether CAP_SYSLOG of its file would show the addresses to this program. Where the bounding set lacks it, a program
+ * that has it cannot be executed. In a user namespace (whose map is not of all users) and from level 2 on it has no
+ * effect.
  */
 static bool may_have_syslog(void)
 {
@@ -114,8 +115,8 @@ static const char *hidden_addresses(void)
         return "/proc/kallsyms hides the addresses; run panalyze as root, or with kernel.kptr_restrict 0 and "
                "kernel.perf_event_paranoid 1";
     self[size] = '\0';
-    snprintf(text, sizeof(text), "/proc/kallsyms hides the addresses; as root run 'setcap cap_syslog+ep %s', or panalyze "
-             "itself", self);
+    snprintf(text, sizeof(text),
+             "/proc/kallsyms hides the addresses; as root run 'setcap cap_syslog+ep %s', or panalyze itself", self);
     return text;
 }
 

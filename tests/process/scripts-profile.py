@@ -57,7 +57,8 @@ def test_nothing_to_do():
     need_perf_events()
     result = profile("/bin/true")
     with measured():  # as long as other load does not make the loader slow
-        check_match(r"\nprofile: the command used only \d+\.\d ms of CPU time: was there anything to do\?\n", result.err)
+        check_match(r"\nprofile: the command used only \d+\.\d ms of CPU time: was there anything to do\?\n",
+                    result.err)
 
 
 def test_rights_that_the_container_does_not_allow():
@@ -73,7 +74,8 @@ def test_rights_that_the_container_does_not_allow():
     done = run(["setpriv", "--bounding-set=-perfmon", "tree/scripts/profile", "echo", "hello"],
                env={"PINJECT_BUILD_DIR": place})
     check_equal((done.status, done.out), (126, ""), done)
-    remedy = check_match(r"file capabilities that this container does not\nprofile: allow; .*: (setcap -r .*)\n", done.err)[1]
+    remedy = check_match(r"file capabilities that this container does not\nprofile: allow; .*: (setcap -r .*)\n",
+                         done.err)[1]
     run(["sh", "-c", remedy], env={"PATH": f"{PATH}:/usr/sbin:/sbin"}).ok()
     check_equal(run(["setpriv", "--bounding-set=-perfmon", "build/bin/pinject-run", "--help"]).status, 0)
 
