@@ -469,6 +469,9 @@ static void test_said(void **state)
     said_of("garbage", none, "it is no program of this machine");
     write_program("script", "#!/nonexistent/shell\n", 0700);
     said_of("script", none, "its loader is missing");
+    static char large[4 << 20] = "A="; /* longer than any argument or variable may be */
+    memset(large + 2, 'x', sizeof(large) - 3);
+    said_of("script", large, "errno 7");
     signal(SIGCHLD, SIG_DFL);
 }
 
