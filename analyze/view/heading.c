@@ -261,26 +261,31 @@ static double shown_percent(uint64_t part, uint64_t whole)
     return percent > 100 ? 100 : floor(percent * 10) / 10;
 }
 
-/* The share that tasks have, and the one that samples have: nobody learns where the rest between them went. */
+/*
+ * One figure: the CPU time of the tasks, of which samples are drawn. Where kernel code gives none, it is the samples'. Of
+ * an event that is no clock the tasks alone can be told.
+ */
 static void append_coverage(struct buffer *line, const struct profile *profile)
 {
     const struct profile_session *session = &profile->session;
-    uint64_t sampled;
+    uint64_t sampled, in_profile = session->attributed_ns;
     char part[2 * TEXT_AMOUNT];
     if (!session->coverage_known || !session->cpu_ns)
         return;
-    snprintf(part, sizeof(part), "%.1f %% of the CPU time%s is in this profile's tasks",
-             shown_percent(session->attributed_ns, session->cpu_ns), session->coverage_complete ? "" : " so far");
+    const bool clock = heading_sampled(profile, &sampled);
+    if (clock && heading_misses_kernel(profile) && sampled < in_profile)
+        in_profile = sampled;
+    snprintf(part, sizeof(part), "%.1f %% of the CPU time%s is in this profile%s",
+             shown_percent(in_profile, session->cpu_ns), session->coverage_complete ? "" : " so far",
+             clock ? "" : "'s tasks");
     append(line, "; ", part);
     if (text_share(session->attributed_ns, session->cpu_ns) < FOLLOWED_PERCENT && is_narrowed(session)) {
         char follow[FOLLOW_TEXT];
         buffer_printf(line, " (--follow=%s left out other tasks: record with --follow=all)",
                       follow_text(follow, session->flags));
     }
-    if (heading_sampled(profile, &sampled))
-        buffer_printf(line, ", %.1f %% in samples", shown_percent(sampled, session->cpu_ns));
     if (heading_misses_kernel(profile))
-        buffer_printf(line, " (kernel code is not sampled)");
+        buffer_printf(line, ", kernel code is not sampled");
 }
 
 static void append_loss(struct buffer *line, const struct view *view)

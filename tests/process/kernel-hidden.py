@@ -21,7 +21,7 @@ def copy(*options):
 
 
 def sampled_percent(text):
-    return float(re.search(r" is in this profile's tasks, ([0-9.]+) % in samples \(kernel code is not sampled\)", text)[1])
+    return float(re.search(r"([0-9.]+) % of the CPU time is in this profile, kernel code is not sampled", text)[1])
 
 
 def test_reports_say_so():
