@@ -46,6 +46,7 @@ struct symbols_object {
     unsigned lacks;
     const char *why;
     bool has_image, has_debug, has_mini;
+    bool replaced; /* another build lies at its path */
     struct elf_image image, debug, mini; /* mini: of .gnu_debugdata */
     char *file, *debug_file;
     struct text_names text;

@@ -113,7 +113,6 @@ static char *plain_path(const char *recorded, bool *ret_deleted)
 static void open_file(struct symbols_object *object, const char *path, bool deleted)
 {
     struct symbols *symbols = object->owner;
-    bool other = false;
     int error = -ENOENT;
 
     /* A deleted file may have been replaced: only a build-id can tell. */
@@ -129,7 +128,7 @@ static void open_file(struct symbols_object *object, const char *path, bool dele
     if (object->has_image && !is_recorded(object)) {
         elf_image_release(&object->image);
         object->has_image = false;
-        other = true;
+        object->replaced = true;
     }
     if (object->has_image)
         return;
@@ -138,7 +137,7 @@ static void open_file(struct symbols_object *object, const char *path, bool dele
     if (debug_file_by_build_id(&object->image, &object->file, object->build_id, object->build_id_size, "",
                                &symbols->roots) == 0)
         object->has_image = true;
-    else if (other)
+    else if (object->replaced)
         sym_object_lack(object, SYMBOLS_OTHER_BUILD_ID, "the file has another build-id");
     else if (deleted && error == -ENOENT)
         sym_object_lack(object, SYMBOLS_NO_FILE, "the file was deleted or replaced while it was mapped");

@@ -361,6 +361,20 @@ const char *symbols_debug_file(struct symbols_object *object)
     return object->debug_file;
 }
 
+bool symbols_has_code(struct symbols_object *object, uint64_t address)
+{
+    load(object);
+    const struct elf_image_section *text = object->has_image ? elf_image_text_at(&object->image, address) : NULL;
+
+    return object->has_image && (!text || text->header.sh_type != SHT_NOBITS);
+}
+
+bool symbols_replaced(struct symbols_object *object)
+{
+    load(object);
+    return object->replaced;
+}
+
 size_t symbols_count(struct symbols_object *object)
 {
     load(object);

@@ -153,6 +153,10 @@ const char *symbols_path(const struct symbols_object *object); /* as given */
  * none. */
 const char *symbols_file(struct symbols_object *object);
 const char *symbols_debug_file(struct symbols_object *object);
+/* Whether that file has the code at the virtual ADDRESS: debug files and archives leave it out. */
+bool symbols_has_code(struct symbols_object *object, uint64_t address);
+/* Whether another build lies at the object's path. */
+bool symbols_replaced(struct symbols_object *object);
 /* How many names the object has (after aliases were dropped). */
 size_t symbols_count(struct symbols_object *object);
 /* The build-id: as recorded, else as the file has it; size 0 when unknown. */

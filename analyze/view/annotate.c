@@ -187,6 +187,18 @@ static void name_stub(struct code_instruction *instruction, const struct annotat
     instruction->text = text;
 }
 
+/* Whether objdump would find nothing, as the names are of an archive; says so. */
+static bool is_without_code(const struct annotate_function *function, const struct settings *settings, char *reason,
+                            size_t size)
+{
+    const char *path = symbols_path(function->object), *symfs = settings->symfs ? settings->symfs : "";
+    if (symbols_has_code(function->object, function->start))
+        return false;
+    snprintf(reason, size, "the archive has names, no code, and %s%s is %s; copy the recorded one to DIR%s and add "
+             "--symfs=DIR", symfs, path, symbols_replaced(function->object) ? "another build" : "not there", path);
+    return true;
+}
+
 int annotate_code_init(struct annotate_code *code, const struct annotate_function *function,
                        const struct settings *settings, char *reason, size_t size)
 {
@@ -195,6 +207,8 @@ int annotate_code_init(struct annotate_code *code, const struct annotate_functio
         snprintf(reason, size, "%s", function->why);
         return -ENODATA;
     }
+    if (is_without_code(function, settings, reason, size))
+        return -ENODATA;
     const char *file = symbols_file(function->object);
     const struct code_request request = {.objdump = settings->objdump,
                                          .file = file,

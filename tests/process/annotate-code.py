@@ -167,6 +167,28 @@ def test_symfs_and_debug_path():
     check_equal(moved["instructions"], whole["instructions"])
 
 
+def test_an_archive_has_no_code():
+    """Where the program is no longer there, it says so, and its copy below --symfs helps."""
+    need("gcc")
+    files = copied("mine")
+    path = os.path.abspath("mine")
+    whole, = annotate("--symbol=spin_a", *files)["functions"]
+    panalyze("archive", *files).ok()
+    os.rename("mine", "kept")
+    pathlib.Path("other.c").write_text("int main(void) { return 0; }\n")
+    for replace, is_what in ((False, "not there"), (True, "another build")):
+        if replace:
+            run(["gcc", "-Wl,--build-id", "-o", "mine", "other.c"]).ok()
+        result = panalyze("annotate", "--symbol=spin_a", *files)
+        check_equal(result.status, 1)
+        check_in(f"No instructions: the archive has names, no code, and {path} is {is_what}; copy the recorded one to "
+                 f"DIR{path} and add --symfs=DIR\n", result.out)
+    os.makedirs("root" + os.path.dirname(path))
+    os.rename("kept", "root" + path)
+    again, = annotate("--symbol=spin_a", "--symfs=root", *files)["functions"]
+    check_equal(again["instructions"], whole["instructions"])
+
+
 def test_code_that_is_not_there():
     files = record()
     document = annotate("--top=all", *files)

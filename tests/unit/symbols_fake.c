@@ -17,7 +17,10 @@ bool __wrap_symbols_find(struct symbols_object *object, uint64_t file_offset, st
 bool __wrap_symbols_bounds(struct symbols_object *object, uint64_t file_offset, uint64_t *ret_start,
                            uint64_t *ret_size);
 bool __wrap_symbols_address(struct symbols_object *object, uint64_t file_offset, uint64_t *ret_address);
+const char *__wrap_symbols_path(const struct symbols_object *object);
 const char *__wrap_symbols_file(struct symbols_object *object);
+bool __wrap_symbols_has_code(struct symbols_object *object, uint64_t address);
+bool __wrap_symbols_replaced(struct symbols_object *object);
 unsigned __wrap_symbols_lacks(struct symbols_object *object);
 const char *__wrap_symbols_why(struct symbols_object *object);
 void __wrap_symbols_rows(struct symbols_object *object, uint64_t start, uint64_t end, symbols_each_row *each,
@@ -106,9 +109,25 @@ bool __wrap_symbols_address(struct symbols_object *object, uint64_t file_offset,
     return true;
 }
 
+const char *__wrap_symbols_path(const struct symbols_object *object)
+{
+    return object->path;
+}
+
 const char *__wrap_symbols_file(struct symbols_object *object)
 {
     return object->file;
+}
+
+bool __wrap_symbols_has_code(struct symbols_object *object, uint64_t address)
+{
+    (void)address;
+    return !object->no_code;
+}
+
+bool __wrap_symbols_replaced(struct symbols_object *object)
+{
+    return object->replaced;
 }
 
 unsigned __wrap_symbols_lacks(struct symbols_object *object)

@@ -28,6 +28,7 @@ struct symbols_fake_lines {
 struct symbols_object {
     const char *path; /* as mapped; of the kernel and of generated code: "[kernel]" and "[jit]" */
     const char *file; /* NULL: none */
+    bool no_code, replaced;
     uint64_t shift;   /* address - offset */
     uint64_t end;     /* addresses from here on are in no part of it */
     const struct symbols_fake_function *functions;

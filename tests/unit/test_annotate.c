@@ -407,6 +407,26 @@ static void test_no_code(void **state)
     assert_string_equal(reason, "objdump ended with status 9");
 }
 
+/* Names of an archive: why there is no code, and where to put the program. */
+static void test_no_code_in_archive(void **state)
+{
+    struct annotate_code code;
+    char reason[200];
+    (void)state;
+    prepare((const uint64_t[FRAMES]){0});
+    objects[APP].no_code = true;
+    assert_int_equal(annotate_code_init(&code, &alpha, &fake.settings, reason, sizeof(reason)), -ENODATA);
+    assert_string_equal(reason, "the archive has names, no code, and /opt/app is not there; copy the recorded one to "
+                                "DIR/opt/app and add --symfs=DIR");
+    objects[APP].replaced = true;
+    fake.settings.symfs = "/root";
+    assert_int_equal(annotate_code_init(&code, &alpha, &fake.settings, reason, sizeof(reason)), -ENODATA);
+    assert_string_equal(reason, "the archive has names, no code, and /root/opt/app is another build; copy the recorded "
+                                "one to DIR/opt/app and add --symfs=DIR");
+    assert_int_equal(annotate_code_init(&code, &alpha, &fake.settings, reason, 10), -ENODATA);
+    assert_string_equal(reason, "the archi");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +438,7 @@ int main(void)
         cmocka_unit_test(test_hits_of_lines),
         cmocka_unit_test(test_names_of_stubs),
         cmocka_unit_test(test_no_code),
+        cmocka_unit_test(test_no_code_in_archive),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -23,7 +23,8 @@ if(TARGET pinject_view)
   target_link_options(test_archive PRIVATE -Wl,--build-id=sha1,--wrap=write,--wrap=symbols_debug_file
     -Wl,--wrap=symbols_lines_file)
   # Their symbols are those of symbols_fake.c.
-  set(symbols_fake_wraps object kernel jit jit_dump find bounds address file lacks why rows lines lines_why)
+  set(symbols_fake_wraps object kernel jit jit_dump find bounds address path file has_code replaced lacks why rows lines
+    lines_why)
   pinject_unit_test(names SOURCES test_names.c symbols_fake.c LINK pinject_view)
   target_link_options(test_names PRIVATE -Wl,--wrap=symbols_new,--wrap=symbols_debuginfod)
   pinject_unit_test(annotate SOURCES test_annotate.c symbols_fake.c test_view_fake.c LINK pinject_view)
