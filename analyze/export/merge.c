@@ -13,7 +13,7 @@
 #include "common/perfdata.h"
 #include "common/report.h"
 
-enum { ATTR_ENTRY = sizeof(struct perf_event_attr) + sizeof(struct perfdata_section), LARGEST_RECORD = 65536 };
+enum { LARGEST_RECORD = 65536 };
 
 static void add_id(struct merge_event *event, uint64_t id)
 {
@@ -26,7 +26,7 @@ static uint32_t event_of(struct merge *merge, const struct attr *attr)
 {
     const char *name = attr->name ? attr->name : "";
     struct perf_event_attr perf = attr->perf;
-    perf.size = sizeof(perf); /* what a file leaves out is 0 */
+    perf.size = 0; /* what a file leaves out is 0; see merge_attr_size() */
     for (size_t i = 0; i < merge->event_count && !merge->one_file; i++)
         if (memcmp(&merge->events[i].attr, &perf, sizeof(perf)) == 0 &&
             strcmp(merge->events[i].name, name) == 0)
@@ -167,17 +167,31 @@ static int each(void *context, const struct file *file, const struct record *rec
     return merge->spool.error ? 1 : 0;
 }
 
+uint32_t merge_attr_size(const struct merge *merge)
+{
+    size_t size = PERF_ATTR_SIZE_VER3;
+    for (size_t i = 0; i < merge->event_count; i++) {
+        const unsigned char *attr = (const unsigned char *)&merge->events[i].attr;
+        for (size_t at = size; at < sizeof(merge->events[i].attr); at++)
+            if (attr[at])
+                size = (at / 8 + 1) * 8;
+    }
+    return (uint32_t)size;
+}
+
 static void put_front(const struct merge *merge, uint64_t data_size, const uint64_t bits[4], FILE *to)
 {
+    const uint32_t attr_size = merge_attr_size(merge);
+    const uint64_t entry = attr_size + sizeof(struct perfdata_section);
     uint64_t at = sizeof(struct perfdata_header), ids = 0;
     for (size_t i = 0; i < merge->event_count; i++)
         ids += merge->events[i].id_count * sizeof(uint64_t);
     struct perfdata_header header = {
         .magic = PERFDATA_MAGIC,
         .size = sizeof(header),
-        .attr_size = ATTR_ENTRY,
-        .attrs = {at + ids, merge->event_count * ATTR_ENTRY},
-        .data = {at + ids + merge->event_count * ATTR_ENTRY, data_size},
+        .attr_size = entry,
+        .attrs = {at + ids, merge->event_count * entry},
+        .data = {at + ids + merge->event_count * entry, data_size},
         .features = {bits[0], bits[1], bits[2], bits[3]},
     };
     fwrite(&header, sizeof(header), 1, to);
@@ -186,7 +200,9 @@ static void put_front(const struct merge *merge, uint64_t data_size, const uint6
             fwrite(merge->events[i].ids, sizeof(uint64_t), merge->events[i].id_count, to);
     for (size_t i = 0; i < merge->event_count; i++) {
         struct perfdata_section section = {at, merge->events[i].id_count * sizeof(uint64_t)};
-        fwrite(&merge->events[i].attr, sizeof(merge->events[i].attr), 1, to);
+        struct perf_event_attr attr = merge->events[i].attr;
+        attr.size = attr_size;
+        fwrite(&attr, attr_size, 1, to);
         fwrite(&section, sizeof(section), 1, to);
         at += section.size;
     }
@@ -194,7 +210,8 @@ static void put_front(const struct merge *merge, uint64_t data_size, const uint6
 
 static uint64_t front_size(const struct merge *merge)
 {
-    uint64_t size = sizeof(struct perfdata_header) + merge->event_count * ATTR_ENTRY;
+    uint64_t size = sizeof(struct perfdata_header) +
+                    merge->event_count * (merge_attr_size(merge) + sizeof(struct perfdata_section));
     for (size_t i = 0; i < merge->event_count; i++)
         size += merge->events[i].id_count * sizeof(uint64_t);
     return size;
@@ -286,6 +303,7 @@ int merge_write(struct view *view, struct sink *sink)
         report_error("records could not be put aside in '%s': %s", folder, strerror(-spooled));
         status = 1;
     }
+    merge_features_take_objects(&merge, view->profile);
     if (status == 0 && put_all(&merge, sink->to) < 0) {
         report_error("out of memory");
         status = 1;

@@ -63,6 +63,7 @@ struct merge {
     struct map_strings build_id_paths;
     struct feature_build_id *build_ids; /* by path; its path is not used */
     size_t build_id_capacity;
+    size_t build_ids_told;      /* so many come from sections of the files */
     bool described;             /* the sections below are taken */
     bool whole;                 /* described by a file that has the command line */
     struct buffer texts;        /* HOSTNAME ... CPUID, CMDLINE as in the file */
@@ -73,8 +74,13 @@ struct merge {
     unsigned char *copy;        /* of a record, while its ids are replaced */
 };
 
+/* The size of each attr in the result: the oldest version of the structure that has all that is set in one of them, as
+ * perf refuses a file of a later version than its own. At least that of Linux 3.19, which result files have. */
+uint32_t merge_attr_size(const struct merge *merge);
 /* Takes what FILE says of the machine and the objects. */
 void merge_features_take(struct merge *merge, const struct file *file);
+/* Takes the build-ids of the objects that were hit: perf before 5.12 reads none in mappings. After all files. */
+void merge_features_take_objects(struct merge *merge, const struct profile *profile);
 /* The table of sections and the sections, to lie at OFFSET; BITS: as in the header. */
 void merge_features_append(const struct merge *merge, uint64_t offset, struct buffer *to, uint64_t bits[4]);
 

@@ -109,6 +109,21 @@ static void take_clock(struct merge *merge, const struct file *file)
     end_text(merge, at);
 }
 
+/* What is known of its path, now or before; NULL: it says nothing. */
+static struct feature_build_id *take_build_id(struct merge *merge, const struct feature_build_id *item)
+{
+    size_t before = merge->build_id_paths.count;
+    if (!item->size || !item->path[0] || strlen(item->path) >= LONGEST_PATH)
+        return NULL;
+    uint32_t index = map_strings_add(&merge->build_id_paths, item->path);
+    if (index == before) {
+        merge->build_ids =
+            memory_grow(merge->build_ids, &merge->build_id_capacity, before + 1, sizeof(*merge->build_ids));
+        merge->build_ids[index] = *item;
+    }
+    return &merge->build_ids[index];
+}
+
 void merge_features_take(struct merge *merge, const struct file *file)
 {
     const struct features *features = &file->features;
@@ -122,18 +137,34 @@ void merge_features_take(struct merge *merge, const struct file *file)
         take_clock(merge, file);
         merge->described = true;
     }
-    for (uint32_t i = 0; i < features->build_id_count; i++) {
-        const struct feature_build_id *item = &features->build_ids[i];
-        size_t before = merge->build_id_paths.count;
-        if (!item->size || !item->path[0] || strlen(item->path) >= LONGEST_PATH)
-            continue;
-        uint32_t index = map_strings_add(&merge->build_id_paths, item->path);
-        if (index < before)
-            continue;
-        merge->build_ids =
-            memory_grow(merge->build_ids, &merge->build_id_capacity, before + 1, sizeof(*merge->build_ids));
-        merge->build_ids[index] = *item;
+    for (uint32_t i = 0; i < features->build_id_count; i++)
+        take_build_id(merge, &features->build_ids[i]);
+}
+
+static void take_object(struct merge *merge, const char *path, const unsigned char *id, size_t size, bool kernel)
+{
+    struct feature_build_id item = {.path = path, .size = (uint8_t)size, .kernel = kernel};
+    if (!size || size > sizeof(item.id))
+        return;
+    memcpy(item.id, id, size);
+    struct feature_build_id *known = take_build_id(merge, &item);
+    /* Two files had this path, one after the other: perf knows one here, which would be wrong for the other. */
+    if (known && known >= merge->build_ids + merge->build_ids_told &&
+        (known->size != size || memcmp(known->id, item.id, sizeof(item.id)) != 0))
+        known->size = 0;
+}
+
+void merge_features_take_objects(struct merge *merge, const struct profile *profile)
+{
+    const struct profile_session *session = &profile->session;
+    merge->build_ids_told = merge->build_id_paths.count;
+    for (uint32_t i = 0; i < profile->module_count; i++) {
+        const struct profile_module *module = profile->modules[i];
+        /* With an id perf looks for a file [vdso], without one it takes its own. */
+        if (module->path[0] == '/')
+            take_object(merge, module->path, module->build_id, module->build_id_size, false);
     }
+    take_object(merge, "[kernel.kallsyms]", session->kernel_build_id, session->kernel_build_id_size, true);
 }
 
 static void append_build_ids(const struct merge *merge, struct buffer *to)
@@ -141,6 +172,8 @@ static void append_build_ids(const struct merge *merge, struct buffer *to)
     for (size_t i = 0; i < merge->build_id_paths.count; i++) {
         const struct feature_build_id *item = &merge->build_ids[i];
         const char *path = merge->build_id_paths.texts[i];
+        if (!item->size)
+            continue;
         size_t length = strlen(path), size = (sizeof(struct build_id_event) + length + 1 + 7) & ~(size_t)7;
         uint16_t mode = item->kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
         struct build_id_event event = {
@@ -165,11 +198,14 @@ static bool are_named(const struct merge *merge)
 
 static void append_events(const struct merge *merge, struct buffer *to)
 {
+    const uint32_t attr_size = merge_attr_size(merge);
     buffer_u32(to, (uint32_t)merge->event_count);
-    buffer_u32(to, sizeof(struct perf_event_attr));
+    buffer_u32(to, attr_size);
     for (size_t i = 0; i < merge->event_count; i++) {
         const struct merge_event *event = &merge->events[i];
-        buffer_append(to, &event->attr, sizeof(event->attr));
+        struct perf_event_attr attr = event->attr;
+        attr.size = attr_size;
+        buffer_append(to, &attr, attr_size);
         buffer_u32(to, (uint32_t)event->id_count);
         append_string(to, event->name);
         buffer_append(to, event->ids, event->id_count * sizeof(uint64_t));

@@ -94,7 +94,8 @@ static void put_attr(const struct writer *writer, struct buffer *to, const struc
     writer_u64(writer, to, attr->sample_regs_intr);
     writer_u32(writer, to, attr->aux_watermark);
     writer_u16(writer, to, attr->sample_max_stack);
-    buffer_extend(to, sizeof(*attr) - (to->size - start));
+    /* Later fields stay in this machine's order. */
+    buffer_append(to, (const unsigned char *)attr + (to->size - start), sizeof(*attr) - (to->size - start));
 }
 
 void writer_begin(struct writer *writer, uint32_t type, uint16_t misc)

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "common/report.h"
+#include "pinject/kernel.h"
 
 enum { RECORDS = 5000, WRITER_ID = 100 };
 
@@ -128,7 +129,7 @@ static void test_ids(void **state)
         }
         export_files(paths, 2, NULL, 0, "");
         assert_int_equal(made.count, 10);
-        assert_int_equal(made.header.attrs.size, 2 * (sizeof(struct perf_event_attr) + 16));
+        assert_int_equal(made.header.attrs.size, 2 * (PERF_ATTR_SIZE_VER3 + 16));
         unsigned seen[2] = {0};
         for (unsigned i = 0; i < made.count; i++) {
             const struct record_seen *record = &made.records[i];
@@ -226,8 +227,105 @@ static void test_pipe(void **state)
     export_files(&path, 1, NULL, 0, "");
     assert_int_equal(made.count, 1);
     assert_int_equal(made.records[0].type, PERF_RECORD_COMM);
-    assert_int_equal(made.header.attrs.size, sizeof(struct perf_event_attr) + 16);
+    assert_int_equal(made.header.attrs.size, PERF_ATTR_SIZE_VER3 + 16);
     assert_non_null(section(PERFDATA_EVENT_DESC, &size));
+}
+
+/* Two files; in the attr of the second the byte OFFSET is set. */
+static void export_with_byte(size_t offset)
+{
+    const char *paths[2];
+    for (unsigned i = 0; i < 2; i++) {
+        struct writer writer;
+        begin_event(&writer, i ? PERF_COUNT_SW_PAGE_FAULTS : PERF_COUNT_SW_CPU_CLOCK, i ? "faults" : "clock");
+        if (i && offset)
+            ((unsigned char *)&writer.attrs[0])[offset] = 7;
+        writer_comm(&writer, "app", false);
+        paths[i] = save(&writer, i ? "b.data" : "a.data");
+    }
+    export_files(paths, 2, NULL, 0, "");
+}
+
+/* perf refuses attrs of a later version than its own: they are as short as what is set in them allows. */
+static void test_attr_size(void **state)
+{
+    (void)state;
+    for (size_t offset = PERF_ATTR_SIZE_VER3 - 1; offset < sizeof(struct perf_event_attr); offset++) {
+        const bool later = offset >= PERF_ATTR_SIZE_VER3;
+        const size_t attr = (offset / 8 + 1) * 8, entry = attr + sizeof(struct perfdata_section);
+        uint64_t size;
+        export_with_byte(later ? offset : 0);
+        assert_int_equal(made.header.attr_size, entry);
+        assert_int_equal(made.header.attrs.size, 2 * entry);
+        assert_int_equal(made.header.data.offset, made.header.attrs.offset + 2 * entry);
+        const unsigned char *first = made.bytes.data + made.header.attrs.offset, *second = first + entry;
+        assert_int_equal(number_at(first + 4, 4), attr);
+        assert_int_equal(number_at(second + 4, 4), attr);
+        assert_int_equal(number_at(second + attr + 8, 8), sizeof(uint64_t)); /* of the ids behind it */
+        if (later)
+            assert_int_equal(second[offset], 7);
+        const unsigned char *events = section(PERFDATA_EVENT_DESC, &size);
+        assert_non_null(events);
+        assert_int_equal(number_at(events + 4, 4), attr);
+        assert_int_equal(number_at(events + 8 + 4, 4), attr);
+    }
+}
+
+/* An object as the records tell it: with its build-id. */
+static void put_object(struct writer *writer, uint64_t start, const char *path, unsigned char id)
+{
+    unsigned char bytes[24] = {20};
+    memset(bytes + 4, id, 20);
+    writer_begin(writer, PERF_RECORD_MMAP2, USER | PERF_RECORD_MISC_MMAP_BUILD_ID);
+    writer_u32(writer, &writer->data, writer->pid);
+    writer_u32(writer, &writer->data, writer->tid);
+    writer_u64(writer, &writer->data, start);
+    writer_u64(writer, &writer->data, 0x1000);
+    writer_u64(writer, &writer->data, 0);
+    buffer_append(&writer->data, bytes, sizeof(bytes));
+    writer_u32(writer, &writer->data, 5);
+    writer_u32(writer, &writer->data, 2);
+    buffer_string(&writer->data, path);
+    writer_end(writer);
+    writer_sample(writer, 0, USER, start + 0x10, 1, NULL, 0);
+    writer->time += 1000;
+}
+
+/* Perf before 5.12 has build-ids from their section alone. Of two files with one path, it would take one for both. */
+static void test_build_ids(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        unsigned char id;
+    } objects[] = {{"/a", 1},     {"/b", 2},    {"/twice", 3}, {"/twice", 4},
+                   {"/twice", 3}, {"/told", 5}, {"/a", 1},     {"[vdso]", 6}};
+    static const unsigned char told[20] = {9};
+    const char *paths[2];
+    for (unsigned i = 0; i < 2; i++) {
+        struct writer writer;
+        begin_event(&writer, PERF_COUNT_SW_CPU_CLOCK, "clock");
+        if (i)
+            writer_build_id(&writer, "/told", told, sizeof(told), USER);
+        for (unsigned j = 0; j < sizeof(objects) / sizeof(objects[0]); j++)
+            put_object(&writer, 0x1000 * (j + 1), objects[j].path, objects[j].id);
+        paths[i] = save(&writer, i ? "b.data" : "a.data");
+    }
+    export_files(paths, 2, NULL, 0, "");
+    uint64_t size = 0;
+    unsigned char seen[3] = {0};
+    const unsigned char *at = section(PERFDATA_BUILD_ID, &size), *end = at + size;
+    assert_non_null(at);
+    for (; at < end; at += number_at(at + 6, 2)) {
+        const char *path = (const char *)at + 36;
+        assert_int_equal(number_at(at + 4, 2), USER | 1u << 15);
+        assert_int_equal(at[32], 20);
+        unsigned which = strcmp(path, "/a") == 0 ? 0 : strcmp(path, "/b") == 0 ? 1 : 2;
+        assert_true(which < 2 || strcmp(path, "/told") == 0);
+        assert_int_equal(seen[which], 0);
+        seen[which] = at[12];
+    }
+    assert_memory_equal(seen, ((unsigned char[]){1, 2, 9}), 3);
 }
 
 /* perf takes a file without any record for damaged. */
@@ -422,6 +520,8 @@ int main(void)
         cmocka_unit_test(test_ids_of_small_records),
         cmocka_unit_test(test_other_forms),
         cmocka_unit_test(test_pipe),
+        cmocka_unit_test(test_attr_size),
+        cmocka_unit_test(test_build_ids),
         cmocka_unit_test(test_machine_of_the_first),
         cmocka_unit_test(test_no_records),
         cmocka_unit_test(test_chosen_without_a_name),
