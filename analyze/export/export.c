@@ -10,6 +10,7 @@
 #include "analyze/view/archive.h"
 #include "analyze/view/lines.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/missing.h"
 #include "analyze/view/text.h"
 #include "common/nearest.h"
 #include "common/report.h"
@@ -151,15 +152,17 @@ static bool is_recording(const struct export_format *format, const char *output)
 /* Names are not in such a file: perf looks for them where it reads it. */
 static void tell_merged(const struct view *view, const char *output, uint64_t bytes)
 {
-    size_t size = strlen(output);
-    int base = (int)(ends_in(output, size, ".data", 5) ? size - 5 : size);
+    const char *slash = strrchr(output, '/');
     char amount[TEXT_AMOUNT], *results = archive_results(view->paths[0], view->path_count);
-    char *name = memory_print("%.*s" ARCHIVE_SUFFIX ".tar.gz", base, output);
+    char *usual = archive_name(view->paths[0]), *usual_slash = strrchr(usual, '/');
+    char *name = memory_print("%.*s%s.tar.gz", slash ? (int)(slash + 1 - output) : 0, output,
+                              usual_slash ? usual_slash + 1 : usual);
     char *to = text_command((const char *const[]){name}, 1);
     report_note("%s: %s, without function names; for other machines: panalyze archive -o %s %s", output,
                 text_bytes(amount, bytes), to, results);
     free(to);
     free(name);
+    free(usual);
     free(results);
 }
 
@@ -201,5 +204,7 @@ int export_view(struct view *view)
     bool named = output && strcmp(output, "-") != 0 && view->path_count;
     if (!status && !closed && named && format->write == merge_write)
         tell_merged(view, output, sink.bytes);
+    if (!status && !closed && (format->needs & EXPORT_SAMPLES))
+        missing_tell(view);
     return status ? status : closed;
 }

@@ -23,6 +23,30 @@ static bool ends_with(const char *text, const char *end)
     return size > length && strcmp(text + size - length, end) == 0;
 }
 
+bool archive_is_found(const char *name)
+{
+    return ends_with(name, ARCHIVE_SUFFIX) || strcmp(name, &ARCHIVE_SUFFIX[1]) == 0;
+}
+
+/* How much of NAME, the name of a tar file, is that of the directory in it; 0: it is no such name. */
+static size_t packed_size(const char *name)
+{
+    static const char *const ends[] = {".tar", ".tar.gz", ".tgz"};
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+        if (ends_with(name, ends[i]))
+            return strlen(name) - strlen(ends[i]);
+    return 0;
+}
+
+/* Whether NAME is that of a tar file whose directory panalyze finds. */
+static bool is_packed(const char *name)
+{
+    char *plain = memory_print("%.*s", (int)packed_size(name), name);
+    bool is = archive_is_found(plain);
+    free(plain);
+    return is;
+}
+
 /* Who may read the files may look into the folder. */
 static mode_t folder_rights(const struct archive *archive)
 {
@@ -35,12 +59,16 @@ static int failed(const struct archive *archive, int error)
     return error;
 }
 
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 bool archive_is(const char *path)
 {
-    static const char *const ends[] = {ARCHIVE_SUFFIX ".tar", ARCHIVE_SUFFIX ".tar.gz", ARCHIVE_SUFFIX ".tgz"};
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-        if (ends_with(path, ends[i]))
-            return true;
+    if (is_packed(base_of(path)))
+        return true;
     char *index = memory_print("%s/" ARCHIVE_INDEX, path);
     bool is = access(index, F_OK) == 0;
     free(index);
@@ -54,7 +82,7 @@ char **archive_find(char **list, size_t *count, const char *path)
     DIR *directory = opendir(folder);
     size_t capacity = *count;
     for (struct dirent *entry; directory && (entry = readdir(directory));) {
-        if (!ends_with(entry->d_name, ARCHIVE_SUFFIX))
+        if (!archive_is_found(entry->d_name))
             continue;
         char *found = memory_print("%s%s", folder, entry->d_name);
         if (archive_is(found)) {
@@ -68,6 +96,38 @@ char **archive_find(char **list, size_t *count, const char *path)
         closedir(directory);
     free(folder);
     return list;
+}
+
+/* Whether the tar file NAME was unpacked in the folder PLACE. Earlier versions put symbols.symbols into symbols.tar. */
+static bool is_unpacked(const char *place, const char *name)
+{
+    bool found = false;
+    for (int i = 0; i < 2 && !found; i++) {
+        char *path = memory_print("%s%.*s%s", place, (int)packed_size(name), name, i ? ARCHIVE_SUFFIX : "");
+        found = access(path, F_OK) == 0;
+        free(path);
+    }
+    return found;
+}
+
+char *archive_find_packed(const char *path)
+{
+    const int size = (int)(base_of(path) - path);
+    char *place = memory_print("%.*s", size, path), *first = NULL;
+    DIR *directory = opendir(size ? place : ".");
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        const char *name = entry->d_name;
+        if (!is_packed(name) || (first && strcmp(name, first) > 0) || is_unpacked(place, name))
+            continue;
+        free(first);
+        first = memory_text(name);
+    }
+    if (directory)
+        closedir(directory);
+    char *found = first ? memory_print("%s%s", place, first) : NULL;
+    free(first);
+    free(place);
+    return found;
 }
 
 char *archive_name(const char *path)
@@ -115,14 +175,13 @@ static int check_folder(const char *path)
 
 static int open_tar(struct archive *archive)
 {
-    const char *slash = strrchr(archive->to, '/'), *base = slash ? slash + 1 : archive->to;
-    const char *end = strstr(base, ".tar");
+    const char *base = base_of(archive->to), *end = strstr(base, ".tar");
     bool packed = ends_with(archive->to, ".tar.gz") || ends_with(archive->to, ".tgz");
     archive->is_tar = true;
     if (!end)
         end = base + strlen(base) - strlen(".tgz");
     archive->folder = memory_print("%.*s", (int)(end - base), base);
-    if (!ends_with(archive->folder, ARCHIVE_SUFFIX)) {
+    if (!archive_is_found(archive->folder)) {
         char *longer = memory_print("%s" ARCHIVE_SUFFIX, archive->folder);
         free(archive->folder);
         archive->folder = longer;

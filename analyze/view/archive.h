@@ -11,7 +11,7 @@
 
 /* The file that makes a folder an archive, and lists what is in it. */
 #define ARCHIVE_INDEX "pinject-archive"
-/* What the name of the folder ends in, so that panalyze finds it beside the results. */
+/* What the name of the folder ends in, so that panalyze finds it beside the results; or it is "symbols". */
 #define ARCHIVE_SUFFIX ".symbols"
 
 struct archive {
@@ -28,6 +28,11 @@ struct archive {
 bool archive_is(const char *path);
 /* Adds to LIST[*COUNT] the archives in the folder of PATH; the list and their names are malloced. */
 char **archive_find(char **list, size_t *count, const char *path);
+/* Whether panalyze looks into a folder with this NAME. */
+bool archive_is_found(const char *name);
+/* A tar file of such a folder in the folder of PATH, as far as it was not unpacked there; NULL: none. Owned by the
+ * caller. */
+char *archive_find_packed(const char *path);
 /* The archive of the result file PATH: "out.symbols" of "out.12.12". Owned by the caller. */
 char *archive_name(const char *path);
 

@@ -14,7 +14,7 @@
 #define LEAST_SIDE_NS 40000000 /* ten clock ticks of most kernels */
 
 /* One line of what is said; a point of a list in Markdown, where '<' must not begin a tag. */
-static void say(struct view *view, const char *text)
+void coverage_say(struct view *view, const char *text)
 {
     if (!view->settings->markdown) {
         output_wrapped(view->output, 2, text);
@@ -98,15 +98,15 @@ static void print_cpu(struct view *view)
     char *cpu = cpu_text(profile);
     char *line = memory_print("%s; %s%s%s%s", cpu, text_plural(number, profile->task_count, "task", "tasks"),
                               some ? ", " : "", some ? text_count(none, without) : "", some ? " without a sample" : "");
-    say(view, line);
+    coverage_say(view, line);
     if (profile->session.coverage_known && !profile->session.coverage_complete)
-        say(view, "The session was still running when these files were written.");
+        coverage_say(view, "The session was still running when these files were written.");
     else if (profile->session.recorded_files > profile->files_read) {
         char read[TEXT_AMOUNT], all[TEXT_AMOUNT];
         char *text = memory_print("These are %s of the %s result files of the run.",
                                   text_count(read, profile->files_read),
                                   text_count(all, profile->session.recorded_files));
-        say(view, text);
+        coverage_say(view, text);
         free(text);
     }
     free(line);
@@ -123,11 +123,11 @@ static void print_unseen(struct view *view)
                                   text_plural(count, unseen->count, "time", "times"),
                                   unseen->cpu_ns ? ", CPU time " : "",
                                   unseen->cpu_ns ? text_time(time, unseen->cpu_ns) : "");
-        say(view, line);
+        coverage_say(view, line);
         free(line);
     }
     if (session->unseen_count > MOST_UNSEEN)
-        say(view, "Not seen: more; 'panalyze info' lists them");
+        coverage_say(view, "Not seen: more; 'panalyze info' lists them");
 }
 
 /* Whether the recorder has said itself that the kernel is missing. */
@@ -150,19 +150,18 @@ void coverage_print(struct view *view)
         char lost[TEXT_AMOUNT];
         char *line = memory_print("Lost: %s (a larger period or a lower frequency loses less)",
                                   text_plural(lost, profile->lost, "sample", "samples"));
-        say(view, line);
+        coverage_say(view, line);
         free(line);
     }
     print_unseen(view);
     if (session->exclude_kernel && heading_by_timers(profile))
-        say(view, "Not seen: what the kernel did for the program (timers sample user space only)");
+        coverage_say(view, "Not seen: what the kernel did for the program (timers sample user space only)");
     else if (session->exclude_kernel && !kernel_is_noted(session))
-        say(view,
-            "Not seen: what the kernel did for the program; shares are of the time in user space (as root, or with "
-            "kernel.perf_event_paranoid at 1 or less, the kernel is sampled too)");
+        coverage_say(view, "Not seen: what the kernel did for the program; shares are of the time in user space (as "
+                           "root, or with kernel.perf_event_paranoid at 1 or less, the kernel is sampled too)");
     for (uint32_t i = 0; i < session->note_count; i++) {
         char *line = memory_print("Note: %s", session->notes[i]);
-        say(view, line);
+        coverage_say(view, line);
         free(line);
     }
 }

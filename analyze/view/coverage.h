@@ -7,6 +7,8 @@
 #include "analyze/view/view.h"
 
 void coverage_print(struct view *view);
+/* One line of what is said there, for --markdown too. */
+void coverage_say(struct view *view, const char *text);
 /* The member "coverage". */
 void coverage_json(struct json *json, const struct profile *profile);
 

@@ -332,8 +332,9 @@ void names_lacks(struct names *names, names_lacking *each, void *context)
 {
     for (uint32_t i = 0; i < names->profile->module_count; i++) {
         struct symbols_object *object = names->objects[i];
-        const char *why = object && symbols_lacks(object) ? symbols_why(object) : NULL;
+        unsigned lacks = object ? symbols_lacks(object) : 0;
+        const char *why = lacks ? symbols_why(object) : NULL;
         if (why)
-            each(context, names->profile->modules[i]->path, why);
+            each(context, names->profile->modules[i]->path, why, lacks);
     }
 }

@@ -72,8 +72,8 @@ struct names_function {
 struct names_function names_function(const struct names *names, uint32_t function);
 const char *names_object(const struct names *names, uint32_t object_id);
 
-/* Calls EACH for every object whose names were wanted and lacked. */
-typedef void names_lacking(void *context, const char *path, const char *why);
+/* Calls EACH for every object whose names were wanted and lacked. LACKS: bits of enum symbols_lack. */
+typedef void names_lacking(void *context, const char *path, const char *why, unsigned lacks);
 void names_lacks(struct names *names, names_lacking *each, void *context);
 
 #endif

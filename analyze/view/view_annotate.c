@@ -23,9 +23,10 @@ struct lack {
     char *text;
 };
 
-static void note_lack(void *context, const char *path, const char *why)
+static void note_lack(void *context, const char *path, const char *why, unsigned lacks)
 {
     struct lack *lack = context;
+    (void)lacks;
     if (!lack->text && select_object(lack->settings, path))
         lack->text = memory_print("; no names for %s: %s", path, why);
 }

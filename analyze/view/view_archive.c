@@ -287,8 +287,7 @@ static void print_commands(const struct keeper *keeper, const char *to, const ch
     struct output *output = keeper->view->output;
     const char *path = base_of(keeper->view->paths[0]);
     char *results = archive_results(path, keeper->view->path_count), *usual = archive_name(path);
-    size_t size = strlen(folder), end = strlen(ARCHIVE_SUFFIX);
-    bool is_found = size > end && strcmp(folder + size - end, ARCHIVE_SUFFIX) == 0;
+    bool is_found = archive_is_found(folder);
     bool of_perf = strncmp(usual, path, strlen(path)) == 0;
     fputs("On another machine, with the profile in the same directory:", output->to);
     if (keeper->archive.is_tar)

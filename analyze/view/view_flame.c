@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "analyze/view/flame.h"
+#include "analyze/view/missing.h"
 #include "analyze/view/sink.h"
 #include "analyze/view/text.h"
 #include "analyze/view/view.h"
@@ -60,6 +61,8 @@ int view_flame(struct view *view)
         if (!path && status == 0)
             tell(&flame, bytes);
     }
+    if (status == 0 && view->settings->by != BY_OBJECT)
+        missing_tell(view);
     flame_release(&flame);
     return status;
 }

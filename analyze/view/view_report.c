@@ -12,9 +12,9 @@
 #include "analyze/view/line_hits.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/missing.h"
 #include "analyze/view/programs.h"
 #include "analyze/view/rows.h"
-#include "analyze/view/runtime.h"
 #include "analyze/view/select.h"
 #include "analyze/view/suggest.h"
 #include "analyze/view/text.h"
@@ -31,8 +31,6 @@
 #define LEAST_SECTIONS 10
 #define MOST_SECTIONS 25
 #define ENOUGH_PERCENT 95 /* sections end when they cover so much */
-#define LACK_PERCENT 1    /* objects without names are mentioned from here on */
-#define MOST_LACKS 5
 
 static uint64_t limit_of(const struct view *view, uint64_t usual)
 {
@@ -223,75 +221,6 @@ static void print_sections(struct view *view)
         print_rest(view, at);
 }
 
-struct lacks {
-    struct view *view;
-    struct map_strings objects; /* that were hit without a name, */
-    uint64_t *weights;          /* how often, */
-    uint32_t *tasks;            /* and in which task first: */
-    size_t hit;                 /* of so many */
-    uint32_t printed;
-};
-
-/* Memory that is no file's: what is executed there has the names that its runtime leaves. */
-static bool is_generated(const char *path)
-{
-    static const char *const beginnings[] = {"//anon", "/memfd:", "/dev/zero"};
-    bool found = false;
-    for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
-        found |= strncmp(path, beginnings[i], strlen(beginnings[i])) == 0;
-    return found;
-}
-
-static void print_lack(void *context, const char *path, const char *why)
-{
-    struct lacks *lacks = context;
-    uint64_t whole = lacks->view->selection->total_weight, weight = 0;
-    uint32_t object = map_strings_add(&lacks->objects, path);
-    const struct profile_task *task = NULL;
-    if (object < lacks->hit) {
-        weight = lacks->weights[object];
-        lacks->weights[object] = 0;
-        task = &lacks->view->profile->tasks[lacks->tasks[object]];
-    }
-    if (text_share(weight, whole) < LACK_PERCENT || lacks->printed >= MOST_LACKS)
-        return;
-    char share[TEXT_AMOUNT];
-    char *advice = task && is_generated(path) ? runtime_advice(task, lacks->view->settings->symfs) : NULL;
-    char *line = memory_print("No names for %s of the samples, in %s: %s%s%s", text_percent(share, weight, whole), path,
-                              why, advice ? "; " : "", advice ? advice : "");
-    free(advice);
-    output_wrapped(lacks->view->output, 2, line);
-    free(line);
-    lacks->printed++;
-}
-
-/* Objects whose samples have no names, with the reason. */
-static void print_lacks(struct view *view)
-{
-    const struct selection *selection = view->selection;
-    struct lacks lacks = {.view = view};
-    size_t capacity = 0, task_capacity = 0;
-    for (uint32_t i = 0; i < selection->entry_count; i++) {
-        const struct profile_entry *entry = &view->profile->entries[selection->entries[i]];
-        uint32_t leaf = view->profile->stacks[entry->stack].frames[0];
-        struct names_function function = names_function(view->names, names_function_of(view->names, leaf));
-        if (function.named)
-            continue;
-        size_t known = lacks.objects.count;
-        uint32_t object = map_strings_add(&lacks.objects, function.object);
-        lacks.weights = memory_grow(lacks.weights, &capacity, lacks.objects.count, sizeof(uint64_t));
-        lacks.tasks = memory_grow(lacks.tasks, &task_capacity, lacks.objects.count, sizeof(uint32_t));
-        if (object >= known)
-            lacks.tasks[object] = entry->task;
-        lacks.weights[object] = entry->weight + (object < known ? lacks.weights[object] : 0);
-    }
-    lacks.hit = lacks.objects.count;
-    names_lacks(view->names, print_lack, &lacks);
-    map_strings_release(&lacks.objects);
-    free(lacks.weights);
-    free(lacks.tasks);
-}
-
 /* Of a function that calls the kernel a user-only profile has the smaller part, and ranks it by that. */
 static void print_user_part(struct view *view)
 {
@@ -344,7 +273,7 @@ static int print_report(struct view *view)
     /* Lines of the functions that were named have these names. */
     if (selection->total_samples && settings->by != BY_OBJECT && hits_has_stacks(settings->by) &&
         !(view->lines && settings->symbols.count))
-        print_lacks(view);
+        missing_print(view);
     if (selection->total_samples && view->lines) {
         line_hits_print_lacks(view);
         if (settings->by == BY_LINE)

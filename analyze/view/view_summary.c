@@ -13,6 +13,7 @@
 #include "analyze/view/heading.h"
 #include "analyze/view/hits.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/missing.h"
 #include "analyze/view/order.h"
 #include "analyze/view/rows.h"
 #include "analyze/view/text.h"
@@ -313,6 +314,8 @@ int view_summary(struct view *view)
     show_commands(view);
     show_functions(view);
     fputc('\n', view->output->to);
+    if (view->selection->total_samples)
+        missing_print(view);
     coverage_print(view);
     return 0;
 }

@@ -137,7 +137,7 @@ def perf_rows(*options):
 def check_perf(files, gone):
     """That perf, which has the archive and not the files GONE, says what it says of the files themselves."""
     check_match(r"^panalyze: all\.data: [\d.]+ kB, without function names; for other machines: "
-                r"panalyze archive -o all\.symbols\.tar\.gz out\.",
+                r"panalyze archive -o out\.symbols\.tar\.gz out\.",
                 panalyze("export", "perf", "-o", "all.data", *files).ok().err)
     panalyze("archive", *files).ok()
     os.rename("out.symbols", "sent")
@@ -165,6 +165,55 @@ def test_perf_reads_archive_of_separate_files():
     run(["objcopy", "--strip-all", "--add-gnu-debuglink=p.debug", "whole", "p"]).ok()
     os.unlink("whole")
     check_match(r"\bp\.c:\d+$", "\n".join(check_perf(record(), ["p", "p.debug"])[1]))
+
+
+EXPORTS = {"pprof": "x.pb.gz", "speedscope": "x.speedscope.json", "firefox": "x.json.gz", "folded": "x.folded",
+           "csv": "x.csv"}
+
+
+def said_of_names(*files):
+    """What report, summary, flame and the exports with names say of missing ones: the same line, or nothing."""
+    pattern = re.compile(r"^(?:panalyze: )?(No names for [\d.]+ % of the samples, in \S*/p: .*)$", re.M)
+    commands = {"report": [], "summary": [], "flame": ["-o", "flame.svg"],
+                **{f"export {name}": ["-o", file] for name, file in EXPORTS.items()}}
+    lines = {}
+    for command, options in commands.items():
+        result = panalyze(*command.split(), *options, *files).ok()
+        on_page, apart = pattern.findall(result.out), pattern.findall(result.err)
+        check(not (apart if command in ("report", "summary") else on_page), f"{command}: {result}")
+        lines[command] = on_page + apart
+    first = lines["report"]
+    check(len(first) <= 1, first)
+    check_equal(lines, {command: first for command in lines})
+    for command, file in (("chrome", "x.trace.json"), ("csv-tasks", "x.tasks.csv"), ("perf", "x.data")):
+        check("No names" not in panalyze("export", command, "-o", file, *files).ok().err, command)
+    return first[0] if first else None
+
+
+def test_program_was_rebuilt():
+    """What says so, and how to get the names back: by the command that is printed, with a word of a shell."""
+    need("gcc", "tar")
+    os.mkdir("my runs")
+    build("gcc -O2 -g -Wl,--build-id -fno-omit-frame-pointer -o p p.c")
+    record()
+    for file in results():
+        os.rename(file, f"my runs/{file}")
+    files = [f"my runs/{name}" for name in os.listdir("my runs")]
+    check_equal(said_of_names(*files), None)
+    panalyze("archive", "-o", "my runs/symbols.tar.gz", *files).ok()
+    build("gcc -O1 -g -Wl,--build-id -fno-omit-frame-pointer -o p p.c", LOOP_SOURCE + "\nint more;\n")
+    line = check_match(r": the file has another build-id \(rebuilt since the recording\?\); "
+                       r"names may be in my runs/symbols\.tar\.gz: (tar xf .*)$", said_of_names(*files))
+    os.unlink("p")
+    check_match(r": the file is gone; names may be in my runs/symbols\.tar\.gz: tar xf ", said_of_names(*files))
+    run(["sh", "-c", line[1]]).ok()
+    check_equal(sorted(os.listdir("my runs"))[-2:], ["symbols", "symbols.tar.gz"])
+    check_equal(said_of_names(*files), None)
+    os.rename("my runs/symbols", "my runs/symbols.symbols")  # as versions before unpacked it
+    check_equal(said_of_names(*files), None)
+    for name in ("symbols.symbols", "symbols.tar.gz"):
+        os.rename(f"my runs/{name}", name)
+    check_match(r": the file is gone$", said_of_names(*files))
 
 
 def elsewhere(words):

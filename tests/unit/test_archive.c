@@ -79,6 +79,38 @@ static void test_names(void **state)
     expect_name(text + 1, ".1.2.symbols");
 }
 
+/* Those that panalyze finds beside the results, and what is in the way of a hint. */
+static void test_packed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *make, *found; /* by the names in the folder "packed"; NULL: none */
+    } steps[] = {
+        {"out.1.2", NULL},           {"packed.tar.gz", NULL},       {"symbols.tar.zst", NULL},
+        {"no-symbols.tar", NULL},    {"symbols.tgz", "symbols.tgz"}, {"out.symbols.tar", "out.symbols.tar"},
+        {"out.symbols/", "symbols.tgz"}, {"symbols.symbols/", NULL}, {"a.symbols.tar.gz", "a.symbols.tar.gz"},
+    };
+    assert_int_equal(mkdir(in("packed"), 0700), 0);
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "packed/%s", steps[i].make);
+        if (strchr(steps[i].make, '/'))
+            assert_int_equal(mkdir(in(name), 0700), 0);
+        else
+            close(open(in(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+        char *found = archive_find_packed(in("packed/out.1.2"));
+        if (!found != !steps[i].found || (found && strcmp(strrchr(found, '/') + 1, steps[i].found) != 0))
+            fail_msg("with %s: %s", steps[i].make, found ? found : "none");
+        free(found);
+    }
+    assert_null(archive_find_packed("no-such-folder/out.1.2"));
+    /* Both names of a directory are looked into, those of before too. */
+    assert_true(archive_is_found("symbols") && archive_is_found("out.symbols") && archive_is_found("symbols.symbols"));
+    assert_false(archive_is_found("symbol") || archive_is_found("mysymbols") || archive_is_found(".symbols"));
+    assert_true(archive_is("a/symbols.tar.gz") && archive_is("a/out.symbols.tar") && archive_is("out.symbols.tgz"));
+    assert_false(archive_is("a/mysymbols.tar.gz") || archive_is("symbols.tar.xz"));
+}
+
 static void test_files(void **state)
 {
     (void)state;
@@ -281,6 +313,7 @@ static void test_commands(void **state)
         {"made", "  panalyze --debug-path made out.*\n  perf --buildid-dir made report -i FILE "},
         {"made.symbols", "  panalyze out.*\n  perf --buildid-dir made.symbols report -i FILE "},
         {"it.tar", "  tar xf it.tar\n  panalyze out.*\n  perf --buildid-dir it.symbols report -i FILE "},
+        {"symbols.tar.gz", "  tar xf symbols.tar.gz\n  panalyze out.*\n  perf --buildid-dir symbols report -i FILE "},
         {"i t.symbols.tgz", "  tar xf 'i t.symbols.tgz'\n  panalyze out.*\n"
                             "  perf --buildid-dir 'i t.symbols' report -i FILE "},
     };
@@ -348,6 +381,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_packed),
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_objects),

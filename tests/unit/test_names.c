@@ -291,10 +291,10 @@ static void test_objects(void **state)
     names_free(names);
 }
 
-static void add_lack(void *context, const char *path, const char *why)
+static void add_lack(void *context, const char *path, const char *why, unsigned lacks)
 {
     char *text = context;
-    sprintf(text + strlen(text), "%s: %s\n", path, why);
+    sprintf(text + strlen(text), "%s: %s %u\n", path, why, lacks);
 }
 
 /* Only of objects whose names were wanted. */
@@ -308,14 +308,14 @@ static void test_lacks(void **state)
     for (uint32_t i = 0; i < FRAMES; i++)
         names_function_of(names, i);
     names_lacks(names, add_lack, text);
-    assert_string_equal(text, "/opt/bare: it is stripped\n");
+    assert_string_equal(text, "/opt/bare: it is stripped 1\n");
     objects[APP].why = "unasked"; /* it lacks nothing */
     objects[JIT].lacks = 4;       /* without a reason */
     objects[KERNEL].lacks = 2;
     objects[KERNEL].why = "another kernel";
     text[0] = '\0';
     names_lacks(names, add_lack, text);
-    assert_string_equal(text, "[kernel.kallsyms]: another kernel\n/opt/bare: it is stripped\n");
+    assert_string_equal(text, "[kernel.kallsyms]: another kernel 2\n/opt/bare: it is stripped 1\n");
     names_free(names);
     names_free(NULL);
 }

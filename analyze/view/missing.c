@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/view/missing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/sym/symbols.h"
+#include "analyze/view/archive.h"
+#include "analyze/view/coverage.h"
+#include "analyze/view/map.h"
+#include "analyze/view/memory.h"
+#include "analyze/view/runtime.h"
+#include "analyze/view/text.h"
+#include "common/report.h"
+
+#define LEAST_PERCENT 1 /* objects without names are mentioned from here on */
+#define MOST_OBJECTS 5
+
+struct missing {
+    struct view *view;
+    struct map_strings objects; /* that were hit without a name, */
+    uint64_t *weights;          /* how often, */
+    uint32_t *tasks;            /* and in which task first: */
+    size_t hit;                 /* of so many */
+    uint32_t told;
+    void (*tell)(struct view *view, const char *line);
+};
+
+/* Memory that is no file's: what is executed there has the names that its runtime leaves. */
+static bool is_generated(const char *path)
+{
+    static const char *const beginnings[] = {"//anon", "/memfd:", "/dev/zero"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
+        found |= strncmp(path, beginnings[i], strlen(beginnings[i])) == 0;
+    return found;
+}
+
+/* Whether an archive may have the names of the object PATH, which are missing for the reasons LACKS. */
+static bool may_be_saved(const char *path, unsigned lacks)
+{
+    if (strcmp(path, "[kernel.kallsyms]") == 0)
+        return lacks & (SYMBOLS_RESTRICTED | SYMBOLS_OTHER_KERNEL);
+    return path[0] == '/' && path[1] != '/' && (lacks & (SYMBOLS_NO_FILE | SYMBOLS_OTHER_BUILD_ID));
+}
+
+/* How to unpack an archive that lies beside the results of TASK; NULL: there is none. Owned by the caller. */
+static char *archive_advice(const struct profile_task *task)
+{
+    char *packed = task->file ? archive_find_packed(task->file) : NULL;
+    if (!packed)
+        return NULL;
+    char *slash = strrchr(packed, '/'), *directory = NULL;
+    if (slash)
+        directory = memory_print("%.*s", slash == packed ? 1 : (int)(slash - packed), packed);
+    const char *words[] = {"tar", "xf", packed, "-C", directory};
+    char *command = text_command(words, directory ? 5 : 3);
+    char *advice = memory_print("names may be in %s: %s", packed, command);
+    free(command);
+    free(directory);
+    free(packed);
+    return advice;
+}
+
+static char *advice_for(const struct missing *missing, const struct profile_task *task, const char *path,
+                        unsigned lacks)
+{
+    if (is_generated(path))
+        return runtime_advice(task, missing->view->settings->symfs);
+    return may_be_saved(path, lacks) ? archive_advice(task) : NULL;
+}
+
+static void tell_object(void *context, const char *path, const char *why, unsigned lacks)
+{
+    struct missing *missing = context;
+    uint64_t whole = missing->view->selection->total_weight, weight = 0;
+    uint32_t object = map_strings_add(&missing->objects, path);
+    const struct profile_task *task = NULL;
+    if (object < missing->hit) {
+        weight = missing->weights[object];
+        missing->weights[object] = 0;
+        task = &missing->view->profile->tasks[missing->tasks[object]];
+    }
+    if (text_share(weight, whole) < LEAST_PERCENT || missing->told >= MOST_OBJECTS)
+        return;
+    char share[TEXT_AMOUNT], *advice = task ? advice_for(missing, task, path, lacks) : NULL;
+    char *line = memory_print("No names for %s of the samples, in %s: %s%s%s%s", text_percent(share, weight, whole),
+                              path, why, lacks & SYMBOLS_OTHER_BUILD_ID ? " (rebuilt since the recording?)" : "",
+                              advice ? "; " : "", advice ? advice : "");
+    free(advice);
+    missing->tell(missing->view, line);
+    free(line);
+    missing->told++;
+}
+
+static void find(struct missing *missing)
+{
+    struct view *view = missing->view;
+    const struct selection *selection = view->selection;
+    size_t capacity = 0, task_capacity = 0;
+    for (uint32_t i = 0; i < selection->entry_count; i++) {
+        const struct profile_entry *entry = &view->profile->entries[selection->entries[i]];
+        uint32_t leaf = view->profile->stacks[entry->stack].frames[0];
+        struct names_function function = names_function(view->names, names_function_of(view->names, leaf));
+        if (function.named)
+            continue;
+        size_t known = missing->objects.count;
+        uint32_t object = map_strings_add(&missing->objects, function.object);
+        missing->weights = memory_grow(missing->weights, &capacity, missing->objects.count, sizeof(uint64_t));
+        missing->tasks = memory_grow(missing->tasks, &task_capacity, missing->objects.count, sizeof(uint32_t));
+        if (object >= known)
+            missing->tasks[object] = entry->task;
+        missing->weights[object] = entry->weight + (object < known ? missing->weights[object] : 0);
+    }
+    missing->hit = missing->objects.count;
+}
+
+static void tell_all(struct view *view, void (*tell)(struct view *view, const char *line))
+{
+    struct missing missing = {.view = view, .tell = tell};
+    find(&missing);
+    names_lacks(view->names, tell_object, &missing);
+    map_strings_release(&missing.objects);
+    free(missing.weights);
+    free(missing.tasks);
+}
+
+static void note_line(struct view *view, const char *line)
+{
+    (void)view;
+    report_note("%s", line);
+}
+
+void missing_print(struct view *view)
+{
+    tell_all(view, coverage_say);
+}
+
+void missing_tell(struct view *view)
+{
+    tell_all(view, note_line);
+}

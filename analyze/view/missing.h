@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* Objects that were hit and have no names: their share of the samples, the reason, and what helps. */
+#ifndef ANALYZE_VIEW_MISSING_H
+#define ANALYZE_VIEW_MISSING_H
+
+#include "analyze/view/view.h"
+
+/* A line for each of the heaviest, in the output. Names were looked up before. */
+void missing_print(struct view *view);
+/* The same lines as notes on stderr: for views that write a file. */
+void missing_tell(struct view *view);
+
+#endif
