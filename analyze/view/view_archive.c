@@ -281,6 +281,14 @@ static void print_word(struct output *output, const char *before, const char *wo
     free(quoted);
 }
 
+static void print_perf(struct output *output, const char *folder, const char *file, const char *options)
+{
+    print_word(output, "\n  perf --buildid-dir ", folder);
+    fputs(" report -i ", output->to);
+    output_text(output, file);
+    fputs(options, output->to);
+}
+
 /* What whoever gets the profile does with the archive. */
 static void print_commands(const struct keeper *keeper, const char *to, const char *folder)
 {
@@ -297,10 +305,9 @@ static void print_commands(const struct keeper *keeper, const char *to, const ch
         print_word(output, "--debug-path ", folder);
     fputs(is_found ? "" : " ", output->to);
     output_text(output, results);
-    print_word(output, "\n  perf --buildid-dir ", folder);
-    fputs(" report -i ", output->to);
-    output_text(output, of_perf ? results : "FILE      (of 'panalyze export perf -o FILE')");
-    fputs("\n", output->to);
+    print_perf(output, folder, of_perf ? results : "FILE", "");
+    print_perf(output, folder, of_perf ? results : "FILE", " -s srcline");
+    fputs(of_perf ? "\n" : "      (FILE: made by 'panalyze export perf -o FILE')\n", output->to);
     free(results);
     free(usual);
 }

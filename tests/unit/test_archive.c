@@ -304,18 +304,21 @@ static void test_missing(void **state)
     }
 }
 
+#define OF_PERF(folder)                                                                                               \
+    "  perf --buildid-dir " folder " report -i FILE\n  perf --buildid-dir " folder " report -i FILE -s srcline"        \
+    "      (FILE: made by 'panalyze export perf -o FILE')\n"
+
 /* What whoever gets the archive is to type. */
 static void test_commands(void **state)
 {
     static const struct {
         const char *to, *commands;
     } cases[] = {
-        {"made", "  panalyze --debug-path made out.*\n  perf --buildid-dir made report -i FILE "},
-        {"made.symbols", "  panalyze out.*\n  perf --buildid-dir made.symbols report -i FILE "},
-        {"it.tar", "  tar xf it.tar\n  panalyze out.*\n  perf --buildid-dir it.symbols report -i FILE "},
-        {"symbols.tar.gz", "  tar xf symbols.tar.gz\n  panalyze out.*\n  perf --buildid-dir symbols report -i FILE "},
-        {"i t.symbols.tgz", "  tar xf 'i t.symbols.tgz'\n  panalyze out.*\n"
-                            "  perf --buildid-dir 'i t.symbols' report -i FILE "},
+        {"made", "  panalyze --debug-path made out.*\n" OF_PERF("made")},
+        {"made.symbols", "  panalyze out.*\n" OF_PERF("made.symbols")},
+        {"it.tar", "  tar xf it.tar\n  panalyze out.*\n" OF_PERF("it.symbols")},
+        {"symbols.tar.gz", "  tar xf symbols.tar.gz\n  panalyze out.*\n" OF_PERF("symbols")},
+        {"i t.symbols.tgz", "  tar xf 'i t.symbols.tgz'\n  panalyze out.*\n" OF_PERF("'i t.symbols'")},
     };
     struct buffer bytes = BUFFER_INIT;
     (void)state;
