@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyze/export/merge.h"
+#include "analyze/view/heading.h"
 #include "analyze/view/memory.h"
 #include "common/perfdata.h"
 
@@ -82,10 +83,14 @@ static void take_numbers(struct merge *merge, const struct features *features)
     }
     if (features->argument_count == 0)
         return;
+    /* panalyze shows the program of a result file, not pinject-run: the same of this one. */
+    const struct profile_image *image = heading_image(merge->view->profile);
+    const char *const *words = image ? image->cmdline : features->arguments;
+    const uint32_t count = image ? image->cmdline_count : features->argument_count;
     begin_text(merge, PERFDATA_CMDLINE, &at);
-    buffer_u32(&merge->texts, features->argument_count);
-    for (uint32_t i = 0; i < features->argument_count; i++)
-        append_string(&merge->texts, features->arguments[i]);
+    buffer_u32(&merge->texts, count);
+    for (uint32_t i = 0; i < count; i++)
+        append_string(&merge->texts, words[i]);
     end_text(merge, at);
 }
 

@@ -32,9 +32,9 @@ static bool is_a_part(const struct profile *profile)
 }
 
 /* What the first process ran: the options of pinject-run in front of it are no news. */
-static const struct profile_image *first_image(const struct profile *profile)
+const struct profile_image *heading_image(const struct profile *profile)
 {
-    for (uint32_t i = 0; i < profile->task_count; i++) {
+    for (uint32_t i = 0; profile->session.ours && i < profile->task_count; i++) {
         const struct profile_task *task = &profile->tasks[i];
         for (uint32_t j = 0; task->root && j < task->image_count; j++)
             if (task->images[j].cmdline_count)
@@ -46,7 +46,7 @@ static const struct profile_image *first_image(const struct profile *profile)
 char *heading_command(const struct profile *profile)
 {
     const struct profile_session *session = &profile->session;
-    const struct profile_image *image = session->ours ? first_image(profile) : NULL;
+    const struct profile_image *image = heading_image(profile);
     if (image)
         return text_command(image->cmdline, image->cmdline_count);
     if (session->argument_count)

@@ -9,6 +9,8 @@ void heading_print(struct view *view);
 /* "12.3 s elapsed, 20.1 s of CPU time (1.63 CPUs busy on average); 99.6 % of the CPU time is in this profile; no samples
  * lost", without what is not known; owned by the caller. */
 char *heading_run(const struct view *view);
+/* The program that the session began with, with its command line; NULL: not known, as in perf's own files. */
+const struct profile_image *heading_image(const struct profile *profile);
 /* The command line of the session as one line; owned by the caller. */
 char *heading_command(const struct profile *profile);
 /* "task-clock: 9.50 s in 9,523 samples of 312 tasks, none lost", of --stat "counted without samples: 312 tasks"; owned

@@ -114,6 +114,8 @@ def test_perf_knows_tasks_and_objects():
     forked = {int(tid) for tid in re.findall(r"PERF_RECORD_FORK\(\d+:(\d+)\)", shown)}
     threads = {task["tid"] for task in document["tasks"] if not task["root"]}
     check(threads <= forked, f"no FORK of {threads - forked}")
+    command = lambda *files: panalyze(*files).ok().out.splitlines()[1]
+    check_equal(command("all.data"), command(*results()), "the program is named, not pinject-run")
     ids = {}
     for name in results():
         ids.update(re.findall(r"^([0-9a-f]{40}) (.+)$", run(["perf", "buildid-list", "-i", name]).ok().out, re.M))
