@@ -44,10 +44,9 @@ static bool may_be_saved(const char *path, unsigned lacks)
     return path[0] == '/' && path[1] != '/' && (lacks & (SYMBOLS_NO_FILE | SYMBOLS_OTHER_BUILD_ID));
 }
 
-/* How to unpack an archive that lies beside the results of TASK; NULL: there is none. Owned by the caller. */
-static char *archive_advice(const struct profile_task *task)
+char *missing_advice(const char *file, const char *path, unsigned lacks)
 {
-    char *packed = task->file ? archive_find_packed(task->file) : NULL;
+    char *packed = file && may_be_saved(path, lacks) ? archive_find_packed(file) : NULL;
     if (!packed)
         return NULL;
     char *slash = strrchr(packed, '/'), *directory = NULL;
@@ -67,7 +66,7 @@ static char *advice_for(const struct missing *missing, const struct profile_task
 {
     if (is_generated(path))
         return runtime_advice(task, missing->view->settings->symfs);
-    return may_be_saved(path, lacks) ? archive_advice(task) : NULL;
+    return missing_advice(task->file, path, lacks);
 }
 
 static void tell_object(void *context, const char *path, const char *why, unsigned lacks)

@@ -9,5 +9,8 @@
 void missing_print(struct view *view);
 /* The same lines as notes on stderr: for views that write a file. */
 void missing_tell(struct view *view);
+/* How to unpack an archive that lies beside the result file FILE, where it may have the names of the object PATH, which
+ * are missing for the reasons LACKS (enum symbols_lack); NULL: nothing. Owned by the caller. */
+char *missing_advice(const char *file, const char *path, unsigned lacks);
 
 #endif

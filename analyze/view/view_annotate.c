@@ -8,6 +8,7 @@
 #include "analyze/view/heading.h"
 #include "analyze/view/line_hits.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/missing.h"
 #include "analyze/view/suggest.h"
 #include "analyze/view/text.h"
 #include "common/report.h"
@@ -19,16 +20,18 @@
 /* Why the names of an object are missing, of the first one that the filters want: the reason why a function is not
  * found. */
 struct lack {
-    const struct settings *settings;
+    const struct view *view;
     char *text;
 };
 
 static void note_lack(void *context, const char *path, const char *why, unsigned lacks)
 {
     struct lack *lack = context;
-    (void)lacks;
-    if (!lack->text && select_object(lack->settings, path))
-        lack->text = memory_print("; no names for %s: %s", path, why);
+    if (lack->text || !select_object(lack->view->settings, path))
+        return;
+    char *advice = lack->view->path_count ? missing_advice(lack->view->paths[0], path, lacks) : NULL;
+    lack->text = memory_print("; no names for %s: %s%s%s", path, why, advice ? "; " : "", advice ? advice : "");
+    free(advice);
 }
 
 /* Whether an inlined function that the filters name stands where samples with the stack INDEX hit. */
@@ -80,7 +83,7 @@ static int refuse(struct view *view)
 {
     if (view->selection->total_samples && refuse_inlined(view))
         return 1;
-    struct lack lack = {.settings = view->settings};
+    struct lack lack = {.view = view};
     bool named = view->settings->symbols.count || view->settings->objects.count;
     names_lacks(view->names, note_lack, &lack);
     const char *why = lack.text ? lack.text : "";

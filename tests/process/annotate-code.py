@@ -139,6 +139,13 @@ def test_a_function_that_moved_is_refused():
     check_equal((result.status, result.out), (1, ""))
     check_match(r"^panalyze: no sample hit a function like 'spin_a'; .*mine: the file has another build-id$",
                 result.err)
+    os.rename("mine", "other")
+    shutil.copy(target("spin"), "mine")
+    panalyze("archive", "-o", "out.symbols.tar.gz", *files).ok()
+    os.rename("other", "mine")
+    result = panalyze("annotate", "--symbol=spin_a", *files)
+    check_match(r"mine: the file has another build-id; names may be in out\.symbols\.tar\.gz: "
+                r"tar xf out\.symbols\.tar\.gz$", result.err)
 
 
 def test_symfs_and_debug_path():
