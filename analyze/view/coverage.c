@@ -144,7 +144,7 @@ void coverage_print(struct view *view)
     const struct profile *profile = view->profile;
     const struct profile_session *session = &profile->session;
     if (view->selection && view->selection->filtered)
-        say(view, "What follows is of the whole run, not only of these tasks:");
+        coverage_say(view, "What follows is of the whole run, not only of these tasks:");
     print_cpu(view);
     if (profile->lost) {
         char lost[TEXT_AMOUNT];
