@@ -9,6 +9,13 @@
 enum { PENDING_MAX = 1 << 20 };
 /* Records between two looks at the clock. */
 enum { LOOKS = 32 };
+/*
+ * Each record of a mapping becomes as many as its process has threads, and is compared with all that the process has
+ * mapped; rings that must be read at once (of who ends, who forks, who is in a net) have as many as they like. So a
+ * process has so many bytes of copies and comparisons a second; when all have had TOLD_ALL, each one has TOLD_LEAST.
+ * Bytes, not time: what is lost depends on the program alone, not on what else runs.
+ */
+enum { TOLD_MOST = 64 << 20, TOLD_ALL = 128 << 20, TOLD_LEAST = 1 << 20, SECOND_NS = 1000 * 1000 * 1000 };
 
 void tasks_put_record(struct tasks *tasks, struct task *task, const void *record, size_t size)
 {
@@ -77,6 +84,23 @@ static void take_sample(struct tasks *tasks, struct task *task, const struct per
         task->last_sample_ns = time_ns;
 }
 
+bool tasks_may_tell(struct tasks *tasks, struct process *process, uint64_t bytes)
+{
+    const uint64_t second = tasks->now_ns / SECOND_NS;
+    if (tasks->told_second != second)
+        tasks->told = 0;
+    tasks->told_second = second;
+    if (process->told_second != second)
+        process->told = 0;
+    process->told_second = second;
+    const uint64_t most = tasks->told < TOLD_ALL ? TOLD_MOST : TOLD_LEAST;
+    if (process->told + bytes > most)
+        return false;
+    process->told += bytes;
+    tasks->told += bytes;
+    return true;
+}
+
 static void tell_siblings(struct tasks *tasks, const struct task *task, const struct mapping *mapping)
 {
     for (struct task *other = task->process->tasks; other; other = other->process_next) {
@@ -87,11 +111,34 @@ static void tell_siblings(struct tasks *tasks, const struct task *task, const st
         struct records_stamp stamp = tasks_stamp(tasks, other, time_ns);
         records_make_mmap(&tasks->layout, &stamp, mapping, &buffer);
         put_made(tasks, other, &buffer);
+        if (other->result && result_pending(other->result) > PENDING_MAX)
+            tasks_flush(tasks, other);
     }
 }
 
-/* A mapping goes to all threads of the address space: each file has to explain its own samples. False: it is in them
- * already, of a library that is loaded and unloaded again and again. */
+/* True: it is in the files of all threads, of a library that is loaded and unloaded again and again. */
+static bool is_known(struct tasks *tasks, const struct task *task, struct mapping *mapping, size_t size)
+{
+    struct process *process = task->process;
+    if (mapping->time_ns < process->exec_ns) { /* of what the exec of another thread ended */
+        results_expect(tasks->results, task->pid, mapping, tasks->now_ns);
+        return false;
+    }
+    bool told = tasks_may_tell(tasks, process, space_count(&process->space));
+    if (told && space_knows(&process->space, mapping))
+        return true;
+    results_expect(tasks->results, task->pid, mapping, tasks->now_ns);
+    told = told && tasks_may_tell(tasks, process, (process->live - 1) * (uint64_t)size);
+    if (told) {
+        space_add(&process->space, mapping);
+        tell_siblings(tasks, task, mapping);
+    }
+    tasks->mappings_untold += !told;
+    return false;
+}
+
+/* A mapping goes to all threads of the address space: each file has to explain its own samples. False: not to its own,
+ * which knows it. */
 static bool take_mmap(struct tasks *tasks, struct task *task, const struct perf_event_header *record, uint64_t time_ns)
 {
     struct records_mmap map = records_parse_mmap(record);
@@ -101,17 +148,10 @@ static bool take_mmap(struct tasks *tasks, struct task *task, const struct perf_
         tasks->unseen.uncounted++;
         return true;
     }
-    const bool current = time_ns >= task->process->exec_ns; /* else of what the exec of another thread ended */
-    const bool news = !current || !space_knows(&task->process->space, mapping);
     tasks_guess_program(tasks, task, mapping);
-    if (news)
-        results_expect(tasks->results, task->pid, mapping, tasks->now_ns);
-    if (news && current) {
-        space_add(&task->process->space, mapping);
-        tell_siblings(tasks, task, mapping);
-    }
+    const bool known = is_known(tasks, task, mapping, record->size);
     mapping_put(mapping);
-    return news;
+    return !known;
 }
 
 bool tasks_follows(const struct tasks *tasks, const struct records_task *made)
@@ -315,8 +355,10 @@ void tasks_drain_rest(struct tasks *tasks)
 
 void tasks_drain_process(struct tasks *tasks, struct process *process)
 {
-    for (struct task *task = process->tasks, *next; task; task = next) {
+    /* Who came since is at the head of the list. */
+    for (struct task *task = process->tasks, *next; task && task->drained != tasks->batch; task = next) {
         next = task->process_next;
+        task->drained = tasks->batch;
         tasks_drain(tasks, task);
     }
 }

@@ -291,6 +291,7 @@ void tasks_sweep(struct tasks *tasks)
         if (process->deadline_ns <= tasks->now_ns && !awaits_program(tasks, process) && !lives_on(process))
             tasks_finish_process(tasks, process);
     }
+    tasks->batch++;
     tasks_adopt_strangers(tasks);
     unseen_look(&tasks->unseen, tasks->now_ns - LOOK_NS);
     spent_unmap(tasks->session);

@@ -239,6 +239,7 @@ void tasks_take_nets(struct tasks *tasks, bool all)
     struct nets *nets = tasks->session->nets;
     if (!nets_live(nets) && !tasks->netted_live && !tasks->early)
         return;
+    tasks->batch++;
     /* Up to the moment at which the arrivals were taken: see is_early(). */
     uint64_t before = all ? UINT64_MAX : tasks->now_ns - BEHIND_NS;
     struct net_record **end = &tasks->early;

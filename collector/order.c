@@ -92,6 +92,7 @@ static void retry_waiting(struct tasks *tasks)
 void tasks_arrive(struct tasks *tasks, struct arrival *arrivals)
 {
     struct waiting **at = &tasks->waiting;
+    tasks->batch++;
     arrivals = sort(arrivals);
     while (arrivals) {
         struct arrival *arrival = arrivals;

@@ -80,6 +80,8 @@ static void add_ledger(struct tasks *tasks)
                __atomic_load_n(&session->no_memory, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "executable mapping dropped: too many in one process", "",
                tasks->mappings_forgotten + (tasks->root_process ? tasks->root_process->space.forgotten : 0), 0);
+    unseen_add(unseen, "executable mapping not in the files of all threads: too many in one process", "",
+               tasks->mappings_untold, 0);
     unseen_add(unseen, "damaged ring or record", "", tasks->broken_rings, 0);
     add_files(tasks);
 }

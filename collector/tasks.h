@@ -76,6 +76,7 @@ struct task {
     int refusal;                   /* timed, in a session with events: -errno why it has none */
     bool silent;                   /* went on to a program in which no timer runs */
     bool broken;                   /* its ring was given up */
+    uint64_t drained;              /* with its process, in that batch of arrivals */
     bool netted;                   /* covered by a net: no events of its own */
     uint64_t net;                  /* of it: the net's number */
     uint64_t found_ns;             /* it did not ask: events were opened then, from outside; 0: it did */
@@ -170,6 +171,8 @@ struct tasks {
     uint64_t now_ns;               /* of this round */
     uint64_t round;                /* its number, and how long the rings of one process are read in it */
     uint64_t share_ns;
+    uint64_t batch;                /* number of arrivals, of nets' records, of found tasks that are taken together */
+    uint64_t told_second, told;    /* as in struct process, of all */
     bool closing;                  /* nothing is held back any more */
     bool root_ended;               /* what ends now was not waited for by the tree */
     /* Totals. */
@@ -186,6 +189,7 @@ struct tasks {
     uint64_t unwaited_ns;          /* of it, in further processes whose wait was not seen */
     uint64_t broken_rings;
     uint64_t mappings_forgotten;   /* of processes that had too many */
+    uint64_t mappings_untold;      /* not in the files of all threads, since they were too many */
     uint64_t maps_next_ns;         /* nobody's mappings are looked at before that */
     _Alignas(8) unsigned char scratch[PINJECT_RING_RECORD_MAX];
 };
@@ -239,7 +243,13 @@ void tasks_drain_some(struct tasks *tasks, struct task *task);
 /* That, at the beginning of a round. */
 void tasks_drain_rest(struct tasks *tasks);
 void tasks_forget_unread(struct tasks *tasks, struct task *task);
+/*
+ * All that its rings had when the batch of arrivals began that is taken now: once for each of its tasks, however many
+ * arrivals refer to it.
+ */
 void tasks_drain_process(struct tasks *tasks, struct process *process);
+/* May BYTES more be spent, in this second, on what is known of the address space of PROCESS? Then they are. */
+bool tasks_may_tell(struct tasks *tasks, struct process *process, uint64_t bytes);
 /* Names, mappings of its address space: what stands at the start of a file. */
 void tasks_introduce(struct tasks *tasks, struct task *task, uint64_t time_ns);
 /* Asks for the build ids of all that is mapped in PROCESS, while it is there. */

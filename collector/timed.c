@@ -102,6 +102,10 @@ static void tell(struct tasks *tasks, struct process *process, struct mapping *m
     results_expect(tasks->results, process->pid, mapping, tasks->now_ns);
     if (space_add(&process->space, mapping) < 0)
         return;
+    if (!tasks_may_tell(tasks, process, process->live * (sizeof(*mapping) + strlen(mapping->path)))) {
+        tasks->mappings_untold++;
+        return;
+    }
     for (struct task *task = process->tasks; task; task = task->process_next) {
         if (task->armed)
             continue;

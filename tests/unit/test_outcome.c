@@ -94,6 +94,7 @@ static const char lines_of_session[] =
     "12 look-up in /proc given up: it took too long|\n"
     "8 request dropped: the collector is out of memory|\n"
     "9 executable mapping dropped: too many in one process|\n"
+    "15 executable mapping not in the files of all threads: too many in one process|\n"
     "10 damaged ring or record|\n"
     "31 file that was mapped and did not answer when it was read|\n"
     "32 file that was mapped and not read: others of its user's did not answer, or too many came|\n"
@@ -133,6 +134,7 @@ static void ledger_has_a_line_for_each_loss(void **state)
     stage.tasks->session->errands.given_up = 12;
     session->no_memory = 8;
     stage.tasks->mappings_forgotten = 9;
+    stage.tasks->mappings_untold = 15;
     stage.tasks->broken_rings = 10;
     expect_ledger(&stage, true); /* nothing is covered by inheritance */
     session->inherited = 1;
