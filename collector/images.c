@@ -8,6 +8,44 @@
 #include "collector/procfs.h"
 #include "collector/tasks.h"
 
+/*
+ * A program has up to 1 MiB of arguments, a task up to TASKS_IMAGES programs: of all but the last one so much is kept,
+ * and of each the first LINE_LEAST bytes.
+ */
+enum { ARGUMENTS_MAX = 64 << 10, LINE_LEAST = 64 };
+static const char cut_mark[] = "...";
+
+/* NULL: out of memory. */
+static struct program *cut_program(const struct program *program, size_t size)
+{
+    char *line = malloc(size);
+    if (!line)
+        return NULL;
+    memcpy(line, program->cmdline, size - sizeof(cut_mark));
+    memcpy(line + size - sizeof(cut_mark), cut_mark, sizeof(cut_mark));
+    struct program *cut = program_new(program->exec, line, size);
+    free(line);
+    return cut;
+}
+
+/* IMAGE is not the last one of TASK (any more). */
+static void bound_arguments(struct task *task, struct image *image)
+{
+    struct program *program = image->program;
+    task->arguments -= image->arguments;
+    task->arguments_cut -= image->cut;
+    size_t room = task->arguments < ARGUMENTS_MAX ? ARGUMENTS_MAX - task->arguments : 0;
+    room = room > LINE_LEAST ? room : LINE_LEAST;
+    image->cut = program && program->cmdline_size > room;
+    if (image->cut) {
+        image->program = cut_program(program, room);
+        program_put(program);
+        task->arguments_cut++;
+    }
+    image->arguments = image->program ? image->program->cmdline_size : 0;
+    task->arguments += image->arguments;
+}
+
 struct image *tasks_add_image(struct task *task, uint64_t start_ns, const char *comm, struct program *program)
 {
     struct image *images = task->images;
@@ -20,6 +58,8 @@ struct image *tasks_add_image(struct task *task, uint64_t start_ns, const char *
         snprintf(last->comm, sizeof(last->comm), "%s", comm);
         return last;
     }
+    if (task->image_count)
+        bound_arguments(task, &images[task->image_count - 1]);
     if ((task->image_count & (task->image_count - 1)) == 0) {
         images = realloc(images, (task->image_count ? 2 * task->image_count : 1) * sizeof(*images));
         if (!images)
@@ -167,6 +207,8 @@ static void give_program(struct tasks *tasks, struct task *task, struct image *i
 {
     program_put(image->program);
     image->program = program_get(program);
+    if (image != last_image(task))
+        bound_arguments(task, image);
     if (!task->name_known && image == last_image(task))
         tasks_begin_file(tasks, task);
 }

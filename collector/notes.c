@@ -57,6 +57,21 @@ void notes_add_stand_ins(struct notes *notes, const struct tasks *tasks)
     notes_add(notes, text);
 }
 
+/* What the list of programs lacks. */
+static void note_programs(struct notes *notes, const struct task *task)
+{
+    char text[NOTES_SIZE];
+    if (task->images_more) {
+        snprintf(text, sizeof(text), "executed programs that are not listed: %u", task->images_more);
+        notes_add(notes, text);
+    }
+    if (task->arguments_cut) {
+        snprintf(text, sizeof(text), "the arguments of %u earlier %s were too long and are cut", task->arguments_cut,
+                 task->arguments_cut == 1 ? "program" : "programs");
+        notes_add(notes, text);
+    }
+}
+
 void notes_make(struct notes *notes, const struct tasks *tasks, const struct task *task)
 {
     char text[NOTES_SIZE];
@@ -88,10 +103,7 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
                          "is known from then on");
     if (task->left)
         notes_add(notes, "executed a program that is not followed (--follow=exec follows it)");
-    if (task->images_more) {
-        snprintf(text, sizeof(text), "executed programs that are not listed: %u", task->images_more);
-        notes_add(notes, text);
-    }
+    note_programs(notes, task);
     const bool covered = net || task->netted || task->revoked;
     if (image && !image->named && !covered && image->start_ns > task->start_ns && task->kind != PINJECT_THREAD &&
         !task->left)

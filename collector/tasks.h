@@ -40,6 +40,8 @@ struct image {
     bool looked;                   /* /proc was asked already */
     uint64_t looked_ns;            /* unnamed: CPU time that was counted at the first sweep since, + 1 */
     struct program *program;       /* NULL: unknown */
+    size_t arguments;              /* not the last one: bytes of its command line */
+    bool cut;                      /* and there were more */
     struct attach_value *at_end;   /* counts when it ended, plan.count entries; NULL: unknown */
 };
 
@@ -103,6 +105,8 @@ struct task {
     unsigned image_count;
     unsigned image_first;          /* the first one of the file that is being written (--exec-split-results) */
     unsigned images_more;          /* beyond TASKS_IMAGES */
+    size_t arguments;              /* bytes of command lines, but for the last image's */
+    unsigned arguments_cut;        /* images of which there were more */
     struct snapshot snapshots[TASKS_SNAPSHOTS]; /* oldest first */
     unsigned snapshot_count;
     struct attach_value *values;   /* final; NULL while it lives */

@@ -141,6 +141,11 @@ static void ends_and_beginnings(void **state)
     task.goes_on = task.revoked = false;
     task.images_more = 12;
     expect("executed programs that are not listed: 12\n");
+    task.images_more = 0;
+    task.arguments_cut = 1;
+    expect("the arguments of 1 earlier program were too long and are cut\n");
+    task.arguments_cut = 3;
+    expect("the arguments of 3 earlier programs were too long and are cut\n");
 }
 
 #define DID_NOT_ASK                                                                                                   \
