@@ -5,7 +5,7 @@
 
 #include "collector/tasks.h"
 
-/* So much unwritten goes to disk at once, without waiting for the next sweep. */
+/* So much unwritten goes to disk at once, without waiting for the next sweep; or for the name of the file. */
 enum { PENDING_MAX = 1 << 20 };
 /* Records between two looks at the clock. */
 enum { LOOKS = 32 };
@@ -19,10 +19,13 @@ enum { TOLD_MOST = 64 << 20, TOLD_ALL = 128 << 20, TOLD_LEAST = 1 << 20, SECOND_
 
 void tasks_put_record(struct tasks *tasks, struct task *task, const void *record, size_t size)
 {
-    (void)tasks;
     if (!size)
         return;
-    if (!task->name_known)
+    if (!task->name_known && task->backlog.size + size > PENDING_MAX)
+        tasks_name_file(tasks, task);
+    if (!task->name_known && task->backlog.size + size > PENDING_MAX)
+        tasks->unseen.uncounted++; /* out of memory, or no program runs yet */
+    else if (!task->name_known)
         buffer_append(&task->backlog, record, size);
     else if (task->result)
         result_record(task->result, record, size); /* what fails is an error of the file */

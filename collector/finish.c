@@ -71,17 +71,6 @@ void tasks_flush(struct tasks *tasks, struct task *task)
     task->on_disk = true;
 }
 
-/* --exec-split-results: nothing said what the program is. */
-static void name_file(struct tasks *tasks, struct task *task)
-{
-    struct image *image = task->image_count ? &task->images[task->image_count - 1] : NULL;
-    if (task->name_known || !image)
-        return;
-    if (!image->program)
-        image->program = program_new(image->comm, NULL, 0);
-    tasks_begin_file(tasks, task);
-}
-
 static void count_rung(struct tasks *tasks, const struct task *task)
 {
     /* With --stat nobody is sampled, but who started no timer is not even counted. */
@@ -99,7 +88,7 @@ static void write_task(struct tasks *tasks, struct task *task, const struct resu
 {
     static const struct attach_value none[PLAN_EVENTS];
     struct task_view view;
-    name_file(tasks, task);
+    tasks_name_file(tasks, task);
     task_view_init(tasks, task, task->image_count, task->values ? task->values : none, &view);
     add_totals(tasks, task, &view);
     counts_add(&tasks->counts, tasks->plan, &view.task);

@@ -102,6 +102,20 @@ void tasks_begin_file(struct tasks *tasks, struct task *task)
     buffer_init(&task->backlog);
 }
 
+void tasks_name_file(struct tasks *tasks, struct task *task)
+{
+    struct image *image = last_image(task);
+    struct program *program = image ? image->program : NULL;
+    if (task->name_known || !image)
+        return;
+    if (!program || !program->exec[0]) {
+        image->program = program_new(image->comm[0] ? image->comm : "?", program ? program->cmdline : NULL,
+                                     program ? program->cmdline_size : 0);
+        program_put(program);
+    }
+    tasks_begin_file(tasks, task);
+}
+
 /* The counts at the exec of TIME_NS: those of the last snapshot before it. NULL: unknown. Owned by the caller. */
 static struct attach_value *take_snapshot(struct task *task, uint64_t time_ns)
 {

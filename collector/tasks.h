@@ -321,6 +321,8 @@ void tasks_snapshot_arrived(struct tasks *tasks, struct task *task, struct arriv
 void tasks_look_for_programs(struct tasks *tasks, struct task *task);
 /* Starts the file for the task's current image. */
 void tasks_begin_file(struct tasks *tasks, struct task *task);
+/* --exec-split-results: nothing said what the program is, and its file waits no longer. */
+void tasks_name_file(struct tasks *tasks, struct task *task);
 
 /* finish.c */
 /*

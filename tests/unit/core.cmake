@@ -3,7 +3,7 @@
 foreach(test ring net_ring space records process unseen unseen_ledger stacks_text notes)
   pinject_unit_test(${test} SOURCES test_${test}.c LINK pinject_collector pinject_common)
 endforeach()
-foreach(test tasks task_view tasks_images tasks_end tasks_bounds tasks_reaped tasks_arguments told timed timed_silent admit finish)
+foreach(test tasks task_view tasks_images tasks_end tasks_bounds tasks_reaped tasks_arguments backlog told timed timed_silent admit finish)
   pinject_unit_test(${test} SOURCES test_${test}.c test_tasks_kit.c test_result_kit.c
     LINK pinject_collector pinject_common)
 endforeach()
