@@ -54,6 +54,8 @@ static struct result_unseen *find_line(struct unseen *unseen, const char *reason
     for (unsigned i = 0; i < unseen->count; i++)
         if (strcmp(unseen->lines[i].reason, reason) == 0 && strcmp(unseen->lines[i].comm, comm) == 0)
             return &unseen->lines[i];
+    if (comm[0] && unseen->named >= UNSEEN_NAMED)
+        return find_line(unseen, reason, "");
     if (unseen->count >= UNSEEN_LINES) /* its last line is that of reason_more */
         return strcmp(reason, reason_more) ? find_line(unseen, reason_more, "") : &unseen->lines[unseen->count - 1];
     if (unseen->count == UNSEEN_LINES - 1)
@@ -69,6 +71,7 @@ static struct result_unseen *find_line(struct unseen *unseen, const char *reason
         return NULL;
     }
     lines[unseen->count] = (struct result_unseen){.reason = reason_copy, .comm = comm_copy};
+    unseen->named += comm[0] != '\0';
     return &lines[unseen->count++];
 }
 
@@ -89,7 +92,7 @@ struct result_unseen *unseen_take(struct unseen *unseen, unsigned *ret_count)
     struct result_unseen *lines = unseen->lines;
     *ret_count = unseen->count;
     unseen->lines = NULL;
-    unseen->count = 0;
+    unseen->count = unseen->named = 0;
     return lines;
 }
 

@@ -14,8 +14,11 @@
 #include "collector/result.h"
 #include "collector/tids.h"
 
-/* Distinct lines; further ones are counted in a last line. */
-enum { UNSEEN_LINES = 256, UNSEEN_TABLE = 1024 };
+/*
+ * Distinct lines; further ones are counted in a last line. Names of commands are the targets' words, and have a part of
+ * the lines: beyond that the reason is counted without a name, so that names leave room for all reasons.
+ */
+enum { UNSEEN_LINES = 256, UNSEEN_NAMED = 192, UNSEEN_TABLE = 1024 };
 
 /* A task that the kernel announced and that did not ask. */
 struct unseen_child {
@@ -35,7 +38,7 @@ struct unseen_child {
 
 struct unseen {
     struct result_unseen *lines; /* strings owned */
-    unsigned count;
+    unsigned count, named;       /* lines; those with a name */
     uint64_t uncounted;          /* what there was no memory for */
     struct unseen_child *table[UNSEEN_TABLE];
     struct unseen_child *by_parent[UNSEEN_TABLE];

@@ -50,10 +50,49 @@ static void test_many_lines(void **state)
         snprintf(comm, sizeof(comm), "c%d", i);
         unseen_add(&unseen, "reason", comm, 1, 0);
     }
+    assert_int_equal(unseen.count, UNSEEN_NAMED + 1);
+    for (unsigned i = 0; i < unseen.count; i++)
+        sum += unseen.lines[i].count;
+    assert_int_equal(sum, 1000);
+    assert_int_equal(unseen.lines[UNSEEN_NAMED].count, 1000 - UNSEEN_NAMED);
+    assert_string_equal(unseen.lines[UNSEEN_NAMED].reason, "reason");
+    assert_string_equal(unseen.lines[UNSEEN_NAMED].comm, "");
+    /* The collector's own lines are told all the same, and what has a name already goes on to count. */
+    unseen_add(&unseen, "queue full", "", 7, 0);
+    unseen_add(&unseen, "refused", "another name", 2, 0);
+    unseen_add(&unseen, "reason", "c3", 1, 0);
+    assert_int_equal(unseen.count, UNSEEN_NAMED + 3);
+    assert_string_equal(unseen.lines[UNSEEN_NAMED + 1].reason, "queue full");
+    assert_int_equal(unseen.lines[UNSEEN_NAMED + 1].count, 7);
+    assert_string_equal(unseen.lines[UNSEEN_NAMED + 2].reason, "refused");
+    assert_int_equal(unseen.lines[UNSEEN_NAMED + 2].count, 2);
+    assert_int_equal(unseen.lines[3].count, 2);
+    /* Of the next set names have as many lines again. */
+    unsigned count;
+    struct result_unseen *lines = unseen_take(&unseen, &count);
+    for (unsigned i = 0; i < count; i++) {
+        free((char *)lines[i].reason);
+        free((char *)lines[i].comm);
+    }
+    free(lines);
+    unseen_add(&unseen, "reason", "c1", 1, 0);
+    assert_string_equal(unseen.lines[0].comm, "c1");
+}
+
+static void test_many_reasons(void **state)
+{
+    (void)state;
+    uint64_t sum = 0;
+    for (int i = 0; i < 1000; i++) {
+        char reason[16];
+        snprintf(reason, sizeof(reason), "r%d", i);
+        unseen_add(&unseen, reason, "", 1, 0);
+    }
     assert_int_equal(unseen.count, UNSEEN_LINES);
     for (unsigned i = 0; i < unseen.count; i++)
         sum += unseen.lines[i].count;
     assert_int_equal(sum, 1000);
+    assert_string_equal(unseen.lines[UNSEEN_LINES - 1].reason, "further reasons");
 }
 
 /* A request and the kernel's record of the same task come in either order. */
@@ -155,6 +194,7 @@ static void test_numbers_that_cannot_be(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(test_many_reasons),
         TEST(test_lines),      TEST(test_many_lines),          TEST(test_matched),
         TEST(test_never_came), TEST(test_names_of_the_living), TEST(test_numbers_that_cannot_be),
         TEST(test_strangers),  TEST(test_expected),

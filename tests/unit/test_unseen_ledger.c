@@ -112,17 +112,17 @@ static void further_reasons(void **state)
 {
     (void)state;
     for (int i = 0; i < UNSEEN_LINES + 5; i++) {
-        char comm[16];
-        snprintf(comm, sizeof(comm), "c%d", i);
-        unseen_add(&unseen, "reason", comm, 1, 1);
+        char reason[16];
+        snprintf(reason, sizeof(reason), "r%d", i);
+        unseen_add(&unseen, reason, i < 5 ? "name" : "", 1, 1);
     }
-    unseen_add(&unseen, "reason", "c3", 1, 1);
+    unseen_add(&unseen, "r3", "name", 1, 1);
     assert_int_equal(unseen.count, UNSEEN_LINES);
     assert_string_equal(unseen.lines[UNSEEN_LINES - 1].reason, "further reasons");
     assert_string_equal(unseen.lines[UNSEEN_LINES - 1].comm, "");
     assert_int_equal(unseen.lines[UNSEEN_LINES - 1].count, 6);
     assert_int_equal(unseen.lines[UNSEEN_LINES - 1].cpu_ns, 6);
-    assert_string_equal(unseen.lines[UNSEEN_LINES - 2].comm, "c254");
+    assert_string_equal(unseen.lines[UNSEEN_LINES - 2].reason, "r254");
     assert_int_equal(unseen.lines[3].count, 2);
 }
 
