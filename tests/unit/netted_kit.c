@@ -165,8 +165,10 @@ void put_reading(struct writer writer, uint64_t value, uint64_t enabled, uint64_
 
 void take(void)
 {
+    const uint64_t batch = stage.tasks->batch;
     tasks_take_nets(stage.tasks, true);
     assert_true(taken_before == UINT64_MAX);
+    assert_int_equal(stage.tasks->batch, batch + 1); /* rings that its records refer to are read anew */
 }
 
 int netted_set_up(void **state)
