@@ -25,6 +25,17 @@ static void add_files(struct tasks *tasks)
                                " not be started", "", counts.failed, 0);
 }
 
+/* What rings told, and was left out. */
+static void add_records(struct tasks *tasks)
+{
+    struct unseen *unseen = &tasks->unseen;
+    unseen_add(unseen, "executable mapping dropped: too many in one process", "",
+               tasks->mappings_forgotten + (tasks->root_process ? tasks->root_process->space.forgotten : 0), 0);
+    unseen_add(unseen, "executable mapping not in the files of all threads: too many in one process", "",
+               tasks->mappings_untold, 0);
+    unseen_add(unseen, "damaged ring or record", "", tasks->broken_rings, 0);
+}
+
 static void add_counted(struct unseen *unseen, const struct session *session, enum channel_count which,
                         const char *reason)
 {
@@ -78,11 +89,7 @@ static void add_ledger(struct tasks *tasks)
     unseen_add(unseen, "look-up in /proc given up: it took too long", "", session->errands.given_up, 0);
     unseen_add(unseen, "request dropped: the collector is out of memory", "",
                __atomic_load_n(&session->no_memory, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "executable mapping dropped: too many in one process", "",
-               tasks->mappings_forgotten + (tasks->root_process ? tasks->root_process->space.forgotten : 0), 0);
-    unseen_add(unseen, "executable mapping not in the files of all threads: too many in one process", "",
-               tasks->mappings_untold, 0);
-    unseen_add(unseen, "damaged ring or record", "", tasks->broken_rings, 0);
+    add_records(tasks);
     add_files(tasks);
 }
 
