@@ -149,23 +149,51 @@ static const struct process *find_there(const struct tasks *tasks, pid_t pid)
     return process && numbers_hold(process->pidfd, pid, pid) ? process : NULL;
 }
 
-/* Each of them is a family in turn: tasks_admit(). Where the kernel does not tell children, there are none. */
-static void adopt_children(struct tasks *tasks, pid_t pid, pid_t tid, uint64_t time_ns)
+/* The next number of the list *AT; 0: none. */
+static pid_t next_child(char **at)
 {
-    char name[48], *end;
+    char *end;
+    const pid_t child = *at ? (pid_t)strtol(*at, &end, 10) : 0;
+    *at = *at && end != *at ? end : NULL;
+    return *at ? child : 0;
+}
+
+/* Behind the child LAST, or at the beginning when it is not there any more. */
+static char *find_rest(char *list, pid_t last)
+{
+    char *at = list;
+    for (pid_t child = last; at && child;)
+        if ((child = next_child(&at)) == last)
+            return at;
+    return list;
+}
+
+/*
+ * Each of them is a family in turn: tasks_admit(). Where the kernel does not tell children, there are none. False: there
+ * was no time for all.
+ */
+static bool adopt_children(struct tasks *tasks, struct family *family, pid_t tid, uint64_t end_ns)
+{
+    char name[48];
+    pid_t pid = family->pid, child;
+    bool done = true;
     snprintf(name, sizeof(name), "task/%d/children", (int)tid);
     char *text = procfs_read(pid, name, CHILDREN_MAX, NULL);
     uint64_t known_ns = clock_ns(CLOCK_MONOTONIC);
-    for (char *at = find_there(tasks, pid) ? text : NULL; at && *at; at = end) {
-        pid_t child = (pid_t)strtol(at, &end, 10);
-        if (end == at)
-            break;
-        end += strspn(end, " ");
+    char *at = find_there(tasks, pid) ? find_rest(text, family->child) : NULL;
+    while (done && (child = next_child(&at))) {
+        if (tasks_find(tasks, child))
+            continue;
         if (is_strange(tasks, child))
             adopt(tasks, (struct arrival){.pid = child, .tid = child, .ppid = pid, .parent_tid = tid, .pidfd = -1,
-                                          .time_ns = time_ns, .known_ns = known_ns, .of_parent = true});
+                                          .time_ns = family->time_ns, .known_ns = known_ns, .of_parent = true});
+        family->child = child;
+        done = tasks_now_ns() < end_ns;
     }
+    if (done)
+        family->child = 0;
     free(text);
+    return done;
 }
 
 /* False: there was no time for all. */
@@ -185,8 +213,10 @@ static bool adopt_members(struct tasks *tasks, struct family *family, uint64_t e
         if (tid > 0 && tid != pid && is_strange(tasks, tid))
             adopt(tasks, (struct arrival){.pid = pid, .tid = tid, .ppid = pid, .time_ns = family->time_ns,
                                           .pidfd = copy_pidfd(process)});
-        if (tid > 0)
-            adopt_children(tasks, pid, tid, family->time_ns);
+        if (tid > 0 && !adopt_children(tasks, family, tid, end_ns)) {
+            done = false;
+            break;
+        }
         family->looked = i + 1;
         done = tasks_now_ns() < end_ns;
     }
@@ -305,13 +335,11 @@ void tasks_adopt_strangers(struct tasks *tasks)
     struct unseen_child found[BATCH];
     uint64_t end = tasks_now_ns() + SLICE_NS;
     adopt_families(tasks);
-    size_t count = unseen_strangers(&tasks->unseen, tasks->now_ns - WAIT_NS, TRIES, found, BATCH);
+    const struct unseen_wanted wanted = {tasks->now_ns - WAIT_NS, tasks->now_ns - PATIENT_NS, BUSY_NS, TRIES};
+    size_t count = unseen_strangers(&tasks->unseen, &wanted, found, BATCH);
     for (size_t i = 0; i < count && tasks_now_ns() < end; i++) {
         const struct unseen_child *child = &found[i];
-        /* A program that waits for a CPU will ask: a net under what it makes would be for nothing. */
-        if (child->pid == child->tid && child->time_ns > tasks->now_ns - PATIENT_NS &&
-            procfs_scheduled_ns(child->pid, child->tid) < BUSY_NS)
-            continue;
+        unseen_tried(&tasks->unseen, child->tid);
         int status = adopt(tasks, (struct arrival){.pid = child->pid, .tid = child->tid, .ppid = child->parent,
                                                    .time_ns = child->time_ns, .known_ns = child->time_ns, .pidfd = -1});
         if (status < 0)
