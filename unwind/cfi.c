@@ -282,23 +282,27 @@ bool cfi_find_row(const struct cfi *cfi, uint64_t address, struct cfi_row *ret)
 {
     const struct cfi_fde *fde = find_fde(cfi, address);
     struct cfi_function function;
+    ret->work = 0;
     if (!fde || !cfi_parse_function(cfi, fde->at, &function))
         return false;
     size_t work = cursor_left(&function.cie.program) + cursor_left(&function.program);
-    if (work > PROGRAM_MAX || !cfi_run(cfi, &function, address, ret))
-        return false;
-    ret->work = (uint32_t)work;
-    return true;
+    bool found = work <= PROGRAM_MAX && cfi_run(cfi, &function, address, ret);
+    ret->work = work <= PROGRAM_MAX ? (uint32_t)work : 0;
+    return found;
 }
 
 bool cfi_find_split(const struct cfi *cfi, uint64_t address, struct cfi_row *ret)
 {
     struct cfi_row behind;
+    ret->work = 0;
     size_t low = count_before(cfi, address);
     if (low == 0 || low == cfi->count)
         return false;
     uint64_t end = cfi->fdes[low - 1].start + size_of(cfi, &cfi->fdes[low - 1]), next = cfi->fdes[low].start;
-    if (address < end || next - end > SPLIT_MAX || !cfi_find_row(cfi, next, &behind))
+    if (address < end || next - end > SPLIT_MAX)
         return false;
-    return behind.rules[behind.return_reg].how == CFI_UNDEFINED && cfi_find_row(cfi, end - 1, ret);
+    bool found = cfi_find_row(cfi, next, &behind) && behind.rules[behind.return_reg].how == CFI_UNDEFINED &&
+                 cfi_find_row(cfi, end - 1, ret);
+    ret->work += behind.work;
+    return found;
 }

@@ -31,7 +31,7 @@ struct cfi_row {
     uint8_t return_reg;
     bool signal;         /* the frame was entered by a signal: what it returns to is not behind a call */
     bool debug;          /* it is of .debug_frame: expressions lie there */
-    uint32_t work;       /* bytes of program that it took to find it */
+    uint32_t work;       /* what it took to find it: bytes of programs */
 };
 
 struct cfi_fde {
@@ -62,11 +62,12 @@ bool cfi_index_by_header(struct cfi *cfi, const unsigned char *bytes, size_t siz
 void cfi_release(struct cfi *cfi);
 /* The function whose code ADDRESS is: false when the table has none there. */
 bool cfi_find_function(const struct cfi *cfi, uint64_t address, uint64_t *ret_start, uint64_t *ret_size);
-/* False: no function is there, or what the table says makes no sense. */
+/* False: no function is there, or what the table says makes no sense; RET->work alone is set then. */
 bool cfi_find_row(const struct cfi *cfi, uint64_t address, struct cfi_row *ret);
 /*
  * Where a system call makes a thread, libc ends the table of the function in front of it, and begins another for the
  * new thread a few instructions behind, which has no caller. True: ADDRESS lies between; *RET is the creator's row.
+ * RET->work is set in any case.
  */
 bool cfi_find_split(const struct cfi *cfi, uint64_t address, struct cfi_row *ret);
 

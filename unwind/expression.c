@@ -197,7 +197,7 @@ static void step(struct machine *machine)
 }
 
 bool expression_run(struct cursor expression, const struct unwind_regs *regs, const struct unwind_dump *dump,
-                    const uint64_t *initial, uint64_t *ret)
+                    const uint64_t *initial, uint64_t *work, uint64_t *ret)
 {
     uint64_t size = leb_unsigned(&expression);
     struct machine machine = {.code = cursor_part(&expression, size), .regs = regs, .dump = dump};
@@ -206,6 +206,7 @@ bool expression_run(struct cursor expression, const struct unwind_regs *regs, co
         push(&machine, *initial);
     for (unsigned i = 0; cursor_left(&machine.code) && !machine.failed && !machine.code.failed; i++) {
         machine.failed |= i == STEPS;
+        ++*work;
         step(&machine);
     }
     if (machine.failed || machine.code.failed || !machine.depth)

@@ -11,9 +11,9 @@ bool dump_read(const struct unwind_dump *dump, uint64_t address, uint64_t *ret);
 
 /*
  * The value of EXPRESSION (a block: its size, then its bytes), with INITIAL on its stack unless that is NULL. Bounded
- * in steps and stack; false: it makes no sense, or reads what is not there.
+ * in steps and stack; false: it makes no sense, or reads what is not there. The steps are added to WORK in any case.
  */
 bool expression_run(struct cursor expression, const struct unwind_regs *regs, const struct unwind_dump *dump,
-                    const uint64_t *initial, uint64_t *ret);
+                    const uint64_t *initial, uint64_t *work, uint64_t *ret);
 
 #endif

@@ -165,10 +165,15 @@ bool file_address(const struct unwind_file *file, uint64_t offset, uint64_t *ret
 
 bool file_row(struct unwind_file *file, uint64_t address, struct cfi_row *ret)
 {
-    if (!cfi_find_row(&file->frames, address, ret) && !cfi_find_row(&file->debug, address, ret))
-        return false;
-    row_cache_add(&file->rows, address, ret);
-    return true;
+    bool found = cfi_find_row(&file->frames, address, ret);
+    if (!found) {
+        uint32_t work = ret->work;
+        found = cfi_find_row(&file->debug, address, ret);
+        ret->work += work;
+    }
+    if (found)
+        row_cache_add(&file->rows, address, ret);
+    return found;
 }
 
 size_t file_size(const struct unwind_file *file)

@@ -39,7 +39,7 @@ struct unwind_file {
 bool file_read(struct unwind_file *file, const struct image *image);
 /* False: OFFSET of the file is not mapped executable by its own program headers. */
 bool file_address(const struct unwind_file *file, uint64_t offset, uint64_t *ret_address);
-/* By the tables, and remembered where it can be. False: none has it. */
+/* By the tables, and remembered where it can be. False: none has it; RET->work alone is set then. */
 bool file_row(struct unwind_file *file, uint64_t address, struct cfi_row *ret);
 size_t file_size(const struct unwind_file *file);
 /* NULL is accepted. */

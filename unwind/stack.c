@@ -7,8 +7,11 @@
 /* A wrong step must not look like a long stack. */
 enum { FRAMES_BY_POINTER = 4096, ENTRY_SIZE = 64 };
 
-/* Bytes of programs for one chain: a file may be made so that each frame is dear. */
-enum { WORK_MAX = 16 << 20 };
+/*
+ * Bytes of programs, and steps of expressions, for one chain: a file may be made so that each frame is dear. The most of
+ * a chain in compilers, Python and node was 20 KiB, one function of gcc's.
+ */
+enum { WORK_MAX = 1 << 20 };
 /* The usual size of a main thread's stack; others are no larger, as a rule. */
 enum { STACK_MAX = 8 << 20 };
 /* A program, its libraries: frames go to and fro between few. */
@@ -44,7 +47,7 @@ static bool run_expression(struct walk *walk, const struct cfi *cfi, int32_t at,
     cursor_skip(&code, (size_t)at);
     /* What it cannot read lies as far away as can be. */
     walk->missed = UINT64_MAX;
-    return expression_run(code, &walk->regs, walk->dump, initial, ret);
+    return expression_run(code, &walk->regs, walk->dump, initial, &walk->work, ret);
 }
 
 static bool find_cfa(struct walk *walk, const struct cfi *cfi, const struct cfi_row *row, uint64_t *ret)
@@ -187,19 +190,28 @@ static const struct unwind_map *find_map(struct walk *walk, uint64_t address)
     return found ? map : NULL;
 }
 
+/* False: that was too much for one chain. */
+static bool charge(struct walk *walk, const struct cfi_row *row)
+{
+    walk->work += row->work;
+    return walk->work <= WORK_MAX;
+}
+
 static enum step step_by_tables(struct walk *walk, struct unwind_file *file, uint64_t address)
 {
     const struct row_known *known = row_cache_find(&file->rows, address);
     struct cfi_row row;
     if (known)
         return step_by_known(walk, known);
-    if (file_row(file, address, &row)) {
-        walk->work += row.work;
-        if (walk->work > WORK_MAX)
-            return STEP_NO_TABLE;
+    bool found = file_row(file, address, &row);
+    if (!charge(walk, &row))
+        return STEP_NO_TABLE;
+    if (found)
         return step_by_row(walk, row.debug ? &file->debug : &file->frames, &row);
-    }
-    if (walk->leaf && cfi_find_split(&file->frames, address, &row))
+    found = walk->leaf && cfi_find_split(&file->frames, address, &row);
+    if (walk->leaf && !charge(walk, &row))
+        return STEP_NO_TABLE;
+    if (found)
         return walk->regs.value[UNWIND_RAX] ? step_by_row(walk, &file->frames, &row) : STEP_BOTTOM;
     return is_entry(file, address) ? STEP_BOTTOM : step_by_pointer(walk);
 }
@@ -215,8 +227,7 @@ static bool is_return_address(struct walk *walk, uint64_t address)
     if (row_cache_find(&map->file->rows, in_file))
         return true;
     bool found = file_row(map->file, in_file, &row);
-    walk->work += found ? row.work : 0;
-    return found && walk->work <= WORK_MAX;
+    return charge(walk, &row) && found;
 }
 
 /* Does the frame pointer lead to a call, or to where the dump does not reach? */

@@ -17,6 +17,7 @@ struct cfi_row split;
 uint64_t split_at;
 const struct cfi *expression_section;
 bool expression_fails, with_limits;
+uint32_t miss_work, split_work, expression_work;
 uint64_t words[WORDS];
 struct unwind_dump dump;
 
@@ -35,6 +36,7 @@ bool file_row(struct unwind_file *its, uint64_t address, struct cfi_row *ret)
             *ret = rows[i].row;
             return true;
         }
+    ret->work = miss_work;
     return false;
 }
 
@@ -46,16 +48,18 @@ const struct row_known *row_cache_find(struct row_cache *cache, uint64_t address
 bool cfi_find_split(const struct cfi *cfi, uint64_t address, struct cfi_row *ret)
 {
     *ret = split;
+    ret->work = split_work;
     return cfi == &file.frames && split_at && address == split_at;
 }
 
 /* An expression is a number here: its value is that, and what it begins with. */
 bool expression_run(struct cursor expression, const struct unwind_regs *its, const struct unwind_dump *stack,
-                    const uint64_t *initial, uint64_t *ret)
+                    const uint64_t *initial, uint64_t *work, uint64_t *ret)
 {
     const unsigned char *at = cursor_bytes(&expression, 1);
     expression_section = at && at >= file.debug.bytes && at < file.debug.bytes + file.debug.size ? &file.debug
                                                                                                  : &file.frames;
+    *work += expression_work;
     if (expression_fails || !at || !its || stack != &dump)
         return false;
     *ret = (initial ? *initial : its->value[UNWIND_RSP]) + *at;
@@ -101,6 +105,7 @@ void begin(void)
     memset(&regs, 0, sizeof(regs));
     row_count = finds = 0;
     split_at = 0;
+    miss_work = split_work = expression_work = 0;
     expression_fails = with_limits = false;
     expression_section = NULL;
     for (unsigned i = 0; i < WORDS; i++)

@@ -19,6 +19,7 @@ extern struct row_known known;              /* the one that is remembered */
 extern struct cfi_row split;                /* the creator's, at split_at */
 extern uint64_t split_at;
 extern const struct cfi *expression_section; /* of the last one */
+extern uint32_t miss_work, split_work, expression_work; /* of an address without a row, at split_at, of each one */
 extern bool expression_fails, with_limits;  /* of mappings: they can be remembered */
 extern uint64_t words[WORDS], ips[8];
 extern struct unwind_dump dump;

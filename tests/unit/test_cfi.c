@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include "unwind/cfi.h"
+#include "unwind/file.h"
 #include "unwind/leb.h"
 
 #define BYTES(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
@@ -305,6 +306,38 @@ static void test_split(void **state)
     cfi_release(&cfi);
 }
 
+/* What it takes to find a row, or that there is none, is told in any case: a chain has so much work. */
+static void test_work(void **state)
+{
+    static const uint64_t ranges[][2] = {{0x1000, 0x10}, {0x1018, 8}, {0x1100, 0x10}};
+    enum { CIE = 11, FDE = 4 }; /* bytes of their programs */
+    struct unwind_file file = {.frames = make_section(ranges, 3, 1), .debug = make_section(ranges, 3, 1)};
+    struct cfi_row row;
+    (void)state;
+    assert_true(cfi_find_row(&file.frames, 0x1000, &row));
+    assert_int_equal(row.work, CIE + FDE);
+    assert_true(cfi_find_split(&file.frames, 0x1010, &row));
+    assert_int_equal(row.work, 2 * (CIE + FDE));
+    assert_false(cfi_find_split(&file.frames, 0x1008, &row));
+    assert_int_equal(row.work, 0);
+    assert_false(file_row(&file, 0x1010, &row));
+    assert_int_equal(row.work, 0);
+    /* The last byte of the first function's program is none that is known. */
+    file.frames.bytes[24 + 27] = 0x3f;
+    assert_false(cfi_find_row(&file.frames, 0x1000, &row));
+    assert_int_equal(row.work, CIE + FDE);
+    assert_false(cfi_find_split(&file.frames, 0x1010, &row));
+    assert_int_equal(row.work, 2 * (CIE + FDE));
+    assert_true(file_row(&file, 0x1000, &row));
+    assert_true(row.debug && row.work == 2 * (CIE + FDE));
+    file.debug.bytes[24 + 27] = 0x3f;
+    assert_false(file_row(&file, 0x1000, &row));
+    assert_int_equal(row.work, 2 * (CIE + FDE));
+    cfi_release(&file.frames);
+    cfi_release(&file.debug);
+    row_cache_release(&file.rows);
+}
+
 static void finds(const struct cfi *cfi, uint64_t address, const uint64_t range[2])
 {
     uint64_t start, size;
@@ -431,6 +464,7 @@ int main(void)
         cmocka_unit_test(test_rows),     cmocka_unit_test(test_rules),         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_pointers), cmocka_unit_test(test_augmentations), cmocka_unit_test(test_split),
         cmocka_unit_test(test_functions), cmocka_unit_test(test_headers),      cmocka_unit_test(test_dropped_function),
+        cmocka_unit_test(test_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

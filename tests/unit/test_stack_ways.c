@@ -220,17 +220,59 @@ static void test_split(void **state)
     assert_chain(2, UNWIND_NO_TABLE);
 }
 
+enum { MOST = 1 << 20 }; /* work for one chain */
+
 /* A file may be made so that each frame is dear: a chain has so much work, and no more. */
 static void test_work(void **state)
 {
     (void)state;
     begin();
     struct cfi_row *row = add_row(0x400010, plain_row(16));
-    row->work = 8 << 20;
+    row->work = MOST / 2;
     words[1] = 0x400020;
-    add_bottom(0x40001f)->work = 8 << 20;
+    add_bottom(0x40001f)->work = MOST / 2;
     assert_chain(2, UNWIND_BOTTOM);
     row->work++;
+    assert_chain(2, UNWIND_NO_TABLE);
+}
+
+/* So it is where no row comes out: frame pointers would lead on from one dear frame to the next. */
+static void test_work_for_nothing(void **state)
+{
+    (void)state;
+    begin();
+    regs.value[UNWIND_RBP] = STACK + 16;
+    words[2] = STACK + 32;
+    words[3] = 0x400020;
+    words[4] = 0;
+    words[5] = 0x400040;
+    assert_chain(3, UNWIND_BOTTOM);
+    miss_work = MOST / 3;
+    assert_chain(3, UNWIND_BOTTOM);
+    miss_work = MOST / 3 + 1;
+    assert_chain(3, UNWIND_NO_TABLE);
+    miss_work = MOST + 1;
+    assert_chain(1, UNWIND_NO_TABLE);
+    /* Between two tables as well. */
+    miss_work = 0;
+    split_work = MOST + 1;
+    assert_chain(1, UNWIND_NO_TABLE);
+    split_work = MOST;
+    assert_chain(3, UNWIND_BOTTOM);
+}
+
+static void test_work_of_expressions(void **state)
+{
+    (void)state;
+    begin();
+    struct cfi_row *row = add_row(0x400010, plain_row(16));
+    row->rules[RBX] = (struct cfi_rule){CFI_IS_EXPRESSION, 0, 1};
+    row->rules[R12] = (struct cfi_rule){CFI_AT_EXPRESSION, 0, 1};
+    words[1] = 0x400020;
+    add_bottom(0x40001f);
+    expression_work = MOST / 2;
+    assert_chain(2, UNWIND_BOTTOM);
+    expression_work++;
     assert_chain(2, UNWIND_NO_TABLE);
 }
 
@@ -331,6 +373,8 @@ int main(void)
         cmocka_unit_test(test_entry_point),
         cmocka_unit_test(test_split),
         cmocka_unit_test(test_work),
+        cmocka_unit_test(test_work_for_nothing),
+        cmocka_unit_test(test_work_of_expressions),
         cmocka_unit_test(test_mappings),
         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_names),

@@ -12,6 +12,7 @@
 static uint64_t stack[4] = {0x1122334455667788, 0x10, 0x20, 0x30};
 static struct unwind_regs regs;
 static struct unwind_dump dump;
+static uint64_t work; /* of the last expression */
 
 /* Of CODE, with its size in front. */
 static bool run(const uint8_t *code, size_t size, const uint64_t *initial, uint64_t *ret)
@@ -19,7 +20,8 @@ static bool run(const uint8_t *code, size_t size, const uint64_t *initial, uint6
     uint8_t block[128] = {(uint8_t)size};
     assert_true(size < 127);
     memcpy(block + 1, code, size);
-    return expression_run(cursor_of(block, size + 1), &regs, &dump, initial, ret);
+    work = 0;
+    return expression_run(cursor_of(block, size + 1), &regs, &dump, initial, &work, ret);
 }
 
 static uint64_t value(const uint8_t *code, size_t size)
@@ -124,8 +126,22 @@ static void test_nonsense(void **state)
     fails(BYTES(0x92, UNWIND_REGS, 0));
     fails(BYTES(0x70 + UNWIND_REGS, 0));
     fails(BYTES(0x15, 3));
-    assert_false(expression_run(cursor_of("\x05\x31", 2), &regs, &dump, NULL, &result));
-    assert_false(expression_run(cursor_of("", 1), &regs, &dump, NULL, &result));
+    assert_false(expression_run(cursor_of("\x05\x31", 2), &regs, &dump, NULL, &work, &result));
+    assert_false(expression_run(cursor_of("", 1), &regs, &dump, NULL, &work, &result));
+}
+
+/* A chain has so much work, whether its expressions come to something or not. */
+static void test_steps(void **state)
+{
+    (void)state;
+    value(BYTES(0x31));
+    assert_int_equal(work, 1);
+    value(BYTES(0x31, 0x32, 0x22));
+    assert_int_equal(work, 3);
+    fails(BYTES(0x31, 0xff, 0x31));
+    assert_int_equal(work, 2);
+    fails(BYTES(0x2f, 0xfd, 0xff)); /* for ever */
+    assert_in_range(work, 1000, 1001);
 }
 
 static void test_long_numbers(void **state)
@@ -258,7 +274,7 @@ int main(void)
         cmocka_unit_test(test_constants), cmocka_unit_test(test_operators),    cmocka_unit_test(test_stack),
         cmocka_unit_test(test_memory),    cmocka_unit_test(test_nonsense),     cmocka_unit_test(test_long_numbers),
         cmocka_unit_test(test_known_row), cmocka_unit_test(test_unusual_rows), cmocka_unit_test(test_many_rows),
-        cmocka_unit_test(test_registers_of_perf),
+        cmocka_unit_test(test_registers_of_perf), cmocka_unit_test(test_steps),
     };
     dump = (struct unwind_dump){.bytes = stack, .start = 0x7ff000, .size = sizeof(stack)};
     regs.value[UNWIND_RSP] = dump.start;
