@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "collector/opener.h"
+#include "collector/procfs.h"
 #include "collector/tasks.h"
 
 enum {
@@ -31,11 +32,30 @@ static struct mapped_file file_of(pid_t pid, const struct mapping *mapping)
 /* Blocks remember what they found, and what they did not. */
 static void put_file(struct stacks *stacks, struct stack_object *object, struct unwind_file *file)
 {
-    /* It was there before, and is gone with its process: the tables hold. */
-    if (!file || object->file == file)
+    if (object->file == file)
         return;
     object->file = file;
     memset(stacks->blocks, 0, sizeof(stacks->blocks));
+}
+
+/* In the loop itself: each user's files have a share of its time. */
+static struct unwind_file *read_tables(struct stacks *stacks, struct stack_object *object,
+                                       const struct unwind_stat *stat, int fd)
+{
+    struct unwind_file *file;
+    const bool before = object->put_off;
+    object->put_off = false;
+    if (unwind_files_know(stacks->files, stat, &file))
+        return file;
+    struct table_user *user = table_time_of(&stacks->time, object->user == (uid_t)-1 ? procfs_uid(object->pid)
+                                                                                     : object->user);
+    object->put_off = !table_time_begin(&stacks->time, user, tasks_now_ns());
+    stacks->time.put_off += object->put_off && !before;
+    if (object->put_off)
+        return NULL;
+    file = unwind_files_copy(stacks->files, stat, fd);
+    table_time_end(&stacks->time, user);
+    return file;
 }
 
 static void take_answer(void *context, uint64_t ticket, const struct opener_answer *answer)
@@ -47,10 +67,10 @@ static void take_answer(void *context, uint64_t ticket, const struct opener_answ
     if (object == end) /* another one has its place */
         return;
     object->ticket = 0;
-    if (answer->status < 0)
+    if (answer->status < 0) /* it was there before, and is gone with its process: the tables hold */
         return;
     const struct unwind_stat stat = {answer->dev, answer->ino, answer->size, answer->mtime_ns, answer->ctime_ns};
-    put_file(stacks, object, unwind_files_copy(stacks->files, &stat, answer->fd));
+    put_file(stacks, object, read_tables(stacks, object, &stat, answer->fd));
 }
 
 static uint64_t key_of(const struct mapping *mapping)
@@ -63,7 +83,8 @@ static uint64_t key_of(const struct mapping *mapping)
 }
 
 /* The first look is waited for, a bounded moment: samples are there already. Later ones are not. */
-static struct unwind_file *find_file(struct tasks *tasks, const struct task *task, const struct mapping *mapping)
+static struct unwind_file *find_file(struct tasks *tasks, const struct task *task, const struct mapping *mapping,
+                                     bool *ret_put_off)
 {
     struct stacks *stacks = tasks->stacks;
     if (strcmp(mapping->path, "[vdso]") == 0)
@@ -73,13 +94,21 @@ static struct unwind_file *find_file(struct tasks *tasks, const struct task *tas
     uint64_t key = key_of(mapping);
     struct stack_object *object = &stacks->objects[(key ^ key >> 20) % STACKS_OBJECTS];
     const bool known = object->key == key;
-    if (known && (object->ticket || tasks->now_ns - object->checked_ns < AGAIN_NS))
+    if (known && (object->ticket || tasks->now_ns - object->checked_ns < AGAIN_NS)) {
+        *ret_put_off = object->put_off;
         return object->file;
+    }
     const struct mapped_file file = file_of(task->pid, mapping);
-    *object = (struct stack_object){key, tasks->now_ns, 0, known ? object->file : NULL};
+    *object = (struct stack_object){.key = key,
+                                    .checked_ns = tasks->now_ns,
+                                    .file = known ? object->file : NULL,
+                                    .pid = task->pid,
+                                    .user = task->process->limited ? task->process->user : (uid_t)-1,
+                                    .put_off = known && object->put_off};
     object->ticket = opener_ask(stacks->opener, OPENER_TABLES, &file, take_answer, stacks);
     if (!known && object->ticket)
         opener_settle(stacks->opener, object->ticket);
+    *ret_put_off = object->put_off;
     return object->file;
 }
 
@@ -108,7 +137,10 @@ static struct stack_block find_block(const struct stack_search *search, uint64_t
     }
     block.map = (struct unwind_map){.start = mapping->start, .offset = mapping->offset, .low = low, .high = high,
                                     .anonymous = !is_file(mapping) && strcmp(mapping->path, "[vdso]") != 0};
-    block.map.file = find_file(search->tasks, search->task, mapping);
+    bool put_off = false;
+    block.map.file = find_file(search->tasks, search->task, mapping, &put_off);
+    if (put_off) /* to be looked at again */
+        block.version = 0;
     return block;
 }
 

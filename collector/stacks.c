@@ -83,6 +83,14 @@ static void describe_truncated(char ret[TRUNCATED_TEXT], const struct stacks *st
              automatic ? "auto" : "dwarf");
 }
 
+static size_t describe_loss(char *text, size_t used, uint64_t count, const char *what)
+{
+    int more = count ? snprintf(text + used, STACKS_TEXT - used, "; unwind tables not %s: %" PRIu64 " file%s", what, count,
+                                count == 1 ? "" : "s")
+                     : 0;
+    return used + (size_t)more < STACKS_TEXT ? used + (size_t)more : STACKS_TEXT - 1;
+}
+
 void stacks_describe(const struct tasks *tasks, char ret[STACKS_TEXT])
 {
     const struct stacks *stacks = tasks->stacks;
@@ -110,6 +118,7 @@ void stacks_describe(const struct tasks *tasks, char ret[STACKS_TEXT])
     used = describe_part(ret, used, counts->chosen, "by frame pointer (the process has them)");
     used = describe_part(ret, used, counts->behind, "by frame pointer (the collector fell behind)");
     used = describe_part(ret, used, counts->foreign, "by frame pointer (32-bit code)");
+    used = describe_loss(ret, used, stacks->time.put_off, "read in time");
     if (stacks->lowered || (stacks->raised && !raise_said))
         snprintf(ret + used, STACKS_TEXT - used, "; stack dumps were %s to %" PRIu32 " bytes",
                  stacks->lowered ? "lowered" : "raised", dump);

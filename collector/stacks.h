@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "collector/plan.h"
+#include "collector/table_time.h"
 #include "unwind/unwind.h"
 
 struct mapping;
@@ -66,6 +67,9 @@ struct stack_object {
     uint64_t checked_ns;      /* when the file was looked at last */
     uint64_t ticket;          /* of the question that was not answered yet (opener.h); 0: none */
     struct unwind_file *file; /* NULL: it has none */
+    pid_t pid;                /* who had it mapped when it was looked at, and whose process that is; -1: not known */
+    uid_t user;
+    bool put_off;             /* its tables were not read: its user's files took too long */
 };
 
 struct stacks {
@@ -74,6 +78,7 @@ struct stacks {
     struct stack_block blocks[STACKS_BLOCKS];
     struct stack_object objects[STACKS_OBJECTS];
     struct stack_counts counts;
+    struct table_time time;   /* for reading tables */
     uint64_t lowered;         /* how often the dump was made smaller for all that come */
     uint64_t raised;          /* and larger, since stacks were deeper */
     uint64_t seen, cut;       /* since the last look: chains, and those deeper than their dump */

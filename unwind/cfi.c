@@ -11,6 +11,8 @@
 /* The largest program that was seen, of a function of gcc's own, has 20 KB. */
 enum { NAME_MAX_SIZE = 16, PROGRAM_MAX = 128 << 10 };
 enum { SPLIT_MAX = 16 };
+/* Zeros and entries of all kinds that are walked; behind them nothing is known. libLLVM has a fifth. */
+enum { ENTRIES_MAX = 1 << 19 };
 
 /* Of one entry: where it is, and what it is. */
 struct entry {
@@ -195,7 +197,7 @@ int cfi_index(struct cfi *cfi)
     bool valid = false;
     if (cfi->size > UINT32_MAX)
         return 0;
-    for (; at < cfi->size; at = entry.next) {
+    for (size_t walked = 0; at < cfi->size && walked < ENTRIES_MAX; at = entry.next, walked++) {
         if (!read_entry(cfi, at, &entry)) {
             /* A zero ends .eh_frame for who walks it; linkers leave some in the middle. */
             if (cfi->size - at < 4 || memcmp(cfi->bytes + at, "\0\0\0\0", 4) != 0)

@@ -52,7 +52,7 @@ struct cfi {
     unsigned block_shift;
 };
 
-/* Finds the functions in BYTES. 0 or -ENOMEM; bytes without sense end the list. */
+/* Finds the functions in BYTES. 0 or -ENOMEM; bytes without sense end the list, and 2^19 entries. */
 int cfi_index(struct cfi *cfi);
 /*
  * The same by SIZE BYTES of .eh_frame_hdr, loaded at ADDRESS: none of them is read before it is needed. False: they are

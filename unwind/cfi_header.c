@@ -10,6 +10,8 @@
 
 /* The only one that linkers write: DW_EH_PE_datarel | DW_EH_PE_sdata4. */
 enum { VERSION = 1, TABLE_ENCODING = 0x3b, ENTRY_SIZE = 8 };
+/* A large browser has half as many functions. */
+enum { ENTRIES_MAX = 1 << 21 };
 
 /* The number of entries; the cursor stands at the first. 0: it is not the table of CFI. */
 static uint64_t read_head(const struct cfi *cfi, uint64_t address, struct cursor *cursor)
@@ -22,7 +24,7 @@ static uint64_t read_head(const struct cfi *cfi, uint64_t address, struct cursor
     if (leb_pointer(cursor, frames, address + 4) != cfi->address)
         return 0;
     uint64_t entries = leb_pointer(cursor, count, address + 4 + (uint64_t)(cursor->at - start));
-    return cursor->failed || entries > cursor_left(cursor) / ENTRY_SIZE ? 0 : entries;
+    return cursor->failed || entries > cursor_left(cursor) / ENTRY_SIZE || entries > ENTRIES_MAX ? 0 : entries;
 }
 
 /* False: not in order, or it leads out of the section. */

@@ -8,8 +8,12 @@
 #include "common/cursor.h"
 #include "unwind/leb.h"
 
-/* More is not a table but nonsense: that of a large browser has 30 MB. */
-#define TABLE_MAX (UINT64_C(128) << 20)
+/*
+ * More is not a table but nonsense: that of a large browser has 30 MB. And tables are smaller than the code that they
+ * describe: of 1627 programs and libraries a quarter of its size at most, where that was more than a few hundred KiB.
+ */
+#define TABLE_MAX (UINT64_C(64) << 20)
+#define TABLE_FREE (UINT64_C(1) << 20)
 enum { SECTIONS_MAX = 65536, NAMES_MAX = 1 << 22 };
 
 struct reading {
@@ -81,11 +85,21 @@ static const Elf64_Phdr *find_program(const struct reading *reading, uint32_t ty
     return NULL;
 }
 
+static uint64_t table_limit(const struct reading *reading)
+{
+    uint64_t limit = TABLE_FREE;
+    for (unsigned i = 0; i < reading->file->segment_count; i++) {
+        uint64_t size = reading->file->segments[i].size;
+        limit += size < TABLE_MAX ? size : TABLE_MAX;
+    }
+    return limit < TABLE_MAX ? limit : TABLE_MAX;
+}
+
 static bool index_by_header(const struct reading *reading, struct cfi *cfi)
 {
     const Elf64_Phdr *program = find_program(reading, PT_GNU_EH_FRAME);
     unsigned char *bytes =
-        program ? image_load(reading->image, program->p_offset, program->p_filesz, TABLE_MAX) : NULL;
+        program ? image_load(reading->image, program->p_offset, program->p_filesz, table_limit(reading)) : NULL;
     bool valid = bytes && cfi_index_by_header(cfi, bytes, (size_t)program->p_filesz, program->p_vaddr);
     free(bytes);
     return valid;
@@ -94,11 +108,12 @@ static bool index_by_header(const struct reading *reading, struct cfi *cfi)
 static void load_table(const struct reading *reading, uint64_t offset, uint64_t size, uint64_t address, bool debug,
                        struct cfi *cfi)
 {
-    cfi->bytes = image_load(reading->image, offset, size, TABLE_MAX);
+    cfi->bytes = image_load(reading->image, offset, size, table_limit(reading));
     cfi->size = cfi->bytes ? (size_t)size : 0;
     cfi->address = address;
     cfi->debug = debug;
-    if (cfi->bytes && (debug || !index_by_header(reading, cfi)) && cfi_index(cfi) < 0)
+    bool valid = cfi->bytes && ((!debug && index_by_header(reading, cfi)) || cfi_index(cfi) == 0);
+    if (!valid || !cfi->count) /* nobody needs its bytes */
         cfi_release(cfi);
 }
 
@@ -123,7 +138,8 @@ static void load_by_header(const struct reading *reading, struct cfi *cfi)
         uint64_t at = address - program->p_vaddr;
         if (program->p_type == PT_LOAD && address >= program->p_vaddr && at < program->p_filesz &&
             program->p_offset <= UINT64_MAX - at) {
-            load_table(reading, program->p_offset + at, program->p_filesz - at, address, false, cfi);
+            uint64_t size = program->p_filesz - at, limit = table_limit(reading);
+            load_table(reading, program->p_offset + at, size < limit ? size : limit, address, false, cfi);
             return;
         }
     }
@@ -137,10 +153,8 @@ bool file_read(struct unwind_file *file, const struct image *image)
         read_segments(&reading);
         read_sections(&reading);
         load_section(&reading, ".eh_frame", false, &file->frames);
-        if (!file->frames.count) {
-            cfi_release(&file->frames);
+        if (!file->frames.count)
             load_by_header(&reading, &file->frames);
-        }
         load_section(&reading, ".debug_frame", true, &file->debug);
     }
     free(reading.programs);

@@ -67,13 +67,34 @@ static struct unwind_file *add(struct unwind_files *files, struct unwind_file **
     return file->valid ? file : NULL;
 }
 
+static size_t bucket_of(const struct file_key *key)
+{
+    return (key->ino ^ key->dev << 4) % TABLE;
+}
+
+static struct file_key key_of(const struct unwind_stat *stat)
+{
+    return (struct file_key){stat->dev, stat->ino, stat->size, stat->mtime_ns, stat->ctime_ns};
+}
+
+bool unwind_files_know(const struct unwind_files *files, const struct unwind_stat *stat, struct unwind_file **ret)
+{
+    const struct file_key key = key_of(stat);
+    struct unwind_file *file = files->table[bucket_of(&key)];
+    while (file && (file->name || !is_same(&file->key, &key)))
+        file = file->next;
+    if (file)
+        *ret = file->valid ? file : NULL;
+    return file;
+}
+
 struct unwind_file *unwind_files_copy(struct unwind_files *files, const struct unwind_stat *stat, int copy)
 {
-    struct file_key key = {stat->dev, stat->ino, stat->size, stat->mtime_ns, stat->ctime_ns};
-    struct unwind_file **bucket = &files->table[(key.ino ^ key.dev << 4) % TABLE];
-    for (struct unwind_file *file = *bucket; file; file = file->next)
-        if (!file->name && is_same(&file->key, &key))
-            return file->valid ? file : NULL;
+    struct unwind_file *known;
+    if (unwind_files_know(files, stat, &known))
+        return known;
+    const struct file_key key = key_of(stat);
+    struct unwind_file **bucket = &files->table[bucket_of(&key)];
     return add(files, bucket, &key, NULL, &(struct image){.fd = copy, .size = key.size});
 }
 

@@ -101,6 +101,8 @@ struct unwind_stat {
     uint64_t dev, ino, size;
     int64_t mtime_ns, ctime_ns;
 };
+/* Is the file known, tables or not? Then *RET is what unwind_files_copy() would give, which reads nothing. */
+bool unwind_files_know(const struct unwind_files *files, const struct unwind_stat *stat, struct unwind_file **ret);
 struct unwind_file *unwind_files_copy(struct unwind_files *files, const struct unwind_stat *stat, int copy);
 /* Copies those parts of FD, a file of SIZE bytes, that are read here to COPY, at the same places. 0 or -ENOEXEC. */
 int unwind_copy_tables(int fd, uint64_t size, int copy);

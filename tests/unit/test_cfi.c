@@ -338,6 +338,45 @@ static void test_work(void **state)
     row_cache_release(&file.rows);
 }
 
+/* No more entries are walked than a large program has, whatever they are. */
+static void test_many_entries(void **state)
+{
+    static const uint64_t ranges[][2] = {{0x1000, 0x10}, {0x2000, 0x10}};
+    enum { ENTRIES = 1 << 19, ONE = 24 + 28 };
+    (void)state;
+    for (unsigned zeros = ENTRIES - 3; zeros <= ENTRIES - 2; zeros++) {
+        struct cfi made = make_section(ranges, 2, 2), cfi = {.debug = true, .size = made.size + 4 * (size_t)zeros};
+        cfi.bytes = calloc(1, cfi.size);
+        assert_non_null(cfi.bytes);
+        memcpy(cfi.bytes, made.bytes, ONE);
+        memcpy(cfi.bytes + cfi.size - 28, made.bytes + ONE, 28);
+        assert_int_equal(cfi_index(&cfi), 0);
+        assert_int_equal(cfi.count, zeros == ENTRIES - 3 ? 2 : 1);
+        cfi_release(&cfi);
+        cfi_release(&made);
+    }
+}
+
+static void test_many_entries_by_header(void **state)
+{
+    enum { ENTRIES = 1 << 21, HEAD = 12 };
+    const uint64_t size = HEAD + 8 * ((uint64_t)ENTRIES + 1);
+    const uint32_t head[] = {0x3b030301, 0x4000, ENTRIES + 1};
+    (void)state;
+    struct cfi cfi = {.bytes = malloc(64), .size = 64, .address = 0x4000};
+    unsigned char *header = calloc(1, size);
+    assert_true(header && cfi.bytes);
+    memcpy(header, head, sizeof(head));
+    /* All of a function at 0x4000, whose entry is the first. */
+    assert_false(cfi_index_by_header(&cfi, header, size, 0x4000));
+    assert_null(cfi.fdes);
+    memcpy(header + 8, &(const uint32_t){ENTRIES}, 4);
+    assert_true(cfi_index_by_header(&cfi, header, size, 0x4000));
+    assert_int_equal(cfi.count, ENTRIES);
+    free(header);
+    cfi_release(&cfi);
+}
+
 static void finds(const struct cfi *cfi, uint64_t address, const uint64_t range[2])
 {
     uint64_t start, size;
@@ -464,7 +503,8 @@ int main(void)
         cmocka_unit_test(test_rows),     cmocka_unit_test(test_rules),         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_pointers), cmocka_unit_test(test_augmentations), cmocka_unit_test(test_split),
         cmocka_unit_test(test_functions), cmocka_unit_test(test_headers),      cmocka_unit_test(test_dropped_function),
-        cmocka_unit_test(test_work),
+        cmocka_unit_test(test_work),     cmocka_unit_test(test_many_entries),
+        cmocka_unit_test(test_many_entries_by_header),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

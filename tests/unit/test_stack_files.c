@@ -62,6 +62,38 @@ struct unwind_file *__wrap_unwind_files_copy(struct unwind_files *all, const str
     return (struct unwind_file *)(void *)copied;
 }
 
+static char *known; /* the tables of a file that was read already */
+static bool has_time;
+static unsigned begun, ended;
+static uid_t whose;
+
+bool __wrap_unwind_files_know(const struct unwind_files *all, const struct unwind_stat *stat, struct unwind_file **ret);
+bool __wrap_unwind_files_know(const struct unwind_files *all, const struct unwind_stat *stat, struct unwind_file **ret)
+{
+    assert_ptr_equal(all, tasks.stacks->files);
+    assert_true(stat->dev == 1 && stat->ino == 2 && stat->size == 3 && stat->mtime_ns == 4);
+    if (known)
+        *ret = (struct unwind_file *)(void *)known;
+    return known;
+}
+
+bool __wrap_table_time_begin(struct table_time *time, struct table_user *user, uint64_t now_ns);
+bool __wrap_table_time_begin(struct table_time *time, struct table_user *user, uint64_t now_ns)
+{
+    assert_true(time == &tasks.stacks->time && now_ns);
+    whose = user->user;
+    begun++;
+    return has_time;
+}
+
+void __wrap_table_time_end(struct table_time *time, struct table_user *user);
+void __wrap_table_time_end(struct table_time *time, struct table_user *user)
+{
+    assert_ptr_equal(time, &tasks.stacks->time);
+    assert_int_equal(user->user, whose);
+    ended++;
+}
+
 struct unwind_file *__wrap_unwind_files_vdso(struct unwind_files *all);
 struct unwind_file *__wrap_unwind_files_vdso(struct unwind_files *all)
 {
@@ -103,7 +135,11 @@ static int set_up(void **state)
     space_init(&process.space);
     asks = settles = looks = 0;
     full = false;
-    answers_at_once = true;
+    answers_at_once = has_time = true;
+    known = NULL;
+    begun = ended = 0;
+    process.limited = true;
+    process.user = 1234;
     answer = (struct opener_answer){.dev = 1, .ino = 2, .size = 3, .mtime_ns = 4, .ctime_ns = 5, .fd = 77};
     copied = &files[0];
     return stacks_new(&plan, &tasks.stacks);
@@ -215,13 +251,66 @@ static void answers_that_come_late(void **state)
     assert_true(asks == 2 && settles == 1);
 }
 
+/* What is read in the loop takes its user's share of the time; without it the file is looked at again. */
+static void tables_have_their_time(void **state)
+{
+    (void)state;
+    map(0x10000, 0x1000, 6, "/lib/a");
+    expect(0x10000, &files[0]);
+    assert_true(begun == 1 && ended == 1 && whose == 1234);
+    has_time = false;
+    map(0x20000, 0x1000, 7, "/lib/b");
+    expect(0x20000, NULL);
+    assert_true(begun == 2 && ended == 1 && asks == 2);
+    assert_int_equal(tasks.stacks->time.put_off, 1);
+    tasks.now_ns += AGAIN_NS;
+    expect(0x20000, NULL); /* nobody waits for it, and it is the same file still */
+    done(context, last_ticket, &answer);
+    assert_true(begun == 3 && asks == 3 && tasks.stacks->time.put_off == 1);
+    tasks.now_ns += AGAIN_NS;
+    has_time = true;
+    expect(0x20000, NULL);
+    done(context, last_ticket, &answer);
+    expect(0x20000, &files[0]);
+    assert_true(begun == 4 && ended == 2 && asks == 4);
+    expect(0x20000, &files[0]);
+    assert_int_equal(asks, 4);
+    /* What is known takes none. */
+    has_time = false;
+    known = &files[1];
+    map(0x30000, 0x1000, 8, "/lib/c");
+    expect(0x30000, &files[1]);
+    assert_true(begun == 4 && tasks.stacks->time.put_off == 1);
+    /* One whose user nobody knows: the kernel is asked; the process is gone. */
+    process.limited = false;
+    task.pid = asked.pid = -1;
+    known = NULL;
+    map(0x40000, 0x1000, 9, "/lib/d");
+    expect(0x40000, NULL);
+    assert_int_equal(whose, (uid_t)-1);
+}
+
+/* Tables of what the file was before would lead anywhere. */
+static void a_file_that_changed_keeps_no_tables(void **state)
+{
+    (void)state;
+    map(0x10000, 0x1000, 6, "/lib/a");
+    expect(0x10000, &files[0]);
+    tasks.now_ns += AGAIN_NS;
+    process.space.version += 1000;
+    expect(0x10000, &files[0]);
+    copied = NULL;
+    done(context, last_ticket, &answer);
+    expect(0x10000, NULL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         TEST(the_file_is_asked_for_once), TEST(what_is_no_file_is_not_asked_for), TEST(files_are_asked_for_again),
-        TEST(answers_that_come_late),
+        TEST(answers_that_come_late), TEST(tables_have_their_time), TEST(a_file_that_changed_keeps_no_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,6 +82,10 @@ static void texts(void **state)
     snprintf(whole, sizeof(whole), "1 call stack unwound, 100.0 %% complete%s; stack dumps were raised to 32768 bytes",
              advice + strlen(advice_text));
     expect(whole);
+    stacks.time.put_off = 1;
+    snprintf(whole, sizeof(whole), "%s; unwind tables not read in time: 1 file; stack dumps were raised to 32768 bytes", wanted);
+    expect(whole);
+    stacks.time.put_off = 0;
     /* All ends, and numbers as long as they get: as much as fits. */
     for (unsigned i = 0; i < UNWIND_ENDS; i++)
         stacks.counts.ends[i] = 1000000000000000000;

@@ -284,6 +284,41 @@ static void test_without_sections(void **state)
     free(bytes);
 }
 
+/* A section is no larger than its code justifies: zeros take no room on a disk. */
+static void test_large_tables(void **state)
+{
+    static const char names[] = "\0.eh_frame";
+    static const uint8_t frames[] = {20, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1, 0, 0, 0, 0, 0, 0,
+                                     20, 0, 0, 0, 28, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0};
+    enum { CODE = 0x800, LIMIT = (1 << 20) + CODE, AT = 0x1000, MOST = 64 << 20 };
+    static const struct {
+        uint64_t code, size;
+        bool read;
+    } cases[] = {{CODE, LIMIT, true}, {CODE, LIMIT + 1, false}, {UINT64_MAX, MOST, true}, {UINT64_MAX, MOST + 1, false}};
+    (void)state;
+    make_elf(1);
+    elf.header.e_shoff = offsetof(__typeof__(elf), programs[2]);
+    elf.header.e_shentsize = sizeof(Elf64_Shdr);
+    elf.header.e_shnum = 2;
+    memcpy(elf.tail, names, sizeof(names));
+    for (unsigned i = 0; i < 4; i++) {
+        elf.programs[0].p_filesz = cases[i].code;
+        const Elf64_Shdr sections[] = {
+            {.sh_offset = offsetof(__typeof__(elf), tail), .sh_size = sizeof(names)},
+            {.sh_name = 1, .sh_type = SHT_PROGBITS, .sh_offset = AT, .sh_addr = 0x9000, .sh_size = cases[i].size}};
+        memcpy(&elf.programs[2], sections, sizeof(sections));
+        int fd = temporary(&elf, sizeof(elf));
+        assert_int_equal(pwrite(fd, frames, sizeof(frames), AT), sizeof(frames));
+        assert_int_equal(ftruncate(fd, AT + MOST + 1), 0);
+        struct unwind_file file = {0};
+        assert_true(file_read(&file, &(struct image){.fd = fd, .size = AT + MOST + 1}));
+        assert_int_equal(file.frames.count, cases[i].read);
+        assert_int_equal(file.frames.bytes != NULL, cases[i].read);
+        cfi_release(&file.frames);
+        close(fd);
+    }
+}
+
 /* ---- Each once ---- */
 
 static void test_files(void **state)
@@ -399,6 +434,7 @@ int main(void)
         cmocka_unit_test(test_bounds), cmocka_unit_test(test_headers), cmocka_unit_test(test_addresses),
         cmocka_unit_test(test_files),  cmocka_unit_test(test_keys),    cmocka_unit_test(test_images),
         cmocka_unit_test(test_copies), cmocka_unit_test(test_interrupted), cmocka_unit_test(test_without_sections),
+        cmocka_unit_test(test_large_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
