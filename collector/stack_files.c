@@ -2,6 +2,7 @@
 /* From an address to the unwind tables of the file that is mapped there, which another process reads (opener.h). */
 #include "collector/stack_files.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "collector/opener.h"
@@ -12,6 +13,17 @@ enum {
     BLOCK_SHIFT = 16,
     AGAIN_NS = 100 * 1000 * 1000, /* a file is looked at again: it may have been replaced */
 };
+
+void stack_files_make_room(struct stacks *stacks)
+{
+    if (!unwind_files_are_many(stacks->files))
+        return;
+    for (struct stack_object *object = stacks->objects; object < stacks->objects + STACKS_OBJECTS; object++)
+        if (unwind_file_leaves(object->file))
+            *object = (struct stack_object){0};
+    memset(stacks->blocks, 0, sizeof(stacks->blocks));
+    unwind_files_trim(stacks->files);
+}
 
 static bool is_file(const struct mapping *mapping)
 {
@@ -55,6 +67,10 @@ static struct unwind_file *read_tables(struct stacks *stacks, struct stack_objec
         return NULL;
     file = unwind_files_copy(stacks->files, stat, fd);
     table_time_end(&stacks->time, user);
+    if (!file && !unwind_files_know(stacks->files, stat, &file)) {
+        stacks->no_room += !before;
+        object->put_off = true;
+    }
     return file;
 }
 
@@ -67,7 +83,9 @@ static void take_answer(void *context, uint64_t ticket, const struct opener_answ
     if (object == end) /* another one has its place */
         return;
     object->ticket = 0;
-    if (answer->status < 0) /* it was there before, and is gone with its process: the tables hold */
+    if (answer->status == -ENOEXEC || answer->status == -EFBIG)
+        put_file(stacks, object, NULL);
+    if (answer->status < 0) /* else it was there before, and is gone with its process: the tables hold */
         return;
     const struct unwind_stat stat = {answer->dev, answer->ino, answer->size, answer->mtime_ns, answer->ctime_ns};
     put_file(stacks, object, read_tables(stacks, object, &stat, answer->fd));

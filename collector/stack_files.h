@@ -5,6 +5,7 @@
 
 #include "unwind/unwind.h"
 
+struct stacks;
 struct task;
 struct tasks;
 
@@ -13,6 +14,8 @@ struct stack_search {
     struct task *task;
 };
 
+/* Makes room for tables. Not while a stack is unwound. */
+void stack_files_make_room(struct stacks *stacks);
 /* An unwind_find; SEARCH is a struct stack_search. */
 bool stack_files_find(void *search, uint64_t address, struct unwind_map *ret);
 

@@ -85,7 +85,7 @@ static void describe_truncated(char ret[TRUNCATED_TEXT], const struct stacks *st
 
 static size_t describe_loss(char *text, size_t used, uint64_t count, const char *what)
 {
-    int more = count ? snprintf(text + used, STACKS_TEXT - used, "; unwind tables not %s: %" PRIu64 " file%s", what, count,
+    int more = count ? snprintf(text + used, STACKS_TEXT - used, "; %s: %" PRIu64 " file%s", what, count,
                                 count == 1 ? "" : "s")
                      : 0;
     return used + (size_t)more < STACKS_TEXT ? used + (size_t)more : STACKS_TEXT - 1;
@@ -118,7 +118,8 @@ void stacks_describe(const struct tasks *tasks, char ret[STACKS_TEXT])
     used = describe_part(ret, used, counts->chosen, "by frame pointer (the process has them)");
     used = describe_part(ret, used, counts->behind, "by frame pointer (the collector fell behind)");
     used = describe_part(ret, used, counts->foreign, "by frame pointer (32-bit code)");
-    used = describe_loss(ret, used, stacks->time.put_off, "read in time");
+    used = describe_loss(ret, used, stacks->time.put_off, "unwind tables not read in time");
+    used = describe_loss(ret, used, stacks->no_room, "no room for unwind tables");
     if (stacks->lowered || (stacks->raised && !raise_said))
         snprintf(ret + used, STACKS_TEXT - used, "; stack dumps were %s to %" PRIu32 " bytes",
                  stacks->lowered ? "lowered" : "raised", dump);
@@ -295,6 +296,7 @@ static unsigned unwind(struct tasks *tasks, struct task *task, const struct raw 
     struct stack_search search = {.tasks = tasks, .task = task};
     struct unwind_target target = {stack_files_find, &search};
     struct unwind_outcome outcome;
+    stack_files_make_room(stacks);
     unsigned count = unwind_stack(&target, &raw->regs, &raw->dump, stacks->ips, STACKS_FRAMES, &outcome);
     const enum unwind_end end = outcome.end;
     /* A chain that is not whole says nothing. */

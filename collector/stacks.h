@@ -79,6 +79,7 @@ struct stacks {
     struct stack_object objects[STACKS_OBJECTS];
     struct stack_counts counts;
     struct table_time time;   /* for reading tables */
+    uint64_t no_room;         /* files whose tables had no room at once */
     uint64_t lowered;         /* how often the dump was made smaller for all that come */
     uint64_t raised;          /* and larger, since stacks were deeper */
     uint64_t seen, cut;       /* since the last look: chains, and those deeper than their dump */

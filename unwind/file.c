@@ -177,6 +177,14 @@ bool file_address(const struct unwind_file *file, uint64_t offset, uint64_t *ret
     return false;
 }
 
+static void remember(struct unwind_file *file, uint64_t address, const struct cfi_row *row)
+{
+    const size_t before = row_cache_size(&file->rows);
+    row_cache_add(&file->rows, address, row);
+    if (file->account)
+        file->account->bytes += row_cache_size(&file->rows) - before;
+}
+
 bool file_row(struct unwind_file *file, uint64_t address, struct cfi_row *ret)
 {
     bool found = cfi_find_row(&file->frames, address, ret);
@@ -186,8 +194,20 @@ bool file_row(struct unwind_file *file, uint64_t address, struct cfi_row *ret)
         ret->work += work;
     }
     if (found)
-        row_cache_add(&file->rows, address, ret);
+        remember(file, address, ret);
     return found;
+}
+
+void file_use(struct unwind_file *file)
+{
+    struct file_account *account = file->account;
+    if (!account || account->newest == file)
+        return;
+    file->newer->older = file->older;
+    *(file->older ? &file->older->newer : &account->oldest) = file->newer;
+    file->newer = NULL;
+    file->older = account->newest;
+    account->newest = account->newest->newer = file;
 }
 
 size_t file_size(const struct unwind_file *file)

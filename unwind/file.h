@@ -20,8 +20,17 @@ struct file_key {
     int64_t mtime_ns, ctime_ns;
 };
 
+/* What files hold together, and which of them was of use last. */
+struct file_account {
+    size_t bytes;
+    struct unwind_file *newest, *oldest;
+};
+
 struct unwind_file {
     struct unwind_file *next;
+    struct file_account *account; /* NULL: nobody keeps one */
+    struct unwind_file *newer, *older; /* of the account */
+    bool leaves;               /* it is about to be freed */
     struct file_key key;
     char *name;                /* of an image in memory; NULL: it is a file */
     bool valid;                /* ELF of x86-64 */
@@ -41,6 +50,8 @@ bool file_read(struct unwind_file *file, const struct image *image);
 bool file_address(const struct unwind_file *file, uint64_t offset, uint64_t *ret_address);
 /* By the tables, and remembered where it can be. False: none has it; RET->work alone is set then. */
 bool file_row(struct unwind_file *file, uint64_t address, struct cfi_row *ret);
+/* It is of use: those that are not leave first. */
+void file_use(struct unwind_file *file);
 size_t file_size(const struct unwind_file *file);
 /* NULL is accepted. */
 void file_free(struct unwind_file *file);

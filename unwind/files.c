@@ -10,13 +10,15 @@
 
 #include "unwind/file.h"
 
-/* Tables beyond that are not held any more: their files count as without. */
+/* Beyond the one nothing is added, and who trims comes down to the other. */
 #define BYTES_MAX (UINT64_C(512) << 20)
+#define BYTES_KEPT (UINT64_C(256) << 20)
 enum { TABLE = 1024, VDSO_MAX = 1 << 20 };
 
 struct unwind_files {
     struct unwind_file *table[TABLE];
-    size_t bytes, count;
+    struct file_account account;
+    size_t count;
 };
 
 struct unwind_files *unwind_files_new(void)
@@ -55,14 +57,18 @@ static struct unwind_file *add(struct unwind_files *files, struct unwind_file **
         return NULL;
     file->key = *key;
     file->name = name ? strdup(name) : NULL;
-    if ((name && !file->name) || files->bytes >= BYTES_MAX) {
+    if ((name && !file->name) || files->account.bytes >= BYTES_MAX) {
         file_free(file);
         return NULL;
     }
     file_read(file, image);
     file->next = *bucket;
     *bucket = file;
-    files->bytes += file_size(file);
+    file->account = &files->account;
+    file->older = files->account.newest;
+    *(file->older ? &file->older->newer : &files->account.oldest) = file;
+    files->account.newest = file;
+    files->account.bytes += file_size(file);
     files->count++;
     return file->valid ? file : NULL;
 }
@@ -138,5 +144,41 @@ size_t unwind_files_size(const struct unwind_files *files, size_t *ret_count)
 {
     if (ret_count)
         *ret_count = files->count;
-    return files->bytes;
+    return files->account.bytes;
+}
+
+bool unwind_files_are_many(struct unwind_files *files)
+{
+    size_t bytes = files->account.bytes;
+    struct unwind_file *file = files->account.oldest;
+    for (; file && bytes > BYTES_KEPT; file = file->newer) {
+        file->leaves = true;
+        bytes -= file_size(file);
+    }
+    return file != files->account.oldest;
+}
+
+bool unwind_file_leaves(const struct unwind_file *file)
+{
+    return file && file->leaves;
+}
+
+static void take_out(struct unwind_files *files, struct unwind_file *file)
+{
+    struct unwind_file **at = &files->table[file->name ? 0 : bucket_of(&file->key)];
+    while (*at != file)
+        at = &(*at)->next;
+    *at = file->next;
+}
+
+void unwind_files_trim(struct unwind_files *files)
+{
+    for (struct unwind_file *file = files->account.oldest; file && file->leaves; file = files->account.oldest) {
+        files->account.oldest = file->newer;
+        *(file->newer ? &file->newer->older : &files->account.newest) = NULL;
+        files->account.bytes -= file_size(file);
+        files->count--;
+        take_out(files, file);
+        file_free(file);
+    }
 }

@@ -186,6 +186,8 @@ static const struct unwind_map *find_map(struct walk *walk, uint64_t address)
     bool found = walk->target->find(walk->target->context, address, map);
     if (!found)
         map->low = map->high = 0;
+    if (found && map->file)
+        file_use(map->file);
     walk->next_map = (walk->next_map + (map->high != 0)) % MAPS;
     return found ? map : NULL;
 }

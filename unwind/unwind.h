@@ -90,8 +90,8 @@ struct unwind_files;
 struct unwind_files *unwind_files_new(void); /* NULL: no memory */
 void unwind_files_free(struct unwind_files *files);
 /*
- * The tables of the file FD, which is not kept. NULL: not a regular file, not an ELF file of x86-64, or no memory; a
- * file without tables is one that has none. It lives as long as FILES.
+ * The tables of the file FD, which is not kept. NULL: not a regular file, not an ELF file of x86-64, no memory, or 512
+ * MiB are held already; a file without tables is one that has none. It lives as long as FILES, but for trimming.
  */
 struct unwind_file *unwind_files_fd(struct unwind_files *files, int fd);
 /*
@@ -110,7 +110,14 @@ int unwind_copy_tables(int fd, uint64_t size, int copy);
 struct unwind_file *unwind_files_image(struct unwind_files *files, const char *name, const void *bytes, size_t size);
 /* The vdso of this process, which is that of every 64-bit process of the machine. NULL: there is none. */
 struct unwind_file *unwind_files_vdso(struct unwind_files *files);
-/* Bytes of tables that are held, and files. */
+/* Bytes of tables and of rows that are remembered, and files. */
 size_t unwind_files_size(const struct unwind_files *files, size_t *ret_count);
+/*
+ * True: more than 256 MiB are held, and those that were of no use for the longest time are to leave. Who holds files
+ * gives up those of which unwind_file_leaves() is true; then unwind_files_trim() frees them.
+ */
+bool unwind_files_are_many(struct unwind_files *files);
+bool unwind_file_leaves(const struct unwind_file *file); /* NULL is accepted */
+void unwind_files_trim(struct unwind_files *files);
 
 #endif

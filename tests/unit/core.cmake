@@ -61,7 +61,7 @@ pinject_unit_test(stack_files SOURCES test_stack_files.c LINK pinject_collector 
 pinject_unit_test(table_time SOURCES test_table_time.c LINK pinject_collector pinject_common)
 target_link_options(test_table_time PRIVATE -Wl,--wrap=getrusage)
 foreach(function opener_ask opener_settle unwind_files_copy unwind_files_know unwind_files_vdso tasks_look_at_maps
-        table_time_begin table_time_end)
+        unwind_files_are_many unwind_file_leaves unwind_files_trim table_time_begin table_time_end)
   target_link_options(test_stack_files PRIVATE -Wl,--wrap=${function})
 endforeach()
 pinject_unit_test(looked_for SOURCES test_looked_for.c test_tasks_kit.c test_result_kit.c

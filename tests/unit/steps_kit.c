@@ -11,7 +11,7 @@ static struct {
     struct cfi_row row;
 } rows[ROWS];
 static unsigned row_count;
-unsigned finds;
+unsigned finds, uses;
 struct row_known known;
 struct cfi_row split;
 uint64_t split_at;
@@ -38,6 +38,12 @@ bool file_row(struct unwind_file *its, uint64_t address, struct cfi_row *ret)
         }
     ret->work = miss_work;
     return false;
+}
+
+void file_use(struct unwind_file *its)
+{
+    assert_ptr_equal(its, &file);
+    uses++;
 }
 
 const struct row_known *row_cache_find(struct row_cache *cache, uint64_t address)
@@ -103,7 +109,7 @@ void begin(void)
     file.debug = (struct cfi){.bytes = expressions[1], .size = 4};
     memset(&known, 0, sizeof(known));
     memset(&regs, 0, sizeof(regs));
-    row_count = finds = 0;
+    row_count = finds = uses = 0;
     split_at = 0;
     miss_work = split_work = expression_work = 0;
     expression_fails = with_limits = false;

@@ -14,7 +14,7 @@
 enum { RBX = 3, R12 = 12, CODE = 0x10000, OFFSET = 0x1000, STACK = 0x7000, WORDS = 16 };
 
 extern struct unwind_file file;
-extern unsigned finds;                      /* mappings that were asked for */
+extern unsigned finds, uses;                /* mappings that were asked for, and those of them of FILE */
 extern struct row_known known;              /* the one that is remembered */
 extern struct cfi_row split;                /* the creator's, at split_at */
 extern uint64_t split_at;

@@ -2,6 +2,8 @@
 /* Which file is asked for at an address, when it is asked for again, and what becomes of the answers. */
 #include "check.h"
 
+#include <errno.h>
+
 #include "collector/mapped_file.h"
 #include "collector/opener.h"
 #include "collector/stack_files.h"
@@ -63,7 +65,9 @@ struct unwind_file *__wrap_unwind_files_copy(struct unwind_files *all, const str
 }
 
 static char *known; /* the tables of a file that was read already */
-static bool has_time;
+static bool has_time, many;
+static const char *leaves;
+static unsigned trims;
 static unsigned begun, ended;
 static uid_t whose;
 
@@ -75,6 +79,28 @@ bool __wrap_unwind_files_know(const struct unwind_files *all, const struct unwin
     if (known)
         *ret = (struct unwind_file *)(void *)known;
     return known;
+}
+
+bool __wrap_unwind_files_are_many(struct unwind_files *all);
+bool __wrap_unwind_files_are_many(struct unwind_files *all)
+{
+    assert_ptr_equal(all, tasks.stacks->files);
+    return many;
+}
+
+bool __wrap_unwind_file_leaves(const struct unwind_file *file);
+bool __wrap_unwind_file_leaves(const struct unwind_file *file)
+{
+    return file && (const void *)file == leaves;
+}
+
+void __wrap_unwind_files_trim(struct unwind_files *all);
+void __wrap_unwind_files_trim(struct unwind_files *all)
+{
+    assert_ptr_equal(all, tasks.stacks->files);
+    for (unsigned i = 0; i < STACKS_OBJECTS; i++)
+        assert_true(!leaves || (const void *)tasks.stacks->objects[i].file != leaves);
+    trims++;
 }
 
 bool __wrap_table_time_begin(struct table_time *time, struct table_user *user, uint64_t now_ns);
@@ -137,7 +163,9 @@ static int set_up(void **state)
     full = false;
     answers_at_once = has_time = true;
     known = NULL;
-    begun = ended = 0;
+    begun = ended = trims = 0;
+    many = false;
+    leaves = NULL;
     process.limited = true;
     process.user = 1234;
     answer = (struct opener_answer){.dev = 1, .ino = 2, .size = 3, .mtime_ns = 4, .ctime_ns = 5, .fd = 77};
@@ -304,12 +332,77 @@ static void a_file_that_changed_keeps_no_tables(void **state)
     expect(0x10000, NULL);
 }
 
+/* What changed into something else has none; a file that is gone with its process keeps them. */
+static void answers_without_tables(void **state)
+{
+    static const struct {
+        int status;
+        bool kept;
+    } cases[] = {{-ENOENT, true}, {-ETIMEDOUT, true}, {-EBUSY, true}, {-ENOEXEC, false}, {-EFBIG, false}};
+    (void)state;
+    for (unsigned i = 0; i < 5; i++) {
+        answer.status = 0;
+        map(0x10000 * (i + 1), 0x1000, 6 + i, "/lib/a");
+        expect(0x10000 * (i + 1), &files[0]);
+        tasks.now_ns += AGAIN_NS;
+        process.space.version += 1000;
+        expect(0x10000 * (i + 1), &files[0]);
+        answer.status = cases[i].status;
+        done(context, last_ticket, &answer);
+        expect(0x10000 * (i + 1), cases[i].kept ? &files[0] : NULL);
+    }
+}
+
+/* Objects give up the files that leave, before they are freed; they are looked at again. */
+static void files_leave(void **state)
+{
+    (void)state;
+    map(0x10000, 0x1000, 6, "/lib/a");
+    expect(0x10000, &files[0]);
+    copied = &files[1];
+    map(0x20000, 0x1000, 7, "/lib/b");
+    expect(0x20000, &files[1]);
+    stack_files_make_room(tasks.stacks);
+    expect(0x10000, &files[0]);
+    assert_true(asks == 2 && trims == 0);
+    many = true;
+    leaves = &files[0];
+    stack_files_make_room(tasks.stacks);
+    many = false;
+    assert_int_equal(trims, 1);
+    copied = &files[2];
+    expect(0x20000, &files[1]);
+    expect(0x10000, &files[2]);
+    assert_true(asks == 3 && settles == 3);
+}
+
+/* A file that had no room is looked at again. */
+static void no_room(void **state)
+{
+    (void)state;
+    copied = NULL;
+    map(0x10000, 0x1000, 6, "/lib/a");
+    expect(0x10000, NULL);
+    assert_int_equal(tasks.stacks->no_room, 1);
+    tasks.now_ns += AGAIN_NS;
+    expect(0x10000, NULL);
+    done(context, last_ticket, &answer);
+    assert_int_equal(tasks.stacks->no_room, 1);
+    tasks.now_ns += AGAIN_NS;
+    expect(0x10000, NULL);
+    copied = &files[0];
+    done(context, last_ticket, &answer);
+    expect(0x10000, &files[0]);
+    assert_true(asks == 3 && tasks.stacks->no_room == 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         TEST(the_file_is_asked_for_once), TEST(what_is_no_file_is_not_asked_for), TEST(files_are_asked_for_again),
+        TEST(answers_without_tables), TEST(files_leave), TEST(no_room),
         TEST(answers_that_come_late), TEST(tables_have_their_time), TEST(a_file_that_changed_keeps_no_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -306,6 +306,7 @@ static void test_mappings(void **state)
     words[6] = 0;
     assert_chain(7, UNWIND_BOTTOM);
     assert_int_equal(finds, 6);
+    assert_int_equal(uses, 6); /* for who frees what is of no use */
 }
 
 /* ---- By frame pointers alone ---- */

@@ -83,9 +83,12 @@ static void texts(void **state)
              advice + strlen(advice_text));
     expect(whole);
     stacks.time.put_off = 1;
-    snprintf(whole, sizeof(whole), "%s; unwind tables not read in time: 1 file; stack dumps were raised to 32768 bytes", wanted);
+    stacks.no_room = 2;
+    snprintf(whole, sizeof(whole),
+             "%s; unwind tables not read in time: 1 file; no room for unwind tables: 2 files; stack dumps were raised to "
+             "32768 bytes", wanted);
     expect(whole);
-    stacks.time.put_off = 0;
+    stacks.time.put_off = stacks.no_room = 0;
     /* All ends, and numbers as long as they get: as much as fits. */
     for (unsigned i = 0; i < UNWIND_ENDS; i++)
         stacks.counts.ends[i] = 1000000000000000000;

@@ -428,13 +428,83 @@ static void test_copies(void **state)
     close(copy);
 }
 
+/* The tables that were of no use for the longest time leave, until the others fit. */
+static void test_room(void **state)
+{
+    enum { FILES = 4, KEPT = 256 << 20, MOST = 512 << 20 };
+    struct unwind_file *made[FILES], *found;
+    size_t count;
+    (void)state;
+    make_elf(1);
+    struct unwind_files *files = unwind_files_new();
+    int fd = temporary(&elf, sizeof(elf));
+    struct unwind_stat key = {1, 0, sizeof(elf), 3, 4};
+    for (key.ino = 0; key.ino < FILES; key.ino++) {
+        made[key.ino] = unwind_files_copy(files, &key, fd);
+        assert_non_null(made[key.ino]);
+    }
+    file_use(made[0]);
+    file_use(made[0]);
+    file_use(made[2]);
+    made[0]->account->bytes = KEPT;
+    assert_false(unwind_files_are_many(files));
+    const size_t one = file_size(made[0]);
+    made[0]->account->bytes = KEPT + one + 1;
+    assert_true(unwind_files_are_many(files));
+    assert_true(unwind_file_leaves(made[1]) && unwind_file_leaves(made[3]));
+    assert_false(unwind_file_leaves(made[0]) || unwind_file_leaves(made[2]) || unwind_file_leaves(NULL));
+    unwind_files_trim(files);
+    assert_int_equal(unwind_files_size(files, &count), KEPT + 1 - one);
+    assert_int_equal(count, 2);
+    for (key.ino = 0; key.ino < FILES; key.ino++) {
+        bool known = unwind_files_know(files, &key, &found);
+        assert_int_equal(known, key.ino % 2 == 0);
+        assert_true(!known || found == made[key.ino]);
+    }
+    /* All of them, and new ones behind. */
+    made[0]->account->bytes = MOST - 1;
+    assert_true(unwind_files_are_many(files));
+    unwind_files_trim(files);
+    unwind_files_size(files, &count);
+    assert_int_equal(count, 0);
+    assert_non_null(unwind_files_copy(files, &key, fd));
+    assert_true(unwind_files_know(files, &key, &found));
+    assert_true(unwind_files_size(files, NULL) > MOST - 1 - 2 * one);
+    /* Beyond the most nothing is added, nor remembered. */
+    found->account->bytes = MOST;
+    key.ino++;
+    assert_null(unwind_files_copy(files, &key, fd));
+    assert_false(unwind_files_know(files, &key, &found));
+    unwind_files_free(files);
+    close(fd);
+}
+
+/* Rows that are remembered take room too. */
+static void test_room_of_rows(void **state)
+{
+    struct cfi_row row;
+    (void)state;
+    struct unwind_files *files = unwind_files_new();
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct unwind_file *file = unwind_files_fd(files, fd);
+    assert_true(file && file->frames.count > 10);
+    const size_t before = unwind_files_size(files, NULL);
+    assert_int_equal(before, file_size(file));
+    for (size_t i = 0; i < file->frames.count; i++)
+        file_row(file, file->frames.fdes[i].start, &row);
+    assert_true(row_cache_size(&file->rows) > 0);
+    assert_int_equal(unwind_files_size(files, NULL), before + row_cache_size(&file->rows));
+    unwind_files_free(files);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bounds), cmocka_unit_test(test_headers), cmocka_unit_test(test_addresses),
         cmocka_unit_test(test_files),  cmocka_unit_test(test_keys),    cmocka_unit_test(test_images),
         cmocka_unit_test(test_copies), cmocka_unit_test(test_interrupted), cmocka_unit_test(test_without_sections),
-        cmocka_unit_test(test_large_tables),
+        cmocka_unit_test(test_large_tables), cmocka_unit_test(test_room), cmocka_unit_test(test_room_of_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
