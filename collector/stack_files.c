@@ -14,13 +14,25 @@ enum {
     AGAIN_NS = 100 * 1000 * 1000, /* a file is looked at again: it may have been replaced */
 };
 
+static void empty(struct stack_object *object)
+{
+    mapping_put(object->mapping);
+    *object = (struct stack_object){0};
+}
+
+void stack_files_release(struct stacks *stacks)
+{
+    for (unsigned i = 0; i < STACKS_OBJECTS; i++)
+        empty(&stacks->objects[i]);
+}
+
 void stack_files_make_room(struct stacks *stacks)
 {
     if (!unwind_files_are_many(stacks->files))
         return;
     for (struct stack_object *object = stacks->objects; object < stacks->objects + STACKS_OBJECTS; object++)
         if (unwind_file_leaves(object->file))
-            *object = (struct stack_object){0};
+            empty(object);
     memset(stacks->blocks, 0, sizeof(stacks->blocks));
     unwind_files_trim(stacks->files);
 }
@@ -91,13 +103,34 @@ static void take_answer(void *context, uint64_t ticket, const struct opener_answ
     put_file(stacks, object, read_tables(stacks, object, &stat, answer->fd));
 }
 
-static uint64_t key_of(const struct mapping *mapping)
+/* Where it is looked for. Whoever chooses his file's path can have another one's place, so that nothing is told by it. */
+static struct stack_object *find_place(struct stacks *stacks, const struct mapping *mapping)
 {
     uint64_t key = mapping->ino * 31 + mapping->ino_generation;
     key = key * 31 + ((uint64_t)mapping->maj << 32 | mapping->min);
     for (const char *at = mapping->path; *at; at++)
         key = (key ^ (unsigned char)*at) * 0x100000001b3u;
-    return key ? key : 1;
+    return &stacks->objects[(key ^ key >> 20) % STACKS_OBJECTS];
+}
+
+static bool is_of(const struct stack_object *object, const struct mapping *mapping)
+{
+    return object->mapping && object->mapping->ino_generation == mapping->ino_generation &&
+           mapping_same_object(object->mapping, mapping);
+}
+
+/* It is looked at now. False: there is no memory for it. */
+static bool renew(struct stack_object *object, bool known, const struct tasks *tasks, const struct task *task,
+                  const struct mapping *mapping)
+{
+    if (!known) {
+        empty(object);
+        object->mapping = mapping_new(mapping, mapping->path);
+    }
+    object->checked_ns = tasks->now_ns;
+    object->pid = task->pid;
+    object->user = task->process->limited ? task->process->user : (uid_t)-1;
+    return object->mapping;
 }
 
 /* The first look is waited for, a bounded moment: samples are there already. Later ones are not. */
@@ -109,20 +142,15 @@ static struct unwind_file *find_file(struct tasks *tasks, const struct task *tas
         return unwind_files_vdso(stacks->files);
     if (!is_file(mapping))
         return NULL;
-    uint64_t key = key_of(mapping);
-    struct stack_object *object = &stacks->objects[(key ^ key >> 20) % STACKS_OBJECTS];
-    const bool known = object->key == key;
+    struct stack_object *object = find_place(stacks, mapping);
+    const bool known = is_of(object, mapping);
     if (known && (object->ticket || tasks->now_ns - object->checked_ns < AGAIN_NS)) {
         *ret_put_off = object->put_off;
         return object->file;
     }
     const struct mapped_file file = file_of(task->pid, mapping);
-    *object = (struct stack_object){.key = key,
-                                    .checked_ns = tasks->now_ns,
-                                    .file = known ? object->file : NULL,
-                                    .pid = task->pid,
-                                    .user = task->process->limited ? task->process->user : (uid_t)-1,
-                                    .put_off = known && object->put_off};
+    if (!renew(object, known, tasks, task, mapping))
+        return NULL;
     object->ticket = opener_ask(stacks->opener, OPENER_TABLES, &file, take_answer, stacks);
     if (!known && object->ticket)
         opener_settle(stacks->opener, object->ticket);

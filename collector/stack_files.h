@@ -14,6 +14,8 @@ struct stack_search {
     struct task *task;
 };
 
+/* Forgets all objects. */
+void stack_files_release(struct stacks *stacks);
 /* Makes room for tables. Not while a stack is unwound. */
 void stack_files_make_room(struct stacks *stacks);
 /* An unwind_find; SEARCH is a struct stack_search. */

@@ -52,8 +52,10 @@ int stacks_new(const struct plan *plan, struct stacks **ret)
 
 void stacks_free(struct stacks *stacks)
 {
-    if (stacks)
+    if (stacks) {
+        stack_files_release(stacks);
         unwind_files_free(stacks->files);
+    }
     free(stacks);
 }
 

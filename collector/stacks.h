@@ -63,7 +63,7 @@ struct stack_block {
 
 /* The tables of a mapped object, by what its mapping says of it. */
 struct stack_object {
-    uint64_t key;             /* 0: empty */
+    struct mapping *mapping;  /* owned, one of it; NULL: empty */
     uint64_t checked_ns;      /* when the file was looked at last */
     uint64_t ticket;          /* of the question that was not answered yet (opener.h); 0: none */
     struct unwind_file *file; /* NULL: it has none */

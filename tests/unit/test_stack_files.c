@@ -137,9 +137,13 @@ bool __wrap_tasks_look_at_maps(struct tasks *its, struct process *of)
 
 /* ---- Tests ---- */
 
+static uint64_t generation; /* of what is mapped from now on */
+static uint32_t minor_number;
+
 static void map(uint64_t start, uint64_t size, uint64_t ino, const char *path)
 {
-    const struct mapping values = {.start = start, .size = size, .offset = 0x300, .ino = ino, .maj = 8, .min = 9};
+    const struct mapping values = {.start = start, .size = size, .offset = 0x300, .ino = ino, .maj = 8,
+                                   .min = minor_number, .ino_generation = generation};
     struct mapping *mapping = mapping_new(&values, path);
     assert_non_null(mapping);
     assert_int_equal(space_add(&process.space, mapping), 0);
@@ -166,6 +170,8 @@ static int set_up(void **state)
     begun = ended = trims = 0;
     many = false;
     leaves = NULL;
+    generation = 0;
+    minor_number = 9;
     process.limited = true;
     process.user = 1234;
     answer = (struct opener_answer){.dev = 1, .ino = 2, .size = 3, .mtime_ns = 4, .ctime_ns = 5, .fd = 77};
@@ -396,6 +402,44 @@ static void no_room(void **state)
     assert_true(asks == 3 && tasks.stacks->no_room == 1);
 }
 
+/* Who chooses what his file is called chooses where it is looked for, but never gives his tables to another one. */
+static void files_in_one_place(void **state)
+{
+    (void)state;
+    map(0x10000, 0x1000, 7, "/lib/a");
+    expect(0x10000, &files[0]);
+    copied = &files[1];
+    generation = 31;
+    map(0x20000, 0x1000, 6, "/lib/a"); /* 6 * 31 + 31 is 7 * 31 */
+    expect(0x20000, &files[1]);
+    assert_int_equal(asks, 2);
+    copied = &files[2];
+    map(0x30000, 0x1000, 7, "/lib/a"); /* the inode was given to another file */
+    expect(0x30000, &files[2]);
+    assert_int_equal(asks, 3);
+    generation = 0;
+    copied = &files[0];
+    map(0x40000, 0x1000, 7, "/lib/b");
+    expect(0x40000, &files[0]);
+    generation = 1;
+    minor_number = 9;
+    copied = &files[1];
+    map(0x50000, 0x1000, 8, "/lib/b");
+    expect(0x50000, &files[1]);
+    generation = 0;
+    minor_number = 9 + 31; /* 1 * 31 + 9 */
+    copied = &files[2];
+    map(0x60000, 0x1000, 8, "/lib/b");
+    expect(0x60000, &files[2]);
+    assert_int_equal(asks, 6);
+    /* More than there are places, all of one inode. */
+    for (generation = 100; generation < 100 + 3 * STACKS_OBJECTS; generation++) {
+        map(0x70000, 0x1000, 9, "/lib/c");
+        expect(0x70000, &files[2]);
+        assert_int_equal(asks, 7 + generation - 100);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -403,6 +447,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         TEST(the_file_is_asked_for_once), TEST(what_is_no_file_is_not_asked_for), TEST(files_are_asked_for_again),
         TEST(answers_without_tables), TEST(files_leave), TEST(no_room),
+        TEST(files_in_one_place),
         TEST(answers_that_come_late), TEST(tables_have_their_time), TEST(a_file_that_changed_keeps_no_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
