@@ -73,7 +73,7 @@ static size_t choose_pages(const struct attached *attached, enum attach_how how)
     size_t pages = how == ATTACH_THREAD ? session->plan->thread_ring_pages : session->plan->ring_pages;
     uint64_t budget = session->ring_budget, used = __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED);
     if (session->plan->dump)
-        pages = stacks_pages(session, attached->need, pages);
+        pages = stacks_pages(session, attached->dump_limit, attached->need, pages);
     return attach_ring_pages(budget, used, pages, session->plan->dump);
 }
 
@@ -143,8 +143,11 @@ static int open_all(struct attached *attached, enum attach_how how)
         count_descriptors(attached);
         return 0;
     }
+    if (attached->session->plan->dump)
+        attached->dump_limit = dump_limits_find(&attached->session->dump_limits, attached->pid);
     size_t pages = choose_pages(attached, how);
-    attached->dump = stacks_dump(attached->session, attached->need, pages * (size_t)sysconf(_SC_PAGESIZE));
+    attached->dump = stacks_dump(attached->session, attached->dump_limit, attached->need,
+                                 pages * (size_t)sysconf(_SC_PAGESIZE));
     int fd = open_event(attached, 0, how, pages);
     fd = keep_event(attached->session, fd);
     if (fd < 0)

@@ -25,6 +25,7 @@ struct attached {
     size_t ring_size;           /* bytes of data, without the metadata page */
     int ring_error;             /* -errno why there is no ring */
     uint32_t dump;              /* bytes of stack with each sample; 0: none */
+    uint32_t dump_limit;        /* that many at most, since its user's tasks were too much (dump_limits.h); 0: none */
     struct need *need;          /* of programs of its name; NULL: nothing is known */
     int error;                  /* -errno of the first counter that was refused or dropped (EMFILE); 0: all are open */
     unsigned descriptors;       /* how many of them are open, end_fd too */

@@ -30,29 +30,28 @@ void stacks_attr(const struct plan *plan, const struct plan_event *event, uint32
         add_dump(dump ? dump : plan->dump, attr);
 }
 
-/* What NEED says, unless the user has chosen; less where the collector could not keep up. */
-static uint32_t choose_dump(const struct session *session, const struct need *need)
+/* What NEED says, unless the user has chosen; less where the collector could not keep up: LIMIT. */
+static uint32_t choose_dump(const struct session *session, uint32_t limit, const struct need *need)
 {
-    const struct plan *plan = session->plan;
-    const uint32_t dump = __atomic_load_n(&session->dump, __ATOMIC_RELAXED);
-    const uint32_t needed = plan->dump_fixed ? 0 : need_stack(need);
-    return needed && (needed < dump || dump >= plan->dump) ? needed : dump;
+    const uint32_t needed = session->plan->dump_fixed ? 0 : need_stack(need);
+    const uint32_t dump = needed ? needed : __atomic_load_n(&session->dump, __ATOMIC_RELAXED);
+    return limit && limit < dump ? limit : dump;
 }
 
-uint32_t stacks_dump(const struct session *session, const struct need *need, size_t size)
+uint32_t stacks_dump(const struct session *session, uint32_t limit, const struct need *need, size_t size)
 {
-    uint32_t dump = session->plan->dump ? choose_dump(session, need) : 0;
+    uint32_t dump = session->plan->dump ? choose_dump(session, limit, need) : 0;
     uint64_t most = size / SAMPLES_OF_RING / 8 * 8;
     if (dump && most < dump)
         dump = most < STACKS_DUMP_MIN ? STACKS_DUMP_MIN : (uint32_t)most;
     return dump;
 }
 
-size_t stacks_pages(const struct session *session, const struct need *need, size_t pages)
+size_t stacks_pages(const struct session *session, uint32_t limit, const struct need *need, size_t pages)
 {
-    const uint32_t planned = session->plan->dump, dump = choose_dump(session, need);
+    const uint32_t planned = session->plan->dump, dump = choose_dump(session, limit, need);
     /* Lowered since the collector is behind: the ring stays, so that more samples fit. */
-    if (dump < planned && dump == __atomic_load_n(&session->dump, __ATOMIC_RELAXED))
+    if (dump < planned && dump == limit)
         return pages;
     for (uint32_t more = planned; more < dump; more *= 2)
         pages *= 2;

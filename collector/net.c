@@ -119,7 +119,8 @@ static int open_event(struct nets *nets, unsigned index, pid_t tid, int cpu, boo
     if ((nets->session->settings->follow & children) != children)
         kernel_inherit_thread(&attr);
     size_t usual = plan->ring_pages * (size_t)sysconf(_SC_PAGESIZE);
-    stacks_attr(plan, &plan->events[index], stacks_dump(nets->session, NULL, size), &attr);
+    const uint32_t limit = plan->dump ? dump_limits_find(&nets->session->dump_limits, tid) : 0;
+    stacks_attr(plan, &plan->events[index], stacks_dump(nets->session, limit, NULL, size), &attr);
     if (attr.watermark)
         attr.wakeup_watermark = (uint32_t)((usual < size ? usual : size) / 4);
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);

@@ -12,6 +12,7 @@
 #include "collector/arrivals.h"
 #include "collector/attach_table.h"
 #include "collector/channel.h"
+#include "collector/dump_limits.h"
 #include "collector/errand.h"
 #include "collector/listener.h"
 #include "collector/needs.h"
@@ -51,6 +52,7 @@ struct session {
     uint64_t ring_budget;        /* bytes of rings that the kernel lets us lock; UINT64_MAX: no limit */
     uint64_t ring_bytes;         /* atomic: of them in use */
     uint32_t dump;               /* atomic: bytes of stack with each sample of those who come now (stacks.h) */
+    struct dump_limits dump_limits; /* who gets less */
     struct needs *needs;         /* with dumps: what the programs that come need of them; else NULL */
     uint64_t fd_limit;           /* RLIMIT_NOFILE as raised */
     struct pressure pressure;

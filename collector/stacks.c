@@ -19,7 +19,6 @@ enum {
     AUTO_AGAIN = 16,           /* and then one of so many */
     AUTO_WRONG = 50,           /* one wrong chain of so many is one too many */
     RAISE_AFTER = 128,         /* chains between two looks at how many were cut */
-    LOWER_NS = 500 * 1000 * 1000, /* between two steps down with the dump */
 };
 
 /* The parts of a raw sample. */
@@ -124,7 +123,7 @@ void stacks_describe(const struct tasks *tasks, char ret[STACKS_TEXT])
     used = describe_loss(ret, used, stacks->no_room, "no room for unwind tables");
     if (stacks->lowered || (stacks->raised && !raise_said))
         snprintf(ret + used, STACKS_TEXT - used, "; stack dumps were %s to %" PRIu32 " bytes",
-                 stacks->lowered ? "lowered" : "raised", dump);
+                 stacks->lowered ? "lowered" : "raised", stacks->lowered ? stacks->lowest : dump);
 }
 
 /* ---- What came ---- */
@@ -264,17 +263,19 @@ static void compare(struct process *process, const struct raw *raw, const uint64
     }
 }
 
-/* Stacks that are often too deep: more of them for those who come from now on. */
-static void raise_dump(struct tasks *tasks, bool cut)
+/* Stacks that are often too deep: more of them for those who come from now on. Whose dumps are lowered says nothing. */
+static void raise_dump(struct tasks *tasks, const struct task *task, bool cut)
 {
     struct stacks *stacks = tasks->stacks;
     struct session *session = tasks->session;
+    if (task->events && task->events->dump_limit)
+        return;
     stacks->seen++;
     stacks->cut += cut;
     if (stacks->seen < RAISE_AFTER)
         return;
     uint32_t dump = __atomic_load_n(&session->dump, __ATOMIC_RELAXED);
-    bool wanted = stacks->cut * 100 > stacks->seen && !tasks->plan->dump_fixed && !stacks->lowered;
+    bool wanted = stacks->cut * 100 > stacks->seen && !tasks->plan->dump_fixed;
     if (wanted && dump < STACKS_DUMP_RAISED) {
         __atomic_store_n(&session->dump, 2 * dump, __ATOMIC_RELAXED);
         stacks->raised++;
@@ -305,7 +306,7 @@ static unsigned unwind(struct tasks *tasks, struct task *task, const struct raw 
     if (tasks->plan->dump_auto && end == UNWIND_BOTTOM)
         compare(task->process, raw, stacks->ips, count);
     unsigned more = end == UNWIND_TRUNCATED ? extend(raw, stacks->ips, count) : 0;
-    raise_dump(tasks, end == UNWIND_TRUNCATED);
+    raise_dump(tasks, task, end == UNWIND_TRUNCATED);
     tell_need(task, raw, &outcome);
     stacks->counts.ends[end]++;
     task->stacks.ends[end]++;
@@ -382,17 +383,17 @@ const struct perf_event_header *stacks_take(struct tasks *tasks, struct task *ta
 
 /* ---- Falling behind ---- */
 
-/* So many bytes of stack for those who come from now on. */
-static void lower_dump(struct tasks *tasks)
+/* Fewer bytes of stack for those of its user who come from now on, unless it was chosen how many. */
+static void lower_dump(struct tasks *tasks, const struct task *task)
 {
     struct session *session = tasks->session;
-    uint32_t dump = __atomic_load_n(&session->dump, __ATOMIC_RELAXED);
-    if (dump <= STACKS_DUMP_MIN || tasks->now_ns - tasks->stacks->lowered_ns < LOWER_NS)
+    struct stacks *stacks = tasks->stacks;
+    if (tasks->plan->dump_fixed)
         return;
-    dump = dump / 2 < STACKS_DUMP_MIN ? STACKS_DUMP_MIN : dump / 2 / 8 * 8;
-    __atomic_store_n(&session->dump, dump, __ATOMIC_RELAXED);
-    tasks->stacks->lowered++;
-    tasks->stacks->lowered_ns = tasks->now_ns;
+    const uint32_t dump = __atomic_load_n(&session->dump, __ATOMIC_RELAXED);
+    const uint32_t less = dump_limits_lower(&session->dump_limits, task->pid, dump, tasks->now_ns);
+    if (less && (!stacks->lowered++ || less < stacks->lowest))
+        stacks->lowest = less;
 }
 
 void stacks_round(struct tasks *tasks, struct task *task, uint64_t filled, uint64_t size)
@@ -403,7 +404,8 @@ void stacks_round(struct tasks *tasks, struct task *task, uint64_t filled, uint6
     bool full = filled > size / 4 * 3;
     task->behind = full && task->was_full;
     if (task->behind && task->lost_records > task->lost_seen)
-        lower_dump(tasks);
+        lower_dump(tasks, task);
+    dump_limits_raise(&tasks->session->dump_limits, tasks->session->dump, tasks->now_ns);
     task->was_full = full;
     task->lost_seen = task->lost_records;
 }

@@ -80,10 +80,10 @@ struct stacks {
     struct stack_counts counts;
     struct table_time time;   /* for reading tables */
     uint64_t no_room;         /* files whose tables had no room at once */
-    uint64_t lowered;         /* how often the dump was made smaller for all that come */
-    uint64_t raised;          /* and larger, since stacks were deeper */
+    uint64_t lowered;         /* how often the dump was made smaller for a user's tasks that come */
+    uint32_t lowest;          /* then: the smallest */
+    uint64_t raised;          /* and larger, for all, since stacks were deeper */
     uint64_t seen, cut;       /* since the last look: chains, and those deeper than their dump */
-    uint64_t lowered_ns;      /* when, last */
     uint64_t ips[STACKS_FRAMES];
     _Alignas(8) unsigned char record[65536]; /* the sample that was made last */
 };
@@ -106,10 +106,11 @@ bool stacks_has(const struct plan *plan, const struct plan_event *event);
 void stacks_attr(const struct plan *plan, const struct plan_event *event, uint32_t dump, struct perf_event_attr *attr);
 /*
  * For a task of a program that NEED is of (NULL: not known), any thread: bytes of stack where its ring has SIZE bytes,
- * such that enough samples fit; 0: none. Pages of a ring where with the plan's dumps there would be PAGES.
+ * such that enough samples fit; 0: none. LIMIT: dump_limits_find(). Pages of a ring where with the plan's dumps
+ * there would be PAGES.
  */
-uint32_t stacks_dump(const struct session *session, const struct need *need, size_t size);
-size_t stacks_pages(const struct session *session, const struct need *need, size_t pages);
+uint32_t stacks_dump(const struct session *session, uint32_t limit, const struct need *need, size_t size);
+size_t stacks_pages(const struct session *session, uint32_t limit, const struct need *need, size_t pages);
 
 /*
  * RECORD, a sample of event EVENT as it came from the ring of TASK, as it goes to the file; valid until the next call.

@@ -147,24 +147,23 @@ static void test_pages(void **state)
     struct plan plan = {.dump = MIN, .dump_auto = true};
     struct session session = {.plan = &plan, .dump = MIN};
     struct need need = {.stacks_all = MANY, .stacks = {MANY}};
-    assert_int_equal(stacks_pages(&session, NULL, 16), 16);
+    assert_int_equal(stacks_pages(&session, 0, NULL, 16), 16);
     assert_int_equal(need_stack(&need), MIN);
-    assert_int_equal(stacks_pages(&session, &need, 16), 16);
+    assert_int_equal(stacks_pages(&session, 0, &need, 16), 16);
     need = (struct need){.stacks_all = MANY, .stacks = {[2] = MANY}};
     assert_int_equal(need_stack(&need), 4 * MIN);
-    assert_int_equal(stacks_pages(&session, &need, 16), 64);
+    assert_int_equal(stacks_pages(&session, 0, &need, 16), 64);
     plan.dump_fixed = true;
-    assert_int_equal(stacks_pages(&session, &need, 16), 16);
+    assert_int_equal(stacks_pages(&session, 0, &need, 16), 16);
     plan.dump_fixed = false;
     /* Less is needed than was planned. */
     plan.dump = session.dump = 4 * MIN;
     need = (struct need){.stacks_all = MANY, .stacks = {MANY}};
-    assert_int_equal(stacks_pages(&session, &need, 16), 4);
-    assert_int_equal(stacks_pages(&session, &need, 2), 1);
+    assert_int_equal(stacks_pages(&session, 0, &need, 16), 4);
+    assert_int_equal(stacks_pages(&session, 0, &need, 2), 1);
     /* Behind. */
-    session.dump = 2 * MIN;
-    assert_int_equal(stacks_pages(&session, NULL, 16), 16);
-    assert_int_equal(stacks_pages(&session, &need, 16), 4);
+    assert_int_equal(stacks_pages(&session, 2 * MIN, NULL, 16), 16);
+    assert_int_equal(stacks_pages(&session, 2 * MIN, &need, 16), 4);
 }
 
 int main(void)

@@ -137,10 +137,11 @@ static void test_halves(void **state)
 
 static struct session session;
 static struct plan plan;
+static uint32_t limit;
 
 static size_t pages_of(const struct need *need)
 {
-    return stacks_pages(&session, need, 128);
+    return stacks_pages(&session, limit, need, 128);
 }
 
 static void test_what_they_get(void **state)
@@ -150,29 +151,30 @@ static void test_what_they_get(void **state)
     add_stacks(deep, 100, 20000);
     add_stacks(small, 100, 2000);
     assert_int_equal(pages_of(NULL), 128);
-    assert_int_equal(stacks_dump(&session, NULL, 128 << 12), 16384);
+    assert_int_equal(stacks_dump(&session, 0, NULL, 128 << 12), 16384);
     assert_int_equal(pages_of(deep), 256);
-    assert_int_equal(stacks_dump(&session, deep, 256 << 12), 32768);
+    assert_int_equal(stacks_dump(&session, 0, deep, 256 << 12), 32768);
     assert_int_equal(pages_of(small), 64);
-    assert_int_equal(stacks_dump(&session, small, 64 << 12), 8192);
-    assert_int_equal(stacks_dump(&session, small, 16 << 12), 4096); /* locked memory is short */
+    assert_int_equal(stacks_dump(&session, 0, small, 64 << 12), 8192);
+    assert_int_equal(stacks_dump(&session, 0, small, 16 << 12), 4096); /* locked memory is short */
     /* All are deep: those that are not known get more. */
     session.dump = 32768;
     assert_int_equal(pages_of(NULL), 256);
     assert_int_equal(pages_of(small), 64);
     /* Behind: less for the deep ones, from the same ring. */
-    session.dump = 8192;
+    session.dump = 16384;
+    limit = 8192;
     assert_int_equal(pages_of(deep), 128);
-    assert_int_equal(stacks_dump(&session, deep, 128 << 12), 8192);
-    session.dump = 4096;
-    assert_int_equal(stacks_dump(&session, small, 64 << 12), 4096);
+    assert_int_equal(stacks_dump(&session, limit, deep, 128 << 12), 8192);
+    assert_int_equal(stacks_dump(&session, 4096, small, 64 << 12), 4096);
+    limit = 0;
     /* The user has chosen. */
     session.dump = 16384;
     plan.dump_fixed = true;
     assert_int_equal(pages_of(small), 128);
-    assert_int_equal(stacks_dump(&session, small, 128 << 12), 16384);
+    assert_int_equal(stacks_dump(&session, 0, small, 128 << 12), 16384);
     assert_int_equal(pages_of(deep), 128);
-    assert_int_equal(stacks_dump(&session, deep, 128 << 12), 16384);
+    assert_int_equal(stacks_dump(&session, 0, deep, 128 << 12), 16384);
 }
 
 static int set_up(void **state)

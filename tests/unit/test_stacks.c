@@ -276,11 +276,13 @@ static void test_falls_behind(void **state)
     assert_false(task.behind);
     stacks_round(&tasks, &task, 50000, 65536);
     assert_true(task.behind);
-    assert_int_equal(session.dump, 16384);
+    assert_int_equal(dump_limits_find(&session.dump_limits, getpid()), 0);
     task.lost_records = 5;
+    task.pid = getpid();
     tasks.now_ns += UINT64_C(10000000000);
     stacks_round(&tasks, &task, 60000, 65536);
-    assert_int_equal(session.dump, 8192);
+    assert_int_equal(dump_limits_find(&session.dump_limits, getpid()), 8192);
+    assert_int_equal(session.dump, 16384);
     stacks_round(&tasks, &task, 100, 65536);
     assert_false(task.behind);
     assert_int_equal(tasks.stacks->lowered, 1);
@@ -304,9 +306,9 @@ static void test_dump_grows(void **state)
 static void test_dump_fits_ring(void **state)
 {
     (void)state;
-    assert_int_equal(stacks_dump(&session, NULL, SIZE_MAX), 16384);
-    assert_int_equal(stacks_dump(&session, NULL, 128 << 10), 8192);
-    assert_int_equal(stacks_dump(&session, NULL, 4096), 512);
+    assert_int_equal(stacks_dump(&session, 0, NULL, SIZE_MAX), 16384);
+    assert_int_equal(stacks_dump(&session, 0, NULL, 128 << 10), 8192);
+    assert_int_equal(stacks_dump(&session, 0, NULL, 4096), 512);
     struct perf_event_attr attr = plan.events[0].attr;
     stacks_attr(&plan, &plan.events[0], 0, &attr);
     assert_int_equal(attr.sample_stack_user, 16384);

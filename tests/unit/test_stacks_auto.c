@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* --call-graph auto: which processes are trusted to have frame pointers, and what their chains lack. The unwinder is
  * the test's: it says what is asked for. Then how much of a stack is dumped. */
+#include <unistd.h>
+
 #include "check.h"
 
 #include "collector/needs.h"
@@ -129,6 +131,7 @@ static int set_up(void **state)
     memset(&process, 0, sizeof(process));
     plan.count = plan.sampling = 1;
     plan.dump = session.dump = 16384;
+    session.dump_limits = (struct dump_limits){0};
     plan.dump_auto = true;
     plan.events[0].attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
     plan.events[0].attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
@@ -329,9 +332,20 @@ static void dumps_grow(void **state)
     take_cut(128, 128);
     assert_int_equal(session.dump, 16384);
     plan.dump_fixed = false;
-    tasks.stacks->lowered = 1; /* they were too much already */
+    struct attached events = {.dump_limit = 8192};
+    task.events = &events; /* of a user whose dumps are smaller than others' */
     take_cut(128, 128);
     assert_int_equal(session.dump, 16384);
+    events.dump_limit = 0;
+    tasks.stacks->lowered = 1; /* once upon a time, of some user */
+    take_cut(128, 128);
+    assert_int_equal(session.dump, 32768);
+    task.events = NULL;
+}
+
+static uint32_t own_limit(void)
+{
+    return dump_limits_find(&session.dump_limits, getpid());
 }
 
 /* Nearly full twice running, and more was lost. */
@@ -340,6 +354,7 @@ static void dumps_shrink(void **state)
     (void)state;
     static const uint32_t steps[] = {8192, 4096, 2048, 1024, 512, 512};
     uint64_t lost = 0;
+    task.pid = getpid();
     for (int i = 0; i < 6; i++) {
         stacks_round(&tasks, &task, 49152, 65536); /* three quarters are not too full */
         assert_false(task.behind);
@@ -348,27 +363,30 @@ static void dumps_shrink(void **state)
         task.lost_records = ++lost;
         stacks_round(&tasks, &task, 49153, 65536);
         assert_true(task.behind);
-        assert_int_equal(session.dump, steps[i]);
+        assert_int_equal(own_limit(), steps[i]);
         assert_int_equal(tasks.stacks->lowered, i < 5 ? i + 1 : 5);
         stacks_round(&tasks, &task, 65536, 65536); /* nothing was lost since */
         task.lost_records = ++lost;
         tasks.now_ns += 499999999;
         stacks_round(&tasks, &task, 65536, 65536); /* it was done just now */
-        assert_int_equal(session.dump, steps[i]);
+        assert_int_equal(own_limit(), steps[i]);
         tasks.now_ns++;
         stacks_round(&tasks, &task, 0, 65536);
         assert_false(task.behind);
     }
-    session.dump = 1000;
-    stacks_round(&tasks, &task, 65536, 65536);
-    task.lost_records = ++lost;
-    stacks_round(&tasks, &task, 65536, 65536);
-    assert_int_equal(session.dump, 512);
+    assert_int_equal(session.dump, 16384); /* of others */
+    assert_int_equal(tasks.stacks->lowest, 512);
+    session.dump_limits = (struct dump_limits){0};
     session.dump = 2004;
-    tasks.now_ns += 500000000;
+    stacks_round(&tasks, &task, 65536, 65536);
     task.lost_records = ++lost;
     stacks_round(&tasks, &task, 65536, 65536);
-    assert_int_equal(session.dump, 1000); /* whole words */
+    assert_int_equal(own_limit(), 1000); /* whole words */
+    session.dump_limits = (struct dump_limits){0};
+    plan.dump_fixed = true; /* the user has chosen */
+    task.lost_records = ++lost;
+    stacks_round(&tasks, &task, 65536, 65536);
+    assert_int_equal(own_limit(), 0);
     struct tasks none = {.session = &session};
     task.behind = false;
     stacks_round(&none, &task, 65536, 65536); /* nothing is dumped */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is said of a session's call stacks, and when their dumps are made smaller. */
+#include <unistd.h>
+
 #include "check.h"
 
 #include "collector/tasks.h"
@@ -16,7 +18,7 @@ static int set_up(void **state)
     memset(&session, 0, sizeof(session));
     memset(&stacks.counts, 0, sizeof(stacks.counts));
     memset(&task, 0, sizeof(task));
-    stacks.lowered = stacks.raised = stacks.lowered_ns = 0;
+    stacks.lowered = stacks.raised = stacks.lowest = 0;
     session.dump = 16384;
     tasks.session = &session;
     tasks.plan = &plan;
@@ -62,7 +64,8 @@ static void texts(void **state)
     strcat(wanted, ", 3 by frame pointer (the process has them), 4 by frame pointer (the collector fell behind), 5 "
                    "by frame pointer (32-bit code)");
     expect(wanted);
-    session.dump = 512;
+    session.dump = 16384;
+    stacks.lowest = 512;
     char whole[STACKS_TEXT * 3];
     stacks.lowered = 1;
     /* Who lowered them for want of memory gives no such advice. */
@@ -99,6 +102,11 @@ static void texts(void **state)
     expect("0 call stacks unwound, 2 by frame pointer (the process has them)");
 }
 
+static uint32_t own_limit(void)
+{
+    return dump_limits_find(&session.dump_limits, getpid());
+}
+
 /* Nearly full at two rounds running, and something lost since: once a while. */
 static void dumps_become_smaller(void **state)
 {
@@ -111,29 +119,74 @@ static void dumps_become_smaller(void **state)
     stacks_round(&tasks, &task, 7501, 10000);
     stacks_round(&tasks, &task, 7501, 10000);
     assert_true(task.behind);
-    assert_int_equal(session.dump, 16384); /* nothing was lost */
+    assert_int_equal(own_limit(), 0); /* nothing was lost */
     task.lost_records = 5;
+    task.pid = getpid();
     stacks_round(&tasks, &task, 9000, 10000);
-    assert_int_equal(session.dump, 8192);
+    assert_int_equal(own_limit(), 8192);
     assert_int_equal(stacks.lowered, 1);
     assert_int_equal(task.lost_seen, 5);
     task.lost_records = 6;
     stacks_round(&tasks, &task, 9000, 10000); /* that had no time to help */
-    assert_int_equal(session.dump, 8192);
+    assert_int_equal(own_limit(), 8192);
     for (unsigned i = 0; i < 10; i++) {
-        tasks.now_ns += 100000000000;
+        tasks.now_ns += 29000000000;
         task.lost_records++;
         stacks_round(&tasks, &task, 9000, 10000);
     }
-    assert_int_equal(session.dump, STACKS_DUMP_MIN);
-    assert_int_equal(stacks.lowered, 5);
-    session.dump = 1000; /* a multiple of eight, and no less than there may be */
-    tasks.now_ns += 100000000000;
-    task.lost_records++;
-    stacks_round(&tasks, &task, 9000, 10000);
-    assert_int_equal(session.dump, STACKS_DUMP_MIN);
+    assert_int_equal(own_limit(), STACKS_DUMP_MIN);
+    assert_true(stacks.lowered == 5 && stacks.lowest == STACKS_DUMP_MIN);
+    assert_int_equal(session.dump, 16384);
     tasks.stacks = NULL;
     stacks_round(&tasks, &task, 9000, 10000);
+}
+
+/* After half a minute without loss a step up, until there is nothing to say any more. */
+static void dumps_become_larger_again(void **state)
+{
+    (void)state;
+    tasks.now_ns = 1000000000000;
+    assert_int_equal(dump_limits_lower(&session.dump_limits, getpid(), 16384, tasks.now_ns), 8192);
+    tasks.now_ns += 500000000;
+    assert_int_equal(dump_limits_lower(&session.dump_limits, getpid(), 16384, tasks.now_ns), 4096);
+    tasks.now_ns += 29999999999;
+    stacks_round(&tasks, &task, 100, 10000);
+    assert_int_equal(own_limit(), 4096);
+    tasks.now_ns++;
+    stacks_round(&tasks, &task, 100, 10000);
+    assert_int_equal(own_limit(), 8192);
+    stacks_round(&tasks, &task, 100, 10000);
+    assert_int_equal(own_limit(), 8192);
+    tasks.now_ns += 30000000000;
+    stacks_round(&tasks, &task, 100, 10000);
+    assert_int_equal(own_limit(), 0);
+    assert_int_equal(session.dump_limits.count, 0);
+    assert_int_equal(dump_limits_lower(&session.dump_limits, 0, 16384, tasks.now_ns), 0); /* whose it was? */
+    assert_int_equal(session.dump_limits.count, 0);
+}
+
+/* One user's limit is not another one's, and there are so many. */
+static void limits_are_of_a_user(void **state)
+{
+    (void)state;
+    struct dump_limits *limits = &session.dump_limits;
+    for (uint64_t i = 0; i < DUMP_LIMITS; i++)
+        limits->entries[i] = (UINT64_C(4000000000) + i) << 32 | 512;
+    limits->count = 5;
+    assert_int_equal(own_limit(), 0);
+    assert_int_equal(dump_limits_lower(limits, getpid(), 16384, 1), 8192);
+    assert_int_equal(limits->count, 6);
+    assert_int_equal(own_limit(), 8192);
+    assert_int_equal(dump_limits_lower(limits, getpid(), 16384, 500000000), 0);
+    assert_int_equal(dump_limits_lower(limits, getpid(), 16384, 500000001), 4096);
+    limits->entries[5] = UINT64_C(4000000005) << 32 | 512;
+    limits->entries[2] = 0; /* who comes next takes its place */
+    assert_int_equal(dump_limits_lower(limits, getpid(), 16384, 1), 8192);
+    assert_int_equal(limits->count, 6);
+    limits->entries[2] = UINT64_C(4000000002) << 32 | 512;
+    limits->count = DUMP_LIMITS;
+    assert_int_equal(dump_limits_lower(limits, getpid(), 16384, 1), 0);
+    assert_int_equal(limits->entries[0], UINT64_C(4000000000) << 32 | 512);
 }
 
 int main(void)
@@ -141,6 +194,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(texts, set_up),
         cmocka_unit_test_setup(dumps_become_smaller, set_up),
+        cmocka_unit_test_setup(dumps_become_larger_again, set_up),
+        cmocka_unit_test_setup(limits_are_of_a_user, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
