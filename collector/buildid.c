@@ -24,6 +24,7 @@ struct entry {
     uint32_t maj, min;
     uint64_t checked_ns;
     uint64_t ticket; /* of the question that was not answered yet; 0: none */
+    bool asked;      /* it was, once; else all questions were refused */
     struct buildid id;
     char path[];
 };
@@ -220,6 +221,7 @@ static void ask(struct buildids *buildids, struct entry *entry, const struct map
     entry->checked_ns = now_ns;
     if (!entry->ticket)
         entry->ticket = opener_ask(buildids->opener, OPENER_ID, file, take_answer, entry);
+    entry->asked |= entry->ticket != 0;
 }
 
 /* But for those of whom the answer is on its way. */
@@ -303,12 +305,12 @@ bool buildids_find(struct buildids *buildids, const struct result_module *module
         return false;
     uint64_t hash = hash_of(&file, module->ino_generation);
     struct entry *entry = find_entry(buildids, &file, module->ino_generation, hash);
-    if (!entry) {
+    if (!entry)
         entry = new_entry(buildids, &file, module->ino_generation, hash);
-        if (!entry)
-            return false;
+    if (!entry)
+        return false;
+    if (!entry->asked)
         ask(buildids, entry, &file, 0);
-    }
     if (entry->ticket)
         opener_settle(buildids->opener, entry->ticket);
     *ret = entry->id;

@@ -178,7 +178,7 @@ static struct job *new_job(struct opener *opener, enum opener_kind kind, const s
                            opener_done *done, void *context)
 {
     size_t length = strlen(file->path);
-    bool room = opener->queued < OPENER_QUEUE && length < sizeof(((struct opener_wire *)NULL)->path);
+    bool room = length < sizeof(((struct opener_wire *)NULL)->path);
     struct job *job = room ? malloc(offsetof(struct job, wire.path) + length + 1) : NULL;
     opener->counts.asked++;
     if (!job) {
@@ -205,13 +205,21 @@ static struct job *new_job(struct opener *opener, enum opener_kind kind, const s
 static bool answer_local(struct opener *opener, struct job *job, const struct mapped_file *file)
 {
     struct stat status;
-    int fd = opener->open == mapped_file_open ? mapped_file_open_local(file, &status) : -1;
+    const bool room = opener->open == mapped_file_open && opener->nobody.queued < OPENER_LOCAL;
+    int fd = room ? mapped_file_open_local(file, &status) : -1;
     if (fd < 0)
         return false;
     opener_answer_file(job->wire.kind, fd, &status, &job->answer);
     job->user = &opener->nobody;
     jobs_put(&opener->over, job);
     return true;
+}
+
+/* No user takes the places of others, and one who is slow not even all of his own. */
+static bool has_place(const struct opener *opener, const struct user *user)
+{
+    return opener->queued - opener->nobody.queued < OPENER_QUEUE && user->queued < OPENER_QUEUE_SHARE &&
+           user->hung < OPENER_SHARE && ((!user->slow && !user->hung) || user->queued < HOLD);
 }
 
 uint64_t opener_ask(struct opener *opener, enum opener_kind kind, const struct mapped_file *file, opener_done *done,
@@ -221,8 +229,8 @@ uint64_t opener_ask(struct opener *opener, enum opener_kind kind, const struct m
     if (!job)
         return 0;
     if (!answer_local(opener, job, file)) {
-        struct user *user = job->user = user_find(opener, file->pid);
-        if (user->hung >= OPENER_SHARE || ((user->slow || user->hung) && user->queued >= HOLD)) {
+        job->user = user_find(opener, file->pid);
+        if (!has_place(opener, job->user)) {
             opener->counts.refused++;
             free(job);
             return 0;

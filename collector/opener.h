@@ -25,7 +25,9 @@
 enum {
     OPENER_HELPERS = 8, /* at the same time, those that hang included */
     OPENER_SHARE = 2,   /* of them, for the processes of one user */
-    OPENER_QUEUE = 1024 /* questions that wait for an answer; further ones are refused */
+    OPENER_QUEUE = 4096,     /* questions that wait for an answer; further ones are refused */
+    OPENER_QUEUE_SHARE = OPENER_QUEUE / 4, /* of them, for the processes of one user */
+    OPENER_LOCAL = 1024,     /* answered without a helper, and not handed over yet; further ones take the queue */
 };
 
 enum opener_kind {
@@ -49,7 +51,7 @@ typedef void opener_done(void *context, uint64_t ticket, const struct opener_ans
 struct opener_counts {
     uint64_t asked;
     uint64_t hung;     /* given up */
-    uint64_t refused;  /* not even asked: too many at a time, or the user's share hangs */
+    uint64_t refused;  /* not even asked: too many at a time, by their user or by all, or the user's share hangs */
     uint64_t failed;   /* there was no helper, or it ended */
 };
 

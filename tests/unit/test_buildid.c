@@ -28,6 +28,7 @@ static struct asked {
     uint64_t ticket;
 } asked[ASKED];
 static unsigned asked_count, settled_count;
+static bool is_refused; /* no question is taken */
 static bool is_noted; /* else the opener itself is asked */
 
 uint64_t __real_opener_ask(struct opener *opener, enum opener_kind kind, const struct mapped_file *file,
@@ -40,6 +41,8 @@ uint64_t __wrap_opener_ask(struct opener *opener, enum opener_kind kind, const s
     if (!is_noted)
         return __real_opener_ask(opener, kind, file, done, context);
     assert_int_equal(kind, OPENER_ID);
+    if (is_refused)
+        return 0;
     asked[asked_count % ASKED] = (struct asked){done, context, asked_count + 1};
     return ++asked_count;
 }
@@ -416,6 +419,28 @@ static void test_questions(void **state)
     buildids_free(buildids);
 }
 
+/* A question that was refused is asked again: after a while, or when the answer is wanted. */
+static void test_refused(void **state)
+{
+    (void)state;
+    const uint64_t now = 5000000000, fresh = 100000000;
+    struct buildids *buildids = buildids_new();
+    is_refused = true;
+    assert_int_equal(expected(buildids, 1, now), 0);
+    assert_int_equal(expected(buildids, 2, now), 0);
+    assert_int_equal(known(buildids, 1), -1);
+    is_refused = false;
+    assert_int_equal(expected(buildids, 1, now + fresh), 1);
+    answer(1, 1, 0, 0x11);
+    assert_int_equal(known(buildids, 1), 0x11);
+    assert_int_equal(known(buildids, 2), -1);
+    assert_int_equal(asked_count, 2);
+    answer(2, 2, 0, 0x22);
+    assert_int_equal(known(buildids, 2), 0x22);
+    assert_int_equal(asked_count, 2);
+    buildids_free(buildids);
+}
+
 /* Too many: all are forgotten at once, but for those of whom the answer is on its way. Then there is room for many. */
 static void test_forgets(void **state)
 {
@@ -490,6 +515,7 @@ int main(void)
         cmocka_unit_test(test_notes),        cmocka_unit_test(test_note_segments),
         cmocka_unit_test(test_cache),        cmocka_unit_test(test_no_files), cmocka_unit_test(test_many),
         cmocka_unit_test_setup_teardown(test_questions, begin_notes, end_notes),
+        cmocka_unit_test_setup_teardown(test_refused, begin_notes, end_notes),
         cmocka_unit_test_setup_teardown(test_forgets, begin_notes, end_notes),
         cmocka_unit_test(test_this_machine),
     };

@@ -344,7 +344,7 @@ static void many_hang(void **state)
     struct seen hung = {0};
     struct mapped_file bad = mapped("hang");
     opener_replace(opener, open_strangely);
-    for (unsigned i = 0; i < OPENER_QUEUE; i++)
+    for (unsigned i = 0; i < OPENER_QUEUE_SHARE; i++)
         assert_true(opener_ask(opener, OPENER_ID, &bad, note, &hung) > 0);
     assert_int_equal(opener_ask(opener, OPENER_ID, &bad, note, &hung), 0);
     assert_int_equal(opener_counts(opener).refused, 1);

@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #include "collector/opener_parts.h"
@@ -355,6 +357,60 @@ static void questions_of_slow_users(void **state)
     opener_free(opener);
 }
 
+/* Who fills his part of the queue has no more of it, others have theirs, up to the whole. */
+static void questions_of_many(void **state)
+{
+    (void)state;
+    struct opener *opener = without_helpers();
+    wanted = (struct mapped_file){.pid = getpid(), .path = "/x"};
+    const struct mapped_file others = {.pid = 0, .path = "/x"};
+    user_find(opener, getpid())->slow = 1; /* so that they wait */
+    user_find(opener, 0)->slow = 1;
+    user_find(opener, getpid())->queued = OPENER_QUEUE_SHARE - 1;
+    user_find(opener, getpid())->slow = 0;
+    assert_int_equal(opener_ask(opener, OPENER_ID, &wanted, note, jobs), 1);
+    assert_int_equal(opener_ask(opener, OPENER_ID, &wanted, note, jobs), 0);
+    assert_int_equal(opener_counts(opener).refused, 1);
+    assert_int_equal(opener_ask(opener, OPENER_ID, &others, note, jobs), 2);
+    opener->queued = OPENER_QUEUE + 4;
+    opener->nobody.queued = 5; /* of which nobody's are not */
+    assert_int_equal(opener_ask(opener, OPENER_ID, &others, note, jobs), 3);
+    assert_int_equal(opener_ask(opener, OPENER_ID, &others, note, jobs), 0);
+    assert_int_equal(opener_counts(opener).refused, 2);
+    opener_free(opener);
+}
+
+/* Files on local disks are answered whatever waits, but so many at a time. */
+static void local_files_do_not_queue(void **state)
+{
+    char exe[4096];
+    struct stat status;
+    (void)state;
+    ssize_t length = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+    assert_true(length > 0);
+    exe[length] = '\0';
+    assert_int_equal(stat(exe, &status), 0);
+    const struct mapped_file file = {
+        .pid = getpid(), .maj = major(status.st_dev), .min = minor(status.st_dev), .ino = status.st_ino, .path = exe};
+    int fd = mapped_file_open_local(&file, &status);
+    if (fd < 0)
+        skip(); /* this lies on no disk, or the kernel is older than 5.12 */
+    close(fd);
+    struct opener *opener = opener_new();
+    opener->again_ns = UINT64_MAX;
+    opener->queued = OPENER_QUEUE;
+    user_find(opener, getpid())->queued = OPENER_QUEUE_SHARE;
+    answered = 0;
+    for (unsigned i = 0; i < OPENER_LOCAL; i++)
+        assert_int_equal(opener_ask(opener, OPENER_ID, &file, note, jobs), i + 1);
+    assert_int_equal(opener->nobody.queued, OPENER_LOCAL);
+    assert_int_equal(opener_ask(opener, OPENER_ID, &file, note, jobs), 0);
+    opener_take(opener);
+    assert_true(answered == OPENER_LOCAL && answered_status == 0);
+    assert_int_equal(opener->nobody.queued, 0);
+    opener_free(opener);
+}
+
 /* What has no room is refused: the longest path that a question can have, and one more byte. */
 static void questions_that_are_too_long(void **state)
 {
@@ -408,6 +464,8 @@ int main(void)
         cmocka_unit_test(questions_without_a_helper),
         cmocka_unit_test(questions_of_slow_users),
         cmocka_unit_test(questions_that_are_too_long),
+        cmocka_unit_test(questions_of_many),
+        cmocka_unit_test(local_files_do_not_queue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
