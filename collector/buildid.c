@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "collector/opener.h"
 #include "common/buffer.h"
 #include "common/cursor.h"
+#include "common/siphash.h"
 
 #define FRESH_NS 100000000ull
 /* Ordinary files have a dozen segments and one or two of them notes, of some hundred bytes. */
@@ -32,6 +34,7 @@ struct entry {
 struct buildids {
     struct opener *opener;
     struct entry *table[TABLE];
+    uint64_t key[2]; /* of its hash: paths are the targets' choice */
     unsigned count;
     bool kernel_known, vdso_known;
     struct buildid kernel, vdso;
@@ -194,13 +197,11 @@ static bool vdso_id(struct buildids *buildids, struct buildid *ret)
     return ret->size > 0;
 }
 
-static uint64_t hash_of(const struct mapped_file *file, uint64_t generation)
+static uint64_t hash_of(const struct buildids *buildids, const struct mapped_file *file, uint64_t generation)
 {
-    uint64_t hash = 0xcbf29ce484222325u ^ file->ino ^ generation << 24 ^ (uint64_t)file->maj << 32 ^
-                    (uint64_t)file->min << 44;
-    for (const char *path = file->path; *path; path++)
-        hash = (hash ^ (unsigned char)*path) * 0x100000001b3u;
-    return hash;
+    const uint64_t words[] = {file->ino, generation, (uint64_t)file->maj << 32 | file->min,
+                              siphash(buildids->key, file->path, strlen(file->path))};
+    return siphash(buildids->key, words, sizeof(words));
 }
 
 /* The file that was mapped and is gone keeps the id that was read while it was there. */
@@ -224,9 +225,10 @@ static void ask(struct buildids *buildids, struct entry *entry, const struct map
     entry->asked |= entry->ticket != 0;
 }
 
-/* But for those of whom the answer is on its way. */
+/* But for those of whom the answer is on its way. Of files that are gone, what they said does not come back. */
 static void forget_all(struct buildids *buildids)
 {
+    uint64_t known = 0;
     buildids->count = 0;
     for (size_t i = 0; i < TABLE; i++) {
         for (struct entry **at = &buildids->table[i], *entry; (entry = *at) != NULL;) {
@@ -235,10 +237,12 @@ static void forget_all(struct buildids *buildids)
                 at = &entry->next;
                 continue;
             }
+            known += entry->id.size > 0;
             *at = entry->next;
             free(entry);
         }
     }
+    opener_forgot(buildids->opener, known);
 }
 
 static struct entry *find_entry(const struct buildids *buildids, const struct mapped_file *file, uint64_t generation,
@@ -283,7 +287,7 @@ void buildids_expect(struct buildids *buildids, const struct mapped_file *mapped
 {
     if (!is_file(mapped))
         return;
-    uint64_t hash = hash_of(mapped, ino_generation);
+    uint64_t hash = hash_of(buildids, mapped, ino_generation);
     struct entry *entry = find_entry(buildids, mapped, ino_generation, hash);
     if (entry && now_ns - entry->checked_ns < FRESH_NS)
         return;
@@ -303,7 +307,7 @@ bool buildids_find(struct buildids *buildids, const struct result_module *module
         return vdso_id(buildids, ret);
     if (!is_file(&file))
         return false;
-    uint64_t hash = hash_of(&file, module->ino_generation);
+    uint64_t hash = hash_of(buildids, &file, module->ino_generation);
     struct entry *entry = find_entry(buildids, &file, module->ino_generation, hash);
     if (!entry)
         entry = new_entry(buildids, &file, module->ino_generation, hash);
@@ -329,6 +333,9 @@ struct buildids *buildids_new(void)
         free(buildids);
         return NULL;
     }
+    /* Without random numbers (no such kernel) it is a hash as any. */
+    if (buildids && getrandom(buildids->key, sizeof(buildids->key), GRND_NONBLOCK) < 0)
+        buildids->key[0] = (uintptr_t)buildids;
     return buildids;
 }
 

@@ -331,6 +331,11 @@ void opener_free(struct opener *opener)
     free(opener);
 }
 
+void opener_forgot(struct opener *opener, uint64_t count)
+{
+    opener->counts.forgotten += count;
+}
+
 struct opener_counts opener_counts(const struct opener *opener)
 {
     return opener->counts;

@@ -53,6 +53,7 @@ struct opener_counts {
     uint64_t hung;     /* given up */
     uint64_t refused;  /* not even asked: too many at a time, by their user or by all, or the user's share hangs */
     uint64_t failed;   /* there was no helper, or it ended */
+    uint64_t forgotten; /* build ids that came: see opener_forgot() */
 };
 
 struct opener;
@@ -75,6 +76,8 @@ void opener_take(struct opener *opener);
  */
 bool opener_settle(struct opener *opener, uint64_t ticket);
 struct opener_counts opener_counts(const struct opener *opener);
+/* Who asked has forgotten COUNT build ids, since there were too many. */
+void opener_forgot(struct opener *opener, uint64_t count);
 /* CPU time of the helpers. */
 uint64_t opener_cpu_ns(const struct opener *opener);
 

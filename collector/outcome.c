@@ -23,6 +23,8 @@ static void add_files(struct tasks *tasks)
                                " came", "", counts.refused, 0);
     unseen_add(&tasks->unseen, "file that was mapped and not read: the process that reads such files ended, or could"
                                " not be started", "", counts.failed, 0);
+    unseen_add(&tasks->unseen, "build id of a mapped file forgotten: too many files (those that are still there are"
+                               " read again)", "", counts.forgotten, 0);
 }
 
 /* What rings told, and was left out. */

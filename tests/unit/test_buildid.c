@@ -55,6 +55,16 @@ bool __wrap_opener_settle(struct opener *opener, uint64_t ticket)
     return is_noted ? false : __real_opener_settle(opener, ticket);
 }
 
+static uint64_t last_key[2];
+
+uint64_t __real_siphash(const uint64_t key[2], const void *bytes, size_t size);
+uint64_t __wrap_siphash(const uint64_t key[2], const void *bytes, size_t size);
+uint64_t __wrap_siphash(const uint64_t key[2], const void *bytes, size_t size)
+{
+    memcpy(last_key, key, sizeof(last_key));
+    return __real_siphash(key, bytes, size);
+}
+
 /* To question NUMBER, from 1 on; as an answer of TICKET. */
 static void answer(unsigned number, uint64_t ticket, int status, unsigned char byte)
 {
@@ -441,6 +451,24 @@ static void test_refused(void **state)
     buildids_free(buildids);
 }
 
+/* Nobody knows beforehand which paths share a bucket: each table has a key of its own. */
+static void test_keys(void **state)
+{
+    uint64_t first[2];
+    (void)state;
+    memset(last_key, 0, sizeof(last_key));
+    struct buildids *one = buildids_new(), *two = buildids_new();
+    known(one, 1);
+    memcpy(first, last_key, sizeof(first));
+    assert_true(first[0] != 0 || first[1] != 0);
+    known(two, 1);
+    assert_memory_not_equal(first, last_key, sizeof(first));
+    known(one, 2);
+    assert_memory_equal(first, last_key, sizeof(first));
+    buildids_free(one);
+    buildids_free(two);
+}
+
 /* Too many: all are forgotten at once, but for those of whom the answer is on its way. Then there is room for many. */
 static void test_forgets(void **state)
 {
@@ -456,7 +484,9 @@ static void test_forgets(void **state)
     assert_int_equal(known(buildids, OPEN + 1), 7);
     assert_int_equal(known(buildids, MOST), 7);
     assert_int_equal(asked_count, MOST);
+    assert_int_equal(opener_counts(buildids_opener(buildids)).forgotten, 0);
     assert_int_equal(known(buildids, MOST + 1), -1); /* one more */
+    assert_int_equal(opener_counts(buildids_opener(buildids)).forgotten, MOST - OPEN);
     assert_int_equal(asked_count, MOST + 1);
     for (unsigned i = 1; i <= OPEN; i++)
         answer(i, i, 0, 8);
@@ -516,6 +546,7 @@ int main(void)
         cmocka_unit_test(test_cache),        cmocka_unit_test(test_no_files), cmocka_unit_test(test_many),
         cmocka_unit_test_setup_teardown(test_questions, begin_notes, end_notes),
         cmocka_unit_test_setup_teardown(test_refused, begin_notes, end_notes),
+        cmocka_unit_test_setup_teardown(test_keys, begin_notes, end_notes),
         cmocka_unit_test_setup_teardown(test_forgets, begin_notes, end_notes),
         cmocka_unit_test(test_this_machine),
     };

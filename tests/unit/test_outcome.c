@@ -37,7 +37,7 @@ struct opener_counts __wrap_opener_counts(const struct opener *opener);
 struct opener_counts __wrap_opener_counts(const struct opener *opener)
 {
     (void)opener;
-    return (struct opener_counts){.asked = 90, .hung = 31, .refused = 32, .failed = 33};
+    return (struct opener_counts){.asked = 90, .hung = 31, .refused = 32, .failed = 33, .forgotten = 34};
 }
 
 /* That is hours: all else that the sum has is what this test itself has used. */
@@ -98,7 +98,8 @@ static const char lines_of_session[] =
     "10 damaged ring or record|\n"
     "31 file that was mapped and did not answer when it was read|\n"
     "32 file that was mapped and not read: others of its user's did not answer, or too many came|\n"
-    "33 file that was mapped and not read: the process that reads such files ended, or could not be started|\n";
+    "33 file that was mapped and not read: the process that reads such files ended, or could not be started|\n"
+    "34 build id of a mapped file forgotten: too many files (those that are still there are read again)|\n";
 
 static void expect_ledger(struct stage *stage, bool foreign)
 {
