@@ -61,16 +61,33 @@ void jobs_put_in_front(struct jobs *to, struct jobs *from)
 
 /* ---- Users ---- */
 
+/* An entry that nobody uses: a free one, or that of the user who asked longest ago. NULL: all are busy. */
+static struct user *find_idle(struct opener *opener)
+{
+    struct user *oldest = NULL;
+    if (opener->user_count < OPENER_USERS)
+        return &opener->users[opener->user_count++];
+    for (unsigned i = 0; i < OPENER_USERS; i++) {
+        struct user *user = &opener->users[i];
+        if (!user->slow && !user->hung && !user->queued && (!oldest || user->asked_ns < oldest->asked_ns))
+            oldest = user;
+    }
+    return oldest;
+}
+
 struct user *user_find(struct opener *opener, pid_t pid)
 {
     uid_t uid = pid > 0 ? procfs_uid(pid) : (uid_t)-1;
-    for (unsigned i = 0; i < opener->user_count; i++)
+    uint64_t now = opener_now_ns();
+    struct user *user = NULL;
+    for (unsigned i = 0; i < opener->user_count && !user; i++)
         if (opener->users[i].uid == uid)
-            return &opener->users[i];
-    if (opener->user_count == OPENER_USERS)
-        return &opener->users[OPENER_USERS - 1];
-    struct user *user = &opener->users[opener->user_count++];
-    *user = (struct user){.uid = uid, .patience_ns = OPENER_PATIENCE_NS, .patience_at_ns = opener_now_ns()};
+            user = &opener->users[i];
+    if (!user && (user = find_idle(opener)))
+        *user = (struct user){.uid = uid, .patience_ns = OPENER_PATIENCE_NS, .patience_at_ns = now};
+    if (!user)
+        user = &opener->users[OPENER_USERS - 1];
+    user->asked_ns = now;
     return user;
 }
 

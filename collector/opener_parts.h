@@ -6,7 +6,7 @@
 #include "collector/opener.h"
 
 #define OPENER_PATIENCE_NS INT64_C(200000000)
-enum { OPENER_USERS = 16 }; /* the last one stands for all further ones */
+enum { OPENER_USERS = 64 }; /* where all have questions or helpers, the last one stands for further ones too */
 
 struct user {
     uid_t uid;
@@ -15,6 +15,7 @@ struct user {
     unsigned queued;
     int64_t patience_ns;
     uint64_t patience_at_ns;
+    uint64_t asked_ns;      /* when he was looked for last */
 };
 
 struct job {
@@ -65,6 +66,7 @@ struct job *jobs_take(struct jobs *jobs, struct job **at);
 /* All of FROM, in front of what TO has. */
 void jobs_put_in_front(struct jobs *to, struct jobs *from);
 
+/* Of the user of PID, that of all unknown ones if PID has ended. Valid as long as he has a question or a helper. */
 struct user *user_find(struct opener *opener, pid_t pid);
 bool user_has_patience(struct user *user, uint64_t now);
 

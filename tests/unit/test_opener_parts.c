@@ -107,12 +107,22 @@ static void users_have_entries(void **state)
     assert_ptr_equal(user_find(&opener, getpid()), own);
     assert_ptr_equal(user_find(&opener, -1), unknown);
     assert_int_equal(opener.user_count, 2);
-    /* The last one stands for all further ones. */
+    /* Where all are busy, the last one stands for further ones too. */
     for (unsigned i = 0; i < OPENER_USERS; i++)
-        opener.users[i].uid = 4000000 + i;
+        opener.users[i] = (struct user){.uid = 4000000 + i, .asked_ns = 1000 - i, .queued = i % 3 == 0,
+                                        .slow = i % 3 == 1, .hung = i % 3 == 2};
     opener.user_count = OPENER_USERS;
     assert_ptr_equal(user_find(&opener, getpid()), &opener.users[OPENER_USERS - 1]);
+    assert_int_equal(opener.users[OPENER_USERS - 1].uid, 4000000 + OPENER_USERS - 1);
     assert_int_equal(opener.user_count, OPENER_USERS);
+    /* Else the one who asked longest ago of those who have nothing to do with any helper. */
+    opener.users[3].queued = opener.users[7].slow = opener.users[5].hung = 0;
+    assert_ptr_equal(user_find(&opener, getpid()), &opener.users[7]);
+    assert_int_equal(opener.users[7].uid, geteuid());
+    assert_int_equal(opener.users[7].patience_ns, OPENER_PATIENCE_NS);
+    assert_ptr_equal(user_find(&opener, 0), &opener.users[5]);
+    assert_int_equal(opener.users[3].uid, 4000003);
+    assert_ptr_equal(user_find(&opener, getpid()), &opener.users[7]);
 }
 
 /* ---- The end ---- */
