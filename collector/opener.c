@@ -44,6 +44,12 @@ static void finish(struct opener *opener, struct job *job, int status)
     jobs_put(&opener->over, job);
 }
 
+static void begin_question(struct helper *helper, uint64_t now)
+{
+    helper->since_ns = now;
+    helper->since_cpu_ns = 0;
+}
+
 /* Hands out what is queued, but for users who are slow. */
 static void hand_out(struct opener *opener)
 {
@@ -68,7 +74,7 @@ static void hand_out(struct opener *opener)
         if (helper->count == WINDOW || !helper_send(helper, job))
             return;
         if (!helper->count++)
-            helper->since_ns = opener_now_ns();
+            begin_question(helper, opener_now_ns());
         jobs_put(&helper->flying, jobs_take(&opener->queue, at));
     }
 }
@@ -118,7 +124,7 @@ static void take_replies(struct opener *opener, struct helper *helper)
         }
         struct job *job = jobs_take(&helper->flying, &helper->flying.first);
         helper->count--;
-        helper->since_ns = opener_now_ns();
+        begin_question(helper, opener_now_ns());
         if (helper->apart) { /* what it goes on with is in other hands */
             helper->user->slow--;
             helper_let_go(opener, helper, NULL);
@@ -133,18 +139,19 @@ static void look_at_time(struct opener *opener, struct helper *helper)
     if (helper->fd < 0 || !helper->count || now - helper->since_ns < OPENER_SLOW_NS)
         return;
     struct job *first = helper->flying.first;
-    if (!helper->apart && !helper_is_runnable(helper)) {
+    if (!helper->apart && helper_is_slow(helper, OPENER_SLOW_NS)) {
         struct jobs rest = {first->next, first->next ? helper->flying.end : NULL};
         first->next = NULL;
         helper->flying.end = &first->next;
         helper->count = 1;
         jobs_put_in_front(&opener->queue, &rest);
         helper->apart = true;
-        helper->since_ns = now; /* we may have been stopped, and the helper with us */
+        begin_question(helper, now); /* we may have been stopped, and the helper with us */
         helper->user = first->user;
         helper->user->slow++;
     }
-    if (helper->apart && now - helper->since_ns >= OPENER_HUNG_NS && !helper_is_runnable(helper)) {
+    if (helper->apart && now - helper->since_ns >= OPENER_HUNG_NS &&
+        helper_is_slow(helper, OPENER_HUNG_NS)) {
         struct user *user = first->user;
         finish(opener, jobs_take(&helper->flying, &helper->flying.first), -ETIMEDOUT);
         opener->counts.hung++;
@@ -280,10 +287,10 @@ bool opener_settle(struct opener *opener, uint64_t ticket)
     while ((user = find_ticket(opener, ticket, &helper)) != NULL) {
         if (user->slow || !user_has_patience(user, now) || now - start_ns > SETTLE_NS)
             return false;
+        const uint64_t cpu_ns = helper ? helper_cpu_ns(helper) : 0;
         wait_for_answers(opener, (uint64_t)user->patience_ns);
-        uint64_t after = opener_now_ns();
-        if (after - now < LOOK_NS || !helper || !helper_is_runnable(helper))
-            user->patience_ns -= (int64_t)(after - now);
+        uint64_t after = opener_now_ns(), waited = after - now;
+        user->patience_ns -= (int64_t)(waited < LOOK_NS || !helper ? waited : helper_busy_ns(helper, waited, cpu_ns));
         now = after;
         opener_take(opener);
     }
@@ -344,11 +351,7 @@ struct opener_counts opener_counts(const struct opener *opener)
 uint64_t opener_cpu_ns(const struct opener *opener)
 {
     uint64_t used = opener->cpu_ns;
-    for (unsigned i = 0; i < OPENER_HELPERS; i++) {
-        struct timespec clock;
-        pid_t pid = opener->helpers[i].pid;
-        if (pid && clock_gettime((clockid_t)(~(unsigned)pid << 3 | 2), &clock) == 0) /* clock_getcpuclockid(3) */
-            used += (uint64_t)clock.tv_sec * 1000000000u + (uint64_t)clock.tv_nsec;
-    }
+    for (unsigned i = 0; i < OPENER_HELPERS; i++)
+        used += opener->helpers[i].pid ? helper_cpu_ns(&opener->helpers[i]) : 0;
     return used;
 }

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collector/opener_parts.h"
@@ -170,13 +171,40 @@ struct helper *helper_find(struct opener *opener)
     return NULL;
 }
 
-bool helper_is_runnable(const struct helper *helper)
+uint64_t helper_cpu_ns(const struct helper *helper)
+{
+    struct timespec clock;
+    if (clock_gettime((clockid_t)(~(unsigned)helper->pid << 3 | 2), &clock) < 0) /* clock_getcpuclockid(3) */
+        return 0;
+    return (uint64_t)clock.tv_sec * 1000000000u + (uint64_t)clock.tv_nsec;
+}
+
+/* It computes, or waits for a CPU. */
+static bool is_runnable(const struct helper *helper)
 {
     char *text = procfs_read(helper->pid, "stat", 1024, NULL);
     const char *end = text ? strrchr(text, ')') : NULL;
     bool runnable = end && end[1] == ' ' && end[2] == 'R';
     free(text);
     return runnable;
+}
+
+bool helper_is_slow(struct helper *helper, uint64_t limit_ns)
+{
+    if (!is_runnable(helper))
+        return true;
+    const uint64_t cpu = helper_cpu_ns(helper);
+    if (!helper->since_cpu_ns)
+        helper->since_cpu_ns = cpu;
+    return cpu - helper->since_cpu_ns >= limit_ns;
+}
+
+uint64_t helper_busy_ns(const struct helper *helper, uint64_t elapsed_ns, uint64_t cpu_ns)
+{
+    if (!is_runnable(helper))
+        return elapsed_ns;
+    const uint64_t used = helper_cpu_ns(helper) - cpu_ns;
+    return used < elapsed_ns ? used : elapsed_ns;
 }
 
 bool helper_send(struct helper *helper, const struct job *job)

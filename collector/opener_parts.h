@@ -40,6 +40,7 @@ struct helper {
     struct jobs flying;
     unsigned count;
     uint64_t since_ns;      /* it is at the first of them */
+    uint64_t since_cpu_ns;  /* CPU time at the first look at it that found it slow; 0: none did */
 };
 
 struct opener {
@@ -76,8 +77,15 @@ struct helper *helper_find(struct opener *opener);
 bool helper_reap(struct opener *opener, struct helper *helper);
 /* It is not needed any more, or cannot be: where it hangs it stays, and counts for USER. */
 void helper_let_go(struct opener *opener, struct helper *helper, struct user *user);
-/* Does it wait for a CPU? That is no file's fault. */
-bool helper_is_runnable(const struct helper *helper);
+/* Its CPU time up to now. */
+uint64_t helper_cpu_ns(const struct helper *helper);
+/*
+ * Is its question to blame that it takes so long: it sleeps, or it has computed for LIMIT_NS since it was slow? Else it
+ * waits for a CPU, which is no file's fault.
+ */
+bool helper_is_slow(struct helper *helper, uint64_t limit_ns);
+/* Of ELAPSED_NS, in which it began with CPU_NS, all but what it waited for a CPU. */
+uint64_t helper_busy_ns(const struct helper *helper, uint64_t elapsed_ns, uint64_t cpu_ns);
 bool helper_send(struct helper *helper, const struct job *job);
 /* 1, 0: nothing yet; or -errno: it is gone, or talks nonsense. */
 int helper_receive(struct helper *helper, struct opener_reply *reply);

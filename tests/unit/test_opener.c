@@ -276,6 +276,8 @@ static int open_strangely(const struct mapped_file *file, struct stat *ret)
     if (strstr(file->path, "hang"))
         for (;;)
             pause();
+    while (strstr(file->path, "compute"))
+        ;
     if (strstr(file->path, "crash"))
         _exit(1);
     return mapped_file_open(file, ret);
@@ -332,6 +334,23 @@ static void one_hangs(void **state)
     take_until(opener, &hung, 1);
     assert_int_equal(hung.status, -ETIMEDOUT);
     assert_int_equal(opener_counts(opener).hung, 1);
+    take_until(opener, &fine, 10);
+    opener_free(opener);
+}
+
+/* The same of one that does not sleep, so that it looks as if it waited for a CPU: others' questions go on. */
+static void one_computes(void **state)
+{
+    (void)state;
+    struct opener *opener = opener_new();
+    struct seen hung = {0}, fine = {0};
+    struct mapped_file bad = mapped("compute"), good = itself();
+    opener_replace(opener, open_strangely);
+    good.pid = 0; /* another user's */
+    uint64_t ticket = opener_ask(opener, OPENER_ID, &bad, note, &hung);
+    for (unsigned i = 0; i < 10; i++)
+        opener_ask(opener, OPENER_ID, &good, note, &fine);
+    assert_false(opener_settle(opener, ticket));
     take_until(opener, &fine, 10);
     opener_free(opener);
 }
@@ -405,6 +424,7 @@ int main(void)
         cmocka_unit_test(descriptors_are_closed_one_by_one),
         cmocka_unit_test(tables),
         cmocka_unit_test(one_hangs),
+        cmocka_unit_test(one_computes),
         cmocka_unit_test(many_hang),
         cmocka_unit_test(one_crashes),
         cmocka_unit_test(a_build_id_that_never_comes),

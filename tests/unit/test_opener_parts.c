@@ -246,6 +246,43 @@ static void gone_helpers_have_cpu_time(void **state)
     opener_free(opener);
 }
 
+/* A helper that computes makes others wait as one that sleeps does; one that waits for a CPU cannot help it. */
+static void who_computes_is_slow(void **state)
+{
+    int ready[2];
+    char byte;
+    (void)state;
+    assert_int_equal(pipe(ready), 0);
+    fflush(NULL);
+    struct helper helper = {.pid = fork()};
+    assert_true(helper.pid >= 0);
+    if (helper.pid == 0) {
+        alarm(120); /* where the test fails it ends too */
+        for (bool told = false;;)
+            told = told || write(ready[1], "", 1) == 1;
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_false(helper_is_slow(&helper, UINT64_MAX));
+    uint64_t start = helper.since_cpu_ns, now = opener_now_ns(), end = now + UINT64_C(60000000000);
+    assert_true(start > 0);
+    while (!helper_is_slow(&helper, 1000000) && now < end)
+        now = opener_now_ns();
+    assert_true(helper_cpu_ns(&helper) - start >= 1000000);
+    assert_int_equal(helper.since_cpu_ns, start);
+    /* What it used is what is charged, and no more than there was. */
+    assert_int_equal(helper_busy_ns(&helper, 1000, start), 1000);
+    assert_true(helper_busy_ns(&helper, UINT64_MAX / 2, start) < UINT64_C(600000000000));
+    int status;
+    assert_int_equal(kill(helper.pid, SIGSTOP), 0);
+    assert_int_equal(waitpid(helper.pid, &status, WUNTRACED), helper.pid);
+    assert_int_equal(helper_busy_ns(&helper, UINT64_MAX / 2, start), UINT64_MAX / 2);
+    assert_true(helper_is_slow(&helper, UINT64_MAX));
+    assert_int_equal(kill(helper.pid, SIGKILL), 0);
+    assert_int_equal(waitpid(helper.pid, &status, 0), helper.pid);
+    close(ready[0]);
+    close(ready[1]);
+}
+
 /* ---- Questions ---- */
 
 static struct mapped_file wanted; /* what the helper is to be asked: it is a copy of this process */
@@ -469,6 +506,7 @@ int main(void)
         cmocka_unit_test(end_waits_for_who_is_about_to_go),
         cmocka_unit_test(end_lets_go),
         cmocka_unit_test(gone_helpers_have_cpu_time),
+        cmocka_unit_test(who_computes_is_slow),
         cmocka_unit_test(questions_to_who_takes_none),
         cmocka_unit_test(questions_get_through),
         cmocka_unit_test(questions_without_a_helper),
