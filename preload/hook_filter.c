@@ -16,6 +16,11 @@
 #include <linux/prctl.h>
 #include <stdarg.h>
 
+/* Newer than the oldest headers that we are built with. */
+#ifndef SECCOMP_FILTER_FLAG_NEW_LISTENER
+#define SECCOMP_FILTER_FLAG_NEW_LISTENER (1UL << 3)
+#endif
+
 enum seal { UNHARMED = 0, SEALED = 1, BLIND = 2, UNTIMED = 4, USER_FIXED = 8 };
 
 /* `program` is a struct sock_fprog, and may be wild: the kernel shall say so. */
@@ -62,10 +67,10 @@ static unsigned seal_for(bool strict, const void *program)
 }
 
 /* What libc passes on within itself must not know of us any more: a new image would be under the filter too. */
-static long sealed(unsigned kind, bool strict, long result)
+static long sealed(unsigned kind, bool strict, bool failed, long result)
 {
     int saved = errno;
-    if (result != 0)
+    if (failed)
         seal(kind, -1);
     else if (kind & SEALED && !strict && pinject_object.flags & PINJECT_SESSION_VFORK)
         pinject_own_environ_forget(pinject_object.ours);
@@ -84,7 +89,8 @@ PINJECT_HOOK int prctl(int option, ...)
         return pinject_next()->prctl(option, a, b, c, d);
     bool strict = a == SECCOMP_MODE_STRICT;
     unsigned kind = seal_for(strict, (const void *)b);
-    return (int)sealed(kind, strict, pinject_next()->prctl(option, a, b, c, d));
+    int result = pinject_next()->prctl(option, a, b, c, d);
+    return (int)sealed(kind, strict, result != 0, result);
 }
 
 /* hook_inherit.c: before those that make tasks which cannot ask for themselves. */
@@ -101,7 +107,10 @@ long pinject_filter_by_syscall(long number, long a, long b, long c, long d, long
         return pinject_next_syscall(number, a, b, c, d, e, 0L);
     bool strict = by_prctl ? b == SECCOMP_MODE_STRICT : a == SECCOMP_SET_MODE_STRICT;
     unsigned kind = seal_for(strict, (const void *)c);
-    return sealed(kind, strict, pinject_next_syscall(number, a, b, c, d, e, 0L));
+    long result = pinject_next_syscall(number, a, b, c, d, e, 0L);
+    /* A positive result is a thread that could not get the filter, or the listener's descriptor. */
+    bool listener = !by_prctl && !strict && (unsigned)b & SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    return sealed(kind, strict, result < 0 || (result > 0 && !listener), result);
 }
 
 #if defined(__x86_64__)

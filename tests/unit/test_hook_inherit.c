@@ -531,6 +531,38 @@ static void test_filters_by_number(void **state)
     assert_counts(3, 1, 0);
 }
 
+/* The descriptor of a listener is no failure; -ESRCH of one for all threads is. */
+static void test_filters_with_a_listener(void **state)
+{
+    enum { TSYNC = 1, LISTENER = 8, TSYNC_ESRCH = 16 };
+    (void)state;
+    begin(PINJECT_SESSION_VFORK);
+    harms.code = code;
+    harms.length = 2;
+    harms.all = true;
+    hook_kit.result = 3;
+    assert_int_equal(syscall(SYS_seccomp, WORDS(SECCOMP_SET_MODE_FILTER, LISTENER, &program, 0, 0, 0)), 3);
+    assert_non_null(strstr(hook_notes(), "forget ours\n"));
+    assert_counts(1, 0, 0);
+    hook_kit.result = 0;
+    assert_int_equal(syscall(SYS_seccomp, WORDS(SECCOMP_SET_MODE_FILTER, LISTENER, &program, 0, 0, 0)), 0);
+    assert_counts(2, 0, 0);
+    hook_kit.result = 3;
+    const long all = TSYNC | LISTENER | TSYNC_ESRCH;
+    assert_int_equal(syscall(SYS_seccomp, WORDS(SECCOMP_SET_MODE_FILTER, all, &program, 0, 0, 0)), 3);
+    assert_counts(3, 0, 0);
+    hook_kit.result = -1;
+    hook_kit.error = ESRCH;
+    assert_int_equal(syscall(SYS_seccomp, WORDS(SECCOMP_SET_MODE_FILTER, all, &program, 0, 0, 0)), -1);
+    assert_int_equal(errno, ESRCH);
+    assert_counts(3, 0, 0);
+    /* By prctl's number the same word is the mode. */
+    hook_kit.result = 3;
+    assert_int_equal(syscall(SYS_prctl, WORDS(PR_SET_SECCOMP, LISTENER, &program, 0, 0, 0)), 3);
+    assert_counts(3, 0, 0);
+    hook_notes();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -545,6 +577,7 @@ int main(void)
         cmocka_unit_test_teardown(test_filters_not_judged, end),
         cmocka_unit_test_teardown(test_strict, end),
         cmocka_unit_test_teardown(test_filters_by_number, end),
+        cmocka_unit_test_teardown(test_filters_with_a_listener, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,7 +58,12 @@ static struct sock_fprog list_of_needed(uint32_t otherwise, int also)
 }
 
 /* As libseccomp, as libc, and with the instruction itself: that nobody sees. */
-enum way { BY_PRCTL, BY_SYSCALL, BY_SYSCALL_PRCTL, FOR_ALL_THREADS };
+enum way { BY_PRCTL, BY_SYSCALL, BY_SYSCALL_PRCTL, FOR_ALL_THREADS, WITH_A_LISTENER };
+
+/* Newer than the oldest headers. */
+#ifndef SECCOMP_FILTER_FLAG_NEW_LISTENER
+#define SECCOMP_FILTER_FLAG_NEW_LISTENER (1UL << 3)
+#endif
 
 static int install(enum way way, struct sock_fprog *program)
 {
@@ -73,6 +78,10 @@ static int install(enum way way, struct sock_fprog *program)
         return (int)syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program, 0, 0);
     case FOR_ALL_THREADS:
         return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, program);
+    case WITH_A_LISTENER: {
+        int fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, program);
+        return fd > 0 ? close(fd) : -1;
+    }
     }
     return -1;
 }
@@ -92,7 +101,7 @@ static void under(enum way way, uint32_t otherwise, void (*run)(void))
 
 static void killing(void)
 {
-    for (int way = BY_PRCTL; way <= FOR_ALL_THREADS; way++)
+    for (int way = BY_PRCTL; way <= WITH_A_LISTENER; way++)
         under(way, SECCOMP_RET_KILL_PROCESS, see_exercise);
     under(BY_PRCTL, SECCOMP_RET_KILL_THREAD, see_exercise);
 }
