@@ -319,7 +319,10 @@ size_t pinject_env_leave_in_place(char **envp, struct pinject_ours ours, char *b
             *end = 0;
             entry = out;
         }
-        envp[kept++] = entry;
+        /* Where nothing is taken out nothing is written: the vector may lie where nobody may write. */
+        if (envp[kept] != entry)
+            envp[kept] = entry;
+        kept++;
     }
     for (size_t i = kept; i < index; i++)
         envp[i] = NULL;

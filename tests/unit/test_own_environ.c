@@ -230,6 +230,26 @@ static void test_forget(void **state)
     munmap(text, page);
 }
 
+/* A vector that has none of ours is not written to: it may be one of constants. */
+static void test_forget_nothing(void **state)
+{
+    (void)state;
+    char **before = environ;
+    size_t page = 4096;
+    char **vector = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true((void *)vector != MAP_FAILED);
+    vector[0] = S("A=b");
+    vector[1] = S("LD_PRELOAD=/x.so");
+    assert_int_equal(mprotect(vector, page, PROT_READ), 0);
+    environ = vector;
+    pinject_own_environ_forget(ours);
+    assert_string_equal(environ[0], "A=b");
+    assert_string_equal(environ[1], "LD_PRELOAD=/x.so");
+    assert_null(environ[2]);
+    environ = before;
+    munmap(vector, page);
+}
+
 static void test_join(void **state)
 {
     (void)state;
@@ -258,6 +278,7 @@ int main(int argc, char **argv, char **envp)
         cmocka_unit_test(test_leave_a_copy_too),
         cmocka_unit_test(test_leave_another_vector),
         cmocka_unit_test(test_forget),
+        cmocka_unit_test(test_forget_nothing),
         cmocka_unit_test(test_join),
     };
     if (argc > 4 && strcmp(argv[1], "child") == 0) {
