@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The wait family, when the session wants it: the kernel tells the CPU time of an ended child, its end included, which
- * no event of it has. All of them stay what they are, cancellation points too, as it is libc's function that waits.
+ * no event of it has. All of them stay what they are, cancellation points too: one of libc's waits.
  */
 #include "next.h"
 #include "object.h"
 #include "sys.h"
 
 #include <errno.h>
+#include <limits.h>
 
 static bool reports(void)
 {
@@ -47,14 +48,49 @@ PINJECT_HOOK pid_t wait3(int *status, int options, struct rusage *usage)
     return wait4(-1, status, options, usage);
 }
 
+/*
+ * Where libc's wait4 is no cancellation point, its waitid waits and leaves the child, which is then taken without a
+ * wait. When another thread was faster, there is a next round. What waitid understands otherwise goes to waitpid, and
+ * is not reported: a process group of 0 (before Linux 5.4), INT_MIN, the options that wait4 does not have.
+ */
+static pid_t wait_by_waitid(pid_t pid, int *status, int options)
+{
+    const struct pinject_next *next = pinject_next();
+    idtype_t type = pid > 0 ? P_PID : pid == -1 ? P_ALL : P_PGID;
+    if (!reports() || pid == 0 || pid == INT_MIN || options & (WEXITED | WNOWAIT))
+        return next->waitpid(pid, status, options);
+    for (;;) {
+        siginfo_t seen;
+        struct rusage usage;
+        int own_status, *status_to = status ? status : &own_status;
+        seen.si_pid = 0;
+        int result = next->waitid(type, (id_t)(pid < 0 ? -pid : pid), &seen, options | WEXITED | WNOWAIT);
+        if (result < 0 || seen.si_pid == 0)
+            return result;
+        long found = SYS_4(SYS_wait4, seen.si_pid, status_to, options | WNOHANG, &usage);
+        if (found > 0) {
+            report((pid_t)found, *status_to, &usage);
+            return (pid_t)found;
+        }
+        if (found == -EFAULT) { /* the child is gone */
+            errno = EFAULT;
+            return -1;
+        }
+        if (found != 0 && found != -ECHILD)
+            return next->waitpid(pid, status, options);
+    }
+}
+
 PINJECT_HOOK pid_t waitpid(pid_t pid, int *status, int options)
 {
+    if (!pinject_next()->wait4_cancels)
+        return wait_by_waitid(pid, status, options);
     return wait4(pid, status, options, NULL);
 }
 
 PINJECT_HOOK pid_t wait(int *status)
 {
-    return wait4(-1, status, 0, NULL);
+    return waitpid(-1, status, 0);
 }
 
 static int status_of(const siginfo_t *info)

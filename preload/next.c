@@ -57,6 +57,11 @@ static pid_t no_wait4(pid_t pid, int *status, int options, struct rusage *usage)
     return result < 0 ? failed(result) : (pid_t)result;
 }
 
+static pid_t no_waitpid(pid_t pid, int *status, int options)
+{
+    return no_wait4(pid, status, options, NULL);
+}
+
 static int no_waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
     long result = SYS_5(SYS_waitid, type, id, info, options, 0);
@@ -213,6 +218,7 @@ static struct pinject_next next = {
     .thrd_create = late_thrd_create,
     .fork_only = no_fork_only,
     .wait4 = no_wait4,
+    .waitpid = no_waitpid,
     .waitid = no_waitid,
     .setuid = no_setuid,
     .seteuid = no_setuid,
@@ -246,6 +252,7 @@ static const struct {
     {"thrd_create", offsetof(struct pinject_next, thrd_create)},
     {"_Fork", offsetof(struct pinject_next, fork_only)},
     {"wait4", offsetof(struct pinject_next, wait4)},
+    {"waitpid", offsetof(struct pinject_next, waitpid)},
     {"waitid", offsetof(struct pinject_next, waitid)},
     {"setuid", offsetof(struct pinject_next, setuid)},
     {"seteuid", offsetof(struct pinject_next, seteuid)},
@@ -277,18 +284,35 @@ static void store(void *function, const struct pinject_symbol *symbol)
         __atomic_store_n((word *)function, (uintptr_t)symbol->address, __ATOMIC_RELAXED);
 }
 
+/* Since glibc 2.31. VERSION: gnu_get_libc_version(), or NULL. */
+static bool wait4_cancels(const void *version)
+{
+    const char *(*get)(void);
+    unsigned minor = 0;
+    memcpy(&get, &version, sizeof(get));
+    const char *text = get ? get() : "";
+    if (strncmp(text, "2.", 2) != 0)
+        return false;
+    for (text += 2; *text >= '0' && *text <= '9'; text++)
+        minor = minor * 10 + (unsigned)(*text - '0');
+    return minor >= 31;
+}
+
 static void resolve(void)
 {
-    struct pinject_symbol symbols[MEMBERS + 2];
+    enum { SYSCALL = MEMBERS, SANITIZER, VERSION, ALL };
+    struct pinject_symbol symbols[ALL];
     for (size_t i = 0; i < MEMBERS; i++)
         symbols[i] = (struct pinject_symbol){members[i].name, NULL};
-    symbols[MEMBERS] = (struct pinject_symbol){"syscall", NULL};
-    symbols[MEMBERS + 1] = (struct pinject_symbol){"__sanitizer_print_stack_trace", NULL};
-    pinject_symbols_find(symbols, MEMBERS + 2);
+    symbols[SYSCALL] = (struct pinject_symbol){"syscall", NULL};
+    symbols[SANITIZER] = (struct pinject_symbol){"__sanitizer_print_stack_trace", NULL};
+    symbols[VERSION] = (struct pinject_symbol){"gnu_get_libc_version", NULL};
+    pinject_symbols_find(symbols, ALL);
     for (size_t i = 0; i < MEMBERS; i++)
         store((char *)&next + members[i].offset, &symbols[i]);
-    store(&pinject_next_syscall, &symbols[MEMBERS]);
-    next.sanitized = symbols[MEMBERS + 1].address;
+    store(&pinject_next_syscall, &symbols[SYSCALL]);
+    next.sanitized = symbols[SANITIZER].address;
+    next.wait4_cancels = wait4_cancels(symbols[VERSION].address);
 }
 
 void *pinject_next_find(const char *name)

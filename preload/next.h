@@ -34,7 +34,9 @@ struct pinject_next {
     int (*thrd_create)(thrd_t *, thrd_start_t, void *);
     pid_t (*fork_only)(void); /* _Fork */
     pid_t (*wait4)(pid_t, int *, int, struct rusage *);
+    pid_t (*waitpid)(pid_t, int *, int);
     int (*waitid)(idtype_t, id_t, siginfo_t *, int);
+    bool wait4_cancels; /* wait4 is a cancellation point, as waitpid and waitid always are */
     int (*sigaction)(int, const struct sigaction *, struct sigaction *);
     void (*(*signal)(int, void (*)(int)))(int);
     int (*sigprocmask)(int, const sigset_t *, sigset_t *);

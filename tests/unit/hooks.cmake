@@ -13,7 +13,7 @@ endforeach()
 pinject_unit_test(hook_exec SOURCES test_hook_exec.c hook_kit.c ${preload}/hook_exec.c ${preload}/hook_spawn.c
   ${preload}/env_choice.c ${preload}/environ.c ${preload}/reach.c LABELS preload)
 pinject_unit_test(hook_wait SOURCES test_hook_wait.c hook_kit.c ${preload}/hook_wait.c ${preload}/hook_user.c
-  ${preload}/hook_fork.c ${preload}/hook_main.c LABELS preload)
+  ${preload}/hook_fork.c ${preload}/hook_main.c LINK Threads::Threads LABELS preload)
 pinject_unit_test(hook_inherit SOURCES test_hook_inherit.c hook_kit.c ${preload}/hook_inherit.c
   ${preload}/hook_filter.c ${preload}/reach.c LABELS preload)
 pinject_unit_test(hook_signal SOURCES test_hook_signal.c hook_kit.c ${preload}/hook_signal.c LABELS preload)

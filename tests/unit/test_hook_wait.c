@@ -4,6 +4,8 @@
 
 #include "preload/sys.h"
 
+#include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 
 pid_t hook_wait(int *status);
@@ -44,6 +46,7 @@ static void begin(uint32_t flags)
 {
     hook_kit_begin(flags);
     hook_next.wait4 = next_wait4;
+    hook_next.wait4_cancels = true;
     hook_next.waitid = waitid;
     next_status = 7 << 8;
 }
@@ -282,6 +285,110 @@ static void test_waitid_of_two_threads(void **state)
     assert_non_null(strstr(hook_notes(), "reaped"));
 }
 
+/* ---- waitpid and wait of a libc whose wait4 is no cancellation point ---- */
+
+static pid_t next_waitpid(pid_t pid, int *status, int options)
+{
+    hook_note("waitpid %d%s %#x", pid, status ? " status" : "", (unsigned)options);
+    return (pid_t)hook_answer();
+}
+
+static void begin_old(uint32_t flags)
+{
+    begin(flags);
+    hook_next.wait4_cancels = false;
+    hook_next.waitpid = next_waitpid;
+}
+
+static void *wait_for_child(void *data)
+{
+    return hook_waitpid(*(pid_t *)data, NULL, 0) == *(pid_t *)data ? data : NULL;
+}
+
+/* A thread that waits for a child that lives can be cancelled. */
+static void test_old_waits_are_cancelled(void **state)
+{
+    pthread_t thread;
+    void *result;
+    (void)state;
+    begin_old(PINJECT_SESSION_REAPED);
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(30); /* else a thread that cannot be cancelled would hang this test */
+        pause();
+        _exit(1);
+    }
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_child, &pid), 0);
+    assert_int_equal(pthread_cancel(thread), 0);
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_ptr_equal(result, PTHREAD_CANCELED);
+    assert_notes("");
+    kill(pid, SIGKILL);
+    assert_int_equal(hook_waitpid(pid, NULL, 0), pid);
+    assert_reaped(pid, SIGKILL);
+}
+
+static void test_old_waits(void **state)
+{
+    int status = 0, *volatile wild = (int *)8;
+    (void)state;
+    begin_old(PINJECT_SESSION_REAPED);
+    pid_t pid = child_that(7, 0);
+    errno = ERANGE;
+    assert_int_equal(hook_waitpid(pid, &status, 0), pid);
+    assert_int_equal(errno, ERANGE);
+    assert_int_equal(status, 7 << 8);
+    assert_reaped(pid, 0x700);
+    pid = child_that(0, SIGKILL);
+    assert_int_equal(hook_wait(NULL), pid);
+    assert_reaped(pid, SIGKILL);
+    pid = child_that(3, 0);
+    assert_int_equal(hook_waitpid(-getpgrp(), &status, 0), pid);
+    assert_reaped(pid, 0x300);
+    pid = child_that(0, SIGSTOP);
+    assert_int_equal(hook_waitpid(pid, &status, WUNTRACED), pid);
+    assert_int_equal(status, SIGSTOP << 8 | 0x7f);
+    assert_int_equal(hook_waitpid(pid, &status, WNOHANG), 0);
+    assert_notes("");
+    kill(pid, SIGKILL);
+    /* The kernel takes the child before it finds the place wild. */
+    assert_int_equal(hook_waitpid(pid, wild, 0), -1);
+    assert_int_equal(errno, EFAULT);
+    assert_int_equal(hook_waitpid(pid, &status, 0), -1);
+    assert_int_equal(errno, ECHILD);
+    assert_notes("");
+}
+
+/* What waitid takes otherwise, and what is not to be reported, goes to waitpid. */
+static void test_old_waits_passed_on(void **state)
+{
+    int status;
+    (void)state;
+    begin_old(PINJECT_SESSION_REAPED);
+    hook_kit.result = 55;
+    assert_int_equal(hook_waitpid(0, &status, WNOHANG), 55);
+    assert_int_equal(hook_waitpid(INT_MIN, NULL, 0), 55);
+    assert_int_equal(hook_waitpid(5, NULL, WEXITED), 55);
+    assert_int_equal(hook_waitpid(5, NULL, WNOWAIT), 55);
+    assert_notes("waitpid 0 status 0x1\nwaitpid -2147483648 0\nwaitpid 5 0x4\nwaitpid 5 0x1000000\n");
+    pinject_object.flags = 0;
+    assert_int_equal(hook_waitpid(5, &status, 0), 55);
+    assert_int_equal(hook_wait(&status), 55);
+    assert_notes("waitpid 5 status 0\nwaitpid -1 status 0\n");
+}
+
+/* As with waitid: another thread takes the child in between. */
+static void test_old_waits_of_two_threads(void **state)
+{
+    (void)state;
+    begin_old(PINJECT_SESSION_REAPED);
+    hook_next.waitid = next_waitid_too_slow;
+    pid_t pid = faster = child_that(1, 0);
+    assert_int_equal(hook_waitpid(pid, NULL, 0), -1);
+    assert_int_equal(errno, ECHILD);
+    assert_notes("taken\n");
+}
+
 /* ---- The setuid family ---- */
 
 static int next_setuid(uid_t user)
@@ -439,6 +546,10 @@ int main(void)
         cmocka_unit_test(test_waitid_of_nobody),
         cmocka_unit_test(test_waitid_passed_on),
         cmocka_unit_test(test_waitid_of_two_threads),
+        cmocka_unit_test(test_old_waits_are_cancelled),
+        cmocka_unit_test(test_old_waits),
+        cmocka_unit_test(test_old_waits_passed_on),
+        cmocka_unit_test(test_old_waits_of_two_threads),
         cmocka_unit_test(test_users),
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_main),

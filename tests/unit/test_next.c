@@ -16,8 +16,14 @@ enum { NAMES = 64 };
 static struct pinject_symbol asked[NAMES];
 static size_t asked_count;
 static bool libc_has_all;
+static const char *version; /* NULL: it is not glibc */
 static void *late; /* what a library that came later has */
 static const char *late_name;
+
+static const char *its_version(void)
+{
+    return version;
+}
 
 size_t pinject_symbols_find(struct pinject_symbol *symbols, size_t count)
 {
@@ -25,6 +31,12 @@ size_t pinject_symbols_find(struct pinject_symbol *symbols, size_t count)
     for (size_t i = 0; i < count && i < NAMES; i++) {
         if (libc_has_all)
             symbols[i].address = (void *)(0x1000 + i);
+        if (strcmp(symbols[i].name, "gnu_get_libc_version") == 0) {
+            const char *(*get)(void) = its_version;
+            symbols[i].address = NULL;
+            if (version)
+                memcpy(&symbols[i].address, &get, sizeof(get));
+        }
         asked[i] = symbols[i];
     }
     errno = EIO;
@@ -69,6 +81,7 @@ static const char *wrong_member(void)
     CHECK("thrd_create", thrd_create);
     CHECK("_Fork", fork_only);
     CHECK("wait4", wait4);
+    CHECK("waitpid", waitpid);
     CHECK("waitid", waitid);
     CHECK("sigaction", sigaction);
     CHECK("signal", signal);
@@ -107,13 +120,38 @@ static void test_each_has_its_own(void **state)
         size_t before = asked_count;
         asked_count = 0;
         pinject_next();
-        bool once = asked_count == 0 && before == 30 && strcmp(asked[29].name, "__sanitizer_print_stack_trace") == 0;
+        bool once = asked_count == 0 && before == 32 && strcmp(asked[30].name, "__sanitizer_print_stack_trace") == 0;
         if (wrong)
             fprintf(stderr, "wrong: %s\n", wrong);
         _exit(!wrong && kept && once ? 0 : 1);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
+}
+
+/* In which libc wait4 is a cancellation point. In a child each, for the same reason. */
+static void test_wait4_by_version(void **state)
+{
+    static const struct {
+        const char *version;
+        bool cancels;
+    } cases[] = {
+        {NULL, false}, {"", false}, {"2.17", false}, {"2.30", false}, {"2.30.9000", false}, {"2.4", false},
+        {"2.31", true}, {"2.36", true}, {"2.100", true}, {"2.31-0ubuntu9", true}, {"3.50", false},
+    };
+    (void)state;
+    fflush(NULL);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int status;
+        pid_t pid = fork();
+        if (pid == 0) {
+            version = cases[i].version;
+            _exit(pinject_next()->wait4_cancels == cases[i].cancels ? 0 : 1);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        if (status != 0)
+            fail_msg("version %s", cases[i].version ? cases[i].version : "of another libc");
+    }
 }
 
 /* ---- Nothing is there ---- */
@@ -231,6 +269,7 @@ static void test_waits(void **state)
     assert_int_equal(status, 5 << 8);
     assert_true(usage.ru_maxrss >= 0);
     assert_fails(next->wait4(pid, &status, WNOHANG, NULL), ECHILD);
+    assert_fails(next->waitpid(pid, &status, WNOHANG), ECHILD);
     pid = fork();
     if (pid == 0) {
         pause();
@@ -240,7 +279,8 @@ static void test_waits(void **state)
     assert_int_equal(next->wait4(pid, &status, WNOHANG, NULL), 0);
     assert_int_equal(errno, ERANGE);
     kill(pid, SIGKILL);
-    assert_int_equal(next->wait4(pid, &status, 0, NULL), pid);
+    assert_int_equal(next->waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, SIGKILL);
     assert_fails(next->waitid(P_PID, (id_t)pid, &info, WEXITED), ECHILD);
 }
 
@@ -396,6 +436,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_has_its_own), /* before the table is made here */
+        cmocka_unit_test(test_wait4_by_version),
         cmocka_unit_test_setup(test_exec, set_up),
         cmocka_unit_test_setup(test_what_fails, set_up),
         cmocka_unit_test_setup(test_waits, set_up),
