@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* posix_spawn: only the environment is chosen; the exec happens within libc, and the new image announces itself. */
+/* posix_spawn and pidfd_spawn: only the environment is chosen; the exec happens within libc, and the new image announces itself. */
 #include "env_choice.h"
 #include "image.h"
 #include "next.h"
@@ -18,6 +18,7 @@ struct spawn_call {
     spawn_next *next;
     const char *path;
     bool search;
+    bool pidfd; /* a descriptor of the child is returned, no number */
     const posix_spawn_file_actions_t *actions;
     const posix_spawnattr_t *attr;
 };
@@ -74,13 +75,15 @@ static int spawn(const struct spawn_call *call, pid_t *pid, char *const argv[], 
     enum pinject_image image = image_to_follow(room, call);
     bool join = pinject_image_takes(image);
     char *const *chosen = pinject_env_chosen(room, envp, join);
+    if (call->pidfd && pinject_image_is_closed(image))
+        pinject_object_inherit(); /* nobody can announce the child afterwards */
     bool changed = pinject_signal_before_exec();
     int error = call->next(pid_to, call->path, call->actions, call->attr, argv, chosen);
     if (error == E2BIG && join)
         error = call->next(pid_to, call->path, call->actions, call->attr, argv, pinject_env_chosen(room, envp, false));
     pinject_signal_after_exec(changed);
     pinject_room_release(room);
-    if (error == 0)
+    if (error == 0 && !call->pidfd)
         announce(image, pid_to);
     return error;
 }
@@ -88,11 +91,27 @@ static int spawn(const struct spawn_call *call, pid_t *pid, char *const argv[], 
 PINJECT_HOOK int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                              const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
-    return spawn(&(struct spawn_call){pinject_next()->posix_spawn, path, false, actions, attr}, pid, argv, envp);
+    const struct spawn_call call = {pinject_next()->posix_spawn, path, false, false, actions, attr};
+    return spawn(&call, pid, argv, envp);
 }
 
 PINJECT_HOOK int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                               const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
-    return spawn(&(struct spawn_call){pinject_next()->posix_spawnp, file, true, actions, attr}, pid, argv, envp);
+    const struct spawn_call call = {pinject_next()->posix_spawnp, file, true, false, actions, attr};
+    return spawn(&call, pid, argv, envp);
+}
+
+PINJECT_HOOK int pidfd_spawn(int *pidfd, const char *path, const posix_spawn_file_actions_t *actions,
+                             const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+    const struct spawn_call call = {pinject_next()->pidfd_spawn, path, false, true, actions, attr};
+    return spawn(&call, pidfd, argv, envp);
+}
+
+PINJECT_HOOK int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file_actions_t *actions,
+                              const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+    const struct spawn_call call = {pinject_next()->pidfd_spawnp, file, true, true, actions, attr};
+    return spawn(&call, pidfd, argv, envp);
 }

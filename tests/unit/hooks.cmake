@@ -2,6 +2,7 @@
 # The hooks, each linked to hook_kit.c instead of the rest of the object: there execve() is hook_execve(), and so on.
 set(preload ${PROJECT_SOURCE_DIR}/preload)
 set(hooked execve execv execvpe execvp fexecve execveat execl execlp execle posix_spawn posix_spawnp
+  pidfd_spawn pidfd_spawnp
   wait wait3 wait4 waitpid waitid setuid seteuid setreuid setresuid _Fork __libc_start_main dl_iterate_phdr
   prctl timer_create mq_notify aio_read aio_write aio_fsync lio_listio aio_read64 aio_write64 aio_fsync64 lio_listio64
   getaddrinfo_a system popen unshare setns clone sigaction signal sigprocmask pthread_sigmask pthread_create

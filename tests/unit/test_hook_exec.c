@@ -22,6 +22,10 @@ int hook_posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_action
                      const posix_spawnattr_t *attr, char *const argv[], char *const envp[]);
 int hook_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                       const posix_spawnattr_t *attr, char *const argv[], char *const envp[]);
+int hook_pidfd_spawn(int *pidfd, const char *path, const posix_spawn_file_actions_t *actions,
+                     const posix_spawnattr_t *attr, char *const argv[], char *const envp[]);
+int hook_pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file_actions_t *actions,
+                      const posix_spawnattr_t *attr, char *const argv[], char *const envp[]);
 
 #define OURS "PINJECT_SESSION=/s,LD_PRELOAD=/p/libpinject.so"
 
@@ -106,6 +110,20 @@ static int next_spawnp(pid_t *pid, const char *file, const posix_spawn_file_acti
     return next_spawn(pid, file, actions, attr, argv, envp);
 }
 
+static int next_pidfd(int *pidfd, const char *path, const posix_spawn_file_actions_t *actions,
+                      const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+    hook_note("pidfd:");
+    return next_spawn(pidfd, path, actions, attr, argv, envp);
+}
+
+static int next_pidfd_by_name(int *pidfd, const char *file, const posix_spawn_file_actions_t *actions,
+                              const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+    hook_note("pidfd by name:");
+    return next_spawn(pidfd, file, actions, attr, argv, envp);
+}
+
 /* ---- Its working directory ---- */
 
 static struct pinject_spawn_directory directory;
@@ -141,6 +159,8 @@ static void begin(uint32_t flags)
     hook_next.execveat = next_execveat;
     hook_next.posix_spawn = next_spawn;
     hook_next.posix_spawnp = next_spawnp;
+    hook_next.pidfd_spawn = next_pidfd;
+    hook_next.pidfd_spawnp = next_pidfd_by_name;
     directory = (struct pinject_spawn_directory){AT_FDCWD, false, false};
     directory_error = 0;
     spawned_pid = 4321;
@@ -467,6 +487,33 @@ static void test_spawn(void **state)
     assert_notes("room: none\nspawn /x {name,one}\n  in same\n");
 }
 
+/* The same by the functions that return a descriptor. What cannot be announced afterwards is covered before. */
+static void test_spawn_of_a_descriptor(void **state)
+{
+    int pidfd = -1;
+    (void)state;
+    begin(PINJECT_SESSION_VFORK);
+    hook_kit.result = 0;
+    hook_kit.error = 0;
+    spawned_pid = 9;
+    assert_int_equal(hook_pidfd_spawn(&pidfd, "/x", NULL, NULL, arguments, other_env), 0);
+    assert_int_equal(pidfd, 9);
+    assert_notes("room\nlook at -1 /x\nclose directory -1\nsignal before\npidfd:\nspawn /x {name,one}\n"
+                 "  in {A=b," OURS "}\nsignal after\nrelease\n");
+    assert_int_equal(hook_pidfd_spawnp(&pidfd, "/x", NULL, NULL, arguments, other_env), 0);
+    assert_notes("room\nsearch -1 /x\nclose directory -1\nsignal before\npidfd by name:\nspawn /x {name,one}\n"
+                 "  in {A=b," OURS "}\nsignal after\nrelease\n");
+    hook_kit.image = PINJECT_IMAGE_REFUSES;
+    assert_int_equal(hook_pidfd_spawn(&pidfd, "/x", NULL, NULL, arguments, joined_env), 0);
+    assert_notes("room\nlook at -1 /x\nclose directory -1\ninherit\nsignal before\npidfd:\nspawn /x {name,one}\n"
+                 "  in {A=b}\nsignal after\nrelease\n");
+    /* Not followed: nothing is covered. */
+    begin(PINJECT_SESSION_EXEC);
+    hook_kit.result = EACCES;
+    assert_int_equal(hook_pidfd_spawnp(&pidfd, "/x", NULL, NULL, arguments, joined_env), EACCES);
+    assert_notes("room\nsignal before\npidfd by name:\nspawn /x {name,one}\n  in {A=b}\nsignal after\nrelease\n");
+}
+
 static void test_spawn_fails(void **state)
 {
     pid_t pid = 0;
@@ -582,6 +629,7 @@ int main(void)
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_parent_outside),
         cmocka_unit_test(test_spawn),
+        cmocka_unit_test(test_spawn_of_a_descriptor),
         cmocka_unit_test(test_spawn_fails),
         cmocka_unit_test(test_spawn_judges),
         cmocka_unit_test(test_spawn_resets_ids),

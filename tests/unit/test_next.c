@@ -77,6 +77,8 @@ static const char *wrong_member(void)
     CHECK("execveat", execveat);
     CHECK("posix_spawn", posix_spawn);
     CHECK("posix_spawnp", posix_spawnp);
+    CHECK("pidfd_spawn", pidfd_spawn);
+    CHECK("pidfd_spawnp", pidfd_spawnp);
     CHECK("pthread_create", pthread_create);
     CHECK("thrd_create", thrd_create);
     CHECK("_Fork", fork_only);
@@ -120,7 +122,7 @@ static void test_each_has_its_own(void **state)
         size_t before = asked_count;
         asked_count = 0;
         pinject_next();
-        bool once = asked_count == 0 && before == 32 && strcmp(asked[30].name, "__sanitizer_print_stack_trace") == 0;
+        bool once = asked_count == 0 && before == 34 && strcmp(asked[32].name, "__sanitizer_print_stack_trace") == 0;
         if (wrong)
             fprintf(stderr, "wrong: %s\n", wrong);
         _exit(!wrong && kept && once ? 0 : 1);
@@ -214,6 +216,8 @@ static void test_exec(void **state)
     assert_fails(next->execveat(-1, "x", true_argv, no_env, 0), EBADF);
     assert_int_equal(next->posix_spawn(NULL, "x", NULL, NULL, true_argv, no_env), ENOSYS);
     assert_int_equal(next->posix_spawnp(NULL, "x", NULL, NULL, true_argv, no_env), ENOSYS);
+    assert_int_equal(next->pidfd_spawn(NULL, "x", NULL, NULL, true_argv, no_env), ENOSYS);
+    assert_int_equal(next->pidfd_spawnp(NULL, "x", NULL, NULL, true_argv, no_env), ENOSYS);
 }
 
 static int nothing(void *data)
