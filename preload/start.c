@@ -275,10 +275,25 @@ static bool read_news(int fd, char *line, size_t size)
     return false;
 }
 
+/* The collector is an orphan, and those of a pid namespace are its first process' children, whatever that asks for. */
+static bool adopts_all(char **envp)
+{
+    static const char why[] = "libpinject.so: not profiled, as this is process 1, and its collector would become its "
+                              "child: use pinject-run\n";
+    const char *verbose = pinject_env_value(envp, "PINJECT_VERBOSE=");
+    if (sys_getpid() != 1)
+        return false;
+    if (verbose && *verbose && strcmp(verbose, "0") != 0)
+        SYS_3(SYS_write, 2, why, sizeof(why) - 1);
+    return true;
+}
+
 int pinject_start(char **envp)
 {
     static struct start start; /* once in a process; too large for the stack of an unknown program */
     char path[PINJECT_PATH + 2];
+    if (adopts_all(envp))
+        return -EOPNOTSUPP;
     start.envp = envp;
     start.verbose = wants_words(envp);
     if (!find_object(&start))

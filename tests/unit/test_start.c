@@ -11,6 +11,7 @@
 #include "preload/sys.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -285,6 +286,46 @@ static void test_adopter(void **state)
     end();
 }
 
+/* Process 1 adopts all orphans: it gets no collector, and no child that it could wait for. */
+static int start_as_the_first(void)
+{
+    char verbose[] = "PINJECT_VERBOSE=1", quiet[] = "PINJECT_VERBOSE=0";
+    int file = open(in_directory("said"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    struct stat status;
+    if (getpid() != 1 || dup2(file, 2) != 2)
+        return 2;
+    snprintf(wish, sizeof(wish), "PINJECT_COLLECTOR=%s", in_directory("c"));
+    if (pinject_start(ENV(preload, wish)) != -EOPNOTSUPP || pinject_start(ENV(preload, wish, quiet)) != -EOPNOTSUPP ||
+        fstat(file, &status) != 0 || status.st_size != 0)
+        return 3;
+    if (pinject_start(ENV(preload, wish, verbose)) != -EOPNOTSUPP || fstat(file, &status) != 0 || status.st_size == 0)
+        return 4;
+    return waitpid(-1, NULL, WNOHANG | __WALL) == -1 && errno == ECHILD ? 0 : 5;
+}
+
+static void test_process_1(void **state)
+{
+    int status;
+    (void)state;
+    write_collector("c", "echo /some/session >&3");
+    report(); /* of the last test's */
+    fflush(NULL);
+    pid_t outer = fork();
+    if (outer == 0) {
+        if (unshare(geteuid() == 0 ? CLONE_NEWPID : CLONE_NEWUSER | CLONE_NEWPID) < 0)
+            _exit(77);
+        pid_t inner = fork();
+        if (inner == 0)
+            _exit(start_as_the_first());
+        _exit(inner > 0 && waitpid(inner, &status, 0) == inner && WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+    }
+    assert_int_equal(waitpid(outer, &status, 0), outer);
+    if (status == 77 << 8)
+        skip(); /* no pid namespace can be made here */
+    assert_int_equal(status, 0);
+    assert_string_equal(report(), "");
+}
+
 /* ---- What it says ---- */
 
 static void test_no_session(void **state)
@@ -523,6 +564,7 @@ int main(void)
         cmocka_unit_test_setup(test_started, begin),
         cmocka_unit_test_setup(test_no_stderr, begin),
         cmocka_unit_test_setup(test_adopter, begin),
+        cmocka_unit_test_setup(test_process_1, begin),
         cmocka_unit_test_setup(test_no_session, begin),
         cmocka_unit_test_setup(test_in_pieces, begin),
         cmocka_unit_test_setup(test_silent, begin),
