@@ -26,8 +26,12 @@ static void changes(uid_t real, uid_t effective, uid_t saved, bool setreuid)
 static int changed(int result)
 {
     int saved = errno;
-    if (result == 0 && pinject_object.standing == PINJECT_FOLLOWED)
-        pinject_object_changed_user();
+    if (pinject_object.standing == PINJECT_FOLLOWED) {
+        if (result == 0)
+            pinject_object_changed_user();
+        else
+            pinject_object_keeps_user();
+    }
     errno = saved;
     return result;
 }

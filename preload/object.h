@@ -113,9 +113,11 @@ void pinject_object_close(void);
 /*
  * The process is about to call for these users, UINT32_MAX: as it is. A root that gives up its rights for good by that
  * asks for the channel of its new user, as that user has to wait for the socket. SETREUID: SAVED is what that call
- * makes of the others. Context: as below.
+ * makes of the others. Afterwards one of the two below has to be called. Context: as below.
  */
 void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t saved, bool setreuid);
+/* The call failed. */
+void pinject_object_keeps_user(void);
 /*
  * The process may have given up its user's rights for good. Then what it holds of that user's channel is replaced, and
  * the channel of its new user takes its place. Does nothing in a vfork child. Other threads may be in the middle of a

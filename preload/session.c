@@ -311,6 +311,37 @@ static uint32_t saved_by_setreuid(const uint32_t now[3], uint32_t real, uint32_t
     return effective == UINT32_MAX ? now[1] : effective;
 }
 
+/*
+ * What takes the channel's place, of a process that is about to give it up: mapped while it has its rights, as
+ * mlockall(MCL_FUTURE) refuses memory to whoever has lost CAP_IPC_LOCK. NULL: none.
+ */
+static struct pinject_requests *spare;
+
+static struct pinject_requests *map_alone(void)
+{
+    void *alone = sys_map(sizeof(struct pinject_requests), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    return sys_failed(alone) ? NULL : alone;
+}
+
+static void hold_spare(void)
+{
+    struct pinject_requests *none = NULL, *alone = map_alone();
+    if (alone && !__atomic_compare_exchange_n(&spare, &none, alone, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        sys_unmap(alone, sizeof(*alone)); /* another thread is at it */
+}
+
+static struct pinject_requests *take_spare(void)
+{
+    return __atomic_exchange_n(&spare, NULL, __ATOMIC_RELAXED);
+}
+
+void pinject_object_keeps_user(void)
+{
+    struct pinject_requests *alone = __atomic_load_n(&spare, __ATOMIC_RELAXED) ? take_spare() : NULL;
+    if (alone)
+        sys_unmap(alone, sizeof(*alone));
+}
+
 void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t saved, bool setreuid)
 {
     uint32_t now[3];
@@ -324,7 +355,10 @@ void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t sav
     effective = effective == UINT32_MAX ? now[1] : effective;
     saved = saved == UINT32_MAX ? now[2] : saved;
     const struct pinject_segment *segment = pinject_object.channel.segment;
-    if (gives_up(real, effective, saved) && !user_moved && !find_channel(segment, effective) && is_collectors_namespace(segment))
+    const bool leaves = gives_up(real, effective, saved);
+    if (leaves || user_moved)
+        hold_spare();
+    if (leaves && !user_moved && !find_channel(segment, effective) && is_collectors_namespace(segment))
         pinject_object_become(effective);
 }
 
@@ -335,8 +369,8 @@ void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t sav
 static bool give_up_channel(void)
 {
     struct pinject_requests *old = pinject_object.channel.requests;
-    struct pinject_requests *alone = sys_map(sizeof(*alone), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-    if (sys_failed(alone))
+    struct pinject_requests *alone = take_spare();
+    if (!alone && !(alone = map_alone()))
         return false;
     alone->stalled = PINJECT_STALLED_FULL;
     long moved = SYS_5(SYS_mremap, alone, sizeof(*alone), sizeof(*alone), MREMAP_MAYMOVE | MREMAP_FIXED, old);
@@ -395,6 +429,7 @@ static void change_user(bool asked)
     }
     if (mine)
         give_turn_back();
+    pinject_object_keeps_user(); /* as it was not needed */
 }
 
 void pinject_object_changed_user(void)

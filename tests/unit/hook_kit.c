@@ -185,6 +185,12 @@ void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t sav
     errno = EIO;
 }
 
+void pinject_object_keeps_user(void)
+{
+    hook_note("keeps user");
+    errno = EIO;
+}
+
 void pinject_object_changed_user(void)
 {
     hook_note("changed user");

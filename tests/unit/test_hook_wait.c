@@ -443,7 +443,7 @@ static void test_users(void **state)
     hook_kit.error = EPERM;
     assert_int_equal(hook_setuid(5), -1);
     assert_int_equal(errno, EPERM);
-    assert_notes("changes 5 5 5\nsetuid 5\n");
+    assert_notes("changes 5 5 5\nsetuid 5\nkeeps user\n");
     begin_user(PINJECT_LEFT);
     assert_int_equal(hook_setuid(5), 0);
     assert_notes("setuid 5\n");

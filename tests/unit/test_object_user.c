@@ -300,6 +300,79 @@ static void test_another_user_namespace(void **state)
     assert_int_equal(timers_ended, 2);
 }
 
+/* ---- Memory that takes the channel's place ---- */
+
+static long pages_mapped(void)
+{
+    char text[128] = "";
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
+    close(fd);
+    return strtol(text, NULL, 10);
+}
+
+/* It is there before the call that gives up the user, and goes where that fails. */
+static void test_spare_memory(void **state)
+{
+    const long pages = (long)(sizeof(struct pinject_requests) / (size_t)sysconf(_SC_PAGESIZE));
+    (void)state;
+    followed_root();
+    const long before = pages_mapped();
+    assert_int_equal(asks_for(5, 5, 5), 5);
+    assert_int_equal(pages_mapped(), before + pages);
+    assert_int_equal(asks_for(5, 5, 5), 5); /* one is enough */
+    assert_int_equal(pages_mapped(), before + pages);
+    pinject_object_keeps_user();
+    assert_int_equal(pages_mapped(), before);
+    assert_int_equal(asks_for(0, 5, 5), 0); /* it can come back */
+    assert_int_equal(pages_mapped(), before);
+    assert_int_equal(asks_for(5, 5, 5), 5);
+    pinject_object.user = geteuid();
+    pinject_object_changed_user(); /* to whom it was */
+    assert_int_equal(pages_mapped(), before);
+}
+
+/* A daemon of root's with more memory locked than its next user may. */
+static int give_up_with_locked_memory(void)
+{
+    const struct rlimit limit = {65536, 65536};
+    pinject_object.pid = getpid();
+    const unsigned before = held();
+    if (setrlimit(RLIMIT_MEMLOCK, &limit) < 0 || mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
+        return 77;
+    struct pinject_requests *requests = pinject_object.channel.requests;
+    pinject_object_changes_user(1200, 1200, 1200, false);
+    if (SYS_3(SYS_setresuid, 1200, 1200, 1200) < 0)
+        return 2;
+    if (mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+        return 77; /* this kernel refuses nothing */
+    pinject_object_changed_user();
+    if (pinject_object.user != 1200 || pinject_object.channel.requests != requests)
+        return 3;
+    if (requests->stalled != PINJECT_STALLED_FULL)
+        return 4;
+    if (munlockall() < 0)
+        return 5;
+    return held() == before - 1 ? 0 : 6;
+}
+
+static void test_gives_up_with_locked_memory(void **state)
+{
+    int status;
+    (void)state;
+    if (geteuid() != 0)
+        return;
+    followed_root();
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(give_up_with_locked_memory());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (status == 77 << 8)
+        skip(); /* locked memory is not limited, or nobody may lock so much */
+    assert_int_equal(status, 0);
+}
+
 /* Nobody but root; in the session's own user namespace; of a process that is followed. */
 static void test_asks_nothing(void **state)
 {
@@ -495,6 +568,8 @@ int main(void)
         cmocka_unit_test(test_turn_of_a_forked_child),
         cmocka_unit_test(test_looks_again),
         cmocka_unit_test(test_change_without_memory),
+        cmocka_unit_test(test_spare_memory),
+        cmocka_unit_test(test_gives_up_with_locked_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
