@@ -173,6 +173,9 @@ PINJECT_HOOK int execvp(const char *file, char *const argv[])
 
 PINJECT_HOOK int fexecve(int fd, char *const argv[], char *const envp[])
 {
+    /* Without one libc refuses, and must not get a vector of ours. */
+    if (!envp)
+        return pinject_next()->fexecve(fd, argv, envp);
     return exec_image(&(struct exec_call){.way = BY_FD, .fd = fd, .argv = argv}, envp);
 }
 

@@ -231,6 +231,17 @@ static void test_each_function(void **state)
 #undef TRY
 }
 
+/* libc refuses it without an environment, so that it gets none of ours. */
+static void test_fexecve_without_environment(void **state)
+{
+    (void)state;
+    begin(PINJECT_SESSION_EXEC);
+    hook_kit.error = EINVAL;
+    assert_int_equal(hook_fexecve(7, arguments, NULL), -1);
+    assert_int_equal(errno, EINVAL);
+    assert_notes("fexecve 7 {name,one}\n  in null\n");
+}
+
 /* What is said before the exec, by what the session follows, what the task has, and what the program is. */
 static void test_announcements(void **state)
 {
@@ -621,6 +632,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_a_session),
         cmocka_unit_test(test_each_function),
+        cmocka_unit_test(test_fexecve_without_environment),
         cmocka_unit_test(test_announcements),
         cmocka_unit_test(test_unreachable),
         cmocka_unit_test(test_left),
