@@ -185,7 +185,6 @@ static const struct own_call calls[] = {
     {SYS_statx, {3, 0x1000, AT_EMPTY_PATH, STATX_TYPE | STATX_SIZE}, false},
     {SYS_read, {3, 0x1000, 2047}, false},
     {SYS_pread64, {3, 0x1000, 1024}, false},
-    {SYS_fcntl, {3, F_DUPFD_CLOEXEC}, false},
     {SYS_fcntl, {3, F_GETLK, 0x1000}, false},
     {SYS_close, {3}, false},
     {SYS_kill, {1, 0}, false},

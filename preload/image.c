@@ -123,14 +123,17 @@ static bool is_set_id(const struct statx *status)
            ((status->stx_mode & setgid) == setgid && status->stx_gid != (uint32_t)SYS_0(SYS_getegid));
 }
 
-/* The file of a descriptor. One of O_PATH cannot be read itself. */
+/*
+ * A descriptor to read the file of FD by: FD itself, as who closes another one of a file loses all POSIX locks on it. One
+ * of O_PATH cannot be read.
+ */
 static int open_again(int fd)
 {
     static const char directory[] = "/proc/self/fd/";
     char path[SELF_PATH], digits[12];
     size_t at = 0, count = 0;
     if (sys_pread(fd, digits, 1, 0) != -EBADF)
-        return (int)SYS_3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0);
+        return fd;
     memcpy(path, directory, at = sizeof(directory) - 1);
     for (unsigned rest = (unsigned)fd; rest || count == 0; rest /= 10)
         digits[count++] = (char)('0' + rest % 10);
@@ -140,7 +143,9 @@ static int open_again(int fd)
     return sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-/* A descriptor to read it by, and what the mode tells in *RET_IMAGE: TAKES or SECURE. Or -1, and all that can be said.
+/*
+ * A descriptor to read it by, which may be FD itself, and what the mode tells in *RET_IMAGE: TAKES or SECURE. Or -1, and
+ * all that can be said.
  */
 static int open_image(struct pinject_judge *judge, int fd, const char *path, enum pinject_image *ret_image)
 {
@@ -185,7 +190,8 @@ enum pinject_image pinject_image_at(struct pinject_judge *judge, int fd, const c
             image = judge_elf(judge, file, (size_t)size);
         else if (!script || !find_interpreter(judge, (size_t)size))
             image = PINJECT_IMAGE_UNKNOWN, script = false; /* for a shell, or an interpreter that the kernel knows */
-        sys_close(file);
+        if (file != fd)
+            sys_close(file);
         if (!script && secure)
             return image == PINJECT_IMAGE_TAKES ? PINJECT_IMAGE_SECURE : PINJECT_IMAGE_SECURE_CLOSED;
         if (!script)

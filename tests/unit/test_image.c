@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 static char folder[] = "/tmp/pinject-image-XXXXXX";
 
@@ -252,6 +253,27 @@ static void test_descriptor(void **state)
     close(fd);
 }
 
+/* Closing any descriptor of a file drops the locks of all. */
+static void test_descriptor_keeps_locks(void **state)
+{
+    struct elf elf = elf_with("/lib/ld-musl-x86_64.so.1");
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    int status;
+    (void)state;
+    write_file("locked", &elf, sizeof(elf));
+    int fd = open("locked", O_RDWR | O_CLOEXEC);
+    assert_int_equal(fcntl(fd, F_SETLK, &lock), 0);
+    assert_int_equal(lseek(fd, 5, SEEK_SET), 5);
+    assert_int_equal(image_at(fd, ""), PINJECT_IMAGE_REFUSES);
+    assert_int_equal(lseek(fd, 0, SEEK_CUR), 5);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type == F_WRLCK && lock.l_pid == getppid() ? 0 : 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    close(fd);
+}
+
 static void test_search(void **state)
 {
     struct elf elf = elf_with("/lib/ld-musl-x86_64.so.1");
@@ -337,6 +359,7 @@ int main(void)
         cmocka_unit_test(test_programs),         cmocka_unit_test(test_far_program_headers),
         cmocka_unit_test(test_hostile_programs), cmocka_unit_test(test_scripts),
         cmocka_unit_test(test_what_is_no_file),  cmocka_unit_test(test_descriptor),
+        cmocka_unit_test(test_descriptor_keeps_locks),
         cmocka_unit_test(test_search),           cmocka_unit_test(test_nested_scripts),
         cmocka_unit_test(test_other_directory),     cmocka_unit_test(test_other_users),
         cmocka_unit_test(test_long_paths),       cmocka_unit_test(test_search_passes_over),
