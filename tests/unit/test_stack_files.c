@@ -432,11 +432,28 @@ static void files_in_one_place(void **state)
     map(0x60000, 0x1000, 8, "/lib/b");
     expect(0x60000, &files[2]);
     assert_int_equal(asks, 6);
+    minor_number = 9;
+    map(0x80000, 0x1000, 17, "/lib/d");
+    expect(0x80000, &files[2]);
+    minor_number = 9 + 31 * 31; /* one inode less */
+    copied = &files[1];
+    map(0x90000, 0x1000, 16, "/lib/d");
+    expect(0x90000, &files[1]);
+    asks = 6;
+    copied = &files[2];
     /* More than there are places, all of one inode. */
     for (generation = 100; generation < 100 + 3 * STACKS_OBJECTS; generation++) {
         map(0x70000, 0x1000, 9, "/lib/c");
         expect(0x70000, &files[2]);
         assert_int_equal(asks, 7 + generation - 100);
+    }
+    asks = 0;
+    for (unsigned i = 0; i < 3 * STACKS_OBJECTS; i++) {
+        char path[32];
+        snprintf(path, sizeof(path), "/lib/%u", i);
+        map(0x70000, 0x1000, 9, path);
+        expect(0x70000, &files[2]);
+        assert_int_equal(asks, i + 1);
     }
 }
 
