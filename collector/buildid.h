@@ -36,9 +36,9 @@ void buildids_expect(struct buildids *buildids, const struct mapped_file *mapped
                      uint64_t now_ns);
 /*
  * The build id of the object that was mapped from MODULE's path when it was that inode. What nobody expected, or
- * was refused then, is asked for now; what is not answered yet is waited for a bounded moment (opener_settle()). False when there is none, or when
- * another file lies there by now.
- * "[vdso]" and "[kernel.kallsyms]" mean those of this machine.
+ * was refused then, is asked for now; what is not answered yet is waited for a bounded moment (opener_settle()). False
+ * when there is none, or when another file lies there by now. "[vdso]" and "[kernel.kallsyms]" mean those of this
+ * machine.
  */
 bool buildids_find(struct buildids *buildids, const struct result_module *module, struct buildid *ret);
 

@@ -62,8 +62,8 @@ void channels_release(struct channels *channels)
 }
 
 /*
- * Beside the segment, under a name that nobody can have taken before, and which the segment tells; where that cannot be,
- * without a name: the listener hands it out. Ours alone, until it is complete.
+ * Beside the segment, under a name that nobody can have taken before, and which the segment tells; where that cannot
+ * be, without a name: the listener hands it out. Ours alone, until it is complete.
  */
 static int create_file(struct channel *channel)
 {

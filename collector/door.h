@@ -15,13 +15,15 @@ struct session;
 
 /* Fills bells_used and bell_of_cpu of the segment, and session->bells. Before anybody else sees it. */
 void door_assign_bells(struct session *session);
-/* 0 or -errno; then no thread runs. Nobody else has the channel yet. Context: any thread, another channel's door too. */
+/*
+ * 0 or -errno; then no thread runs. Nobody else has the channel yet. Context: any thread, another channel's door too.
+ */
 int door_start_all(struct channel *channel);
 /* Until each has run once, or for 0.5 s. Context: door_stop_all() is not called meanwhile. */
 void door_await_all(struct channel *channel);
 /*
- * Whether doors can go before the programs of another session: they may have a real-time priority, or the scheduler does
- * not make a group of each session (autogroups). Else an answer to a program in a session of its own takes up to
+ * Whether doors can go before the programs of another session: they may have a real-time priority, or the scheduler
+ * does not make a group of each session (autogroups). Else an answer to a program in a session of its own takes up to
  * milliseconds. Context: a thread with the usual policy.
  */
 bool door_reaches_other_sessions(void);

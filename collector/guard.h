@@ -14,7 +14,9 @@
 bool guard_begin(void);
 /* START was mapped, with SIZE bytes. Thread-safe. False: there is no room, or guard_begin() was not called. */
 bool guard_add(void *start, size_t size);
-/* START, which guard_add() took, is about to be unmapped: another mapping of that SIZE may have its place. Thread-safe. */
+/*
+ * START, which guard_add() took, is about to be unmapped: another mapping of that SIZE may have its place. Thread-safe.
+ */
 void guard_remove(const void *start, size_t size);
 /* SIGBUS is what it was. Nothing is unmapped. */
 void guard_end(void);

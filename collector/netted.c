@@ -228,8 +228,8 @@ static void take(struct tasks *tasks, const struct net_record *kept)
 }
 
 /*
- * A creator with events of its own has asked for them, and went on as soon as it was answered: its arrival may be on its
- * way. Whom it makes has its names.
+ * A creator with events of its own has asked for them, and went on as soon as it was answered: its arrival may be on
+ * its way. Whom it makes has its names.
  */
 static bool is_early(const struct tasks *tasks, const struct net_record *kept)
 {

@@ -7,8 +7,8 @@
  *
  * Questions are answered in the order in which they were asked, but for those behind one that takes long: after
  * OPENER_SLOW_NS another helper goes on with them, after OPENER_HUNG_NS the one is given up. The time that a helper
- * waits for a CPU does not count, that in which it computes does. A user's processes may make OPENER_SHARE helpers hang;
- * then their files are not looked at any more.
+ * waits for a CPU does not count, that in which it computes does. A user's processes may make OPENER_SHARE helpers
+ * hang; then their files are not looked at any more.
  *
  * Context: one thread at a time. No call but opener_settle() waits.
  */

@@ -24,9 +24,9 @@ int origin_read(pid_t pid, int pidfd, struct origin *ret);
 bool origin_is_ours(struct session *session, pid_t pid, const struct origin *origin);
 /*
  * May CHANNEL name the process PID? It must be the session's, or, when those it comes from have ended, have the channel
- * in its memory, or hide its memory from the collector, whose user it has; and one of the channel's user. Through the channel of the collector's user also one of another user
- * that has the channel in its memory, or any while nobody else has a channel. 0, -EPERM, or as origin_read().
- * *RET_ORIGIN is set with 0.
+ * in its memory, or hide its memory from the collector, whose user it has; and one of the channel's user. Through the
+ * channel of the collector's user also one of another user that has the channel in its memory, or any while nobody else
+ * has a channel. 0, -EPERM, or as origin_read(). *RET_ORIGIN is set with 0.
  */
 int origin_check(const struct channel *channel, pid_t pid, int pidfd, struct origin *ret_origin);
 

@@ -71,8 +71,8 @@ static bool answer(struct channel *channel, struct pinject_slot *slot, uint32_t 
 }
 
 /*
- * BEGAN: the thread's CPU time when it took a request of which nothing came; else 0. TOLD: nothing was opened for it: it
- * was news, is covered by a net already, as the children of whoever said INHERIT are, or could not be had.
+ * BEGAN: the thread's CPU time when it took a request of which nothing came; else 0. TOLD: nothing was opened for it:
+ * it was news, is covered by a net already, as the children of whoever said INHERIT are, or could not be had.
  */
 static void charge(struct channel *channel, uint64_t began, bool told)
 {

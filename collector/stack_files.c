@@ -103,7 +103,9 @@ static void take_answer(void *context, uint64_t ticket, const struct opener_answ
     put_file(stacks, object, read_tables(stacks, object, &stat, answer->fd));
 }
 
-/* Where it is looked for. Whoever chooses his file's path can have another one's place, so that nothing is told by it. */
+/*
+ * Where it is looked for. Whoever chooses his file's path can have another one's place, so that nothing is told by it.
+ */
 static struct stack_object *find_place(struct stacks *stacks, const struct mapping *mapping)
 {
     uint64_t key = mapping->ino * 31 + mapping->ino_generation;

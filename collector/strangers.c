@@ -169,8 +169,8 @@ static char *find_rest(char *list, pid_t last)
 }
 
 /*
- * Each of them is a family in turn: tasks_admit(). Where the kernel does not tell children, there are none. False: there
- * was no time for all.
+ * Each of them is a family in turn: tasks_admit(). Where the kernel does not tell children, there are none. False:
+ * there was no time for all.
  */
 static bool adopt_children(struct tasks *tasks, struct family *family, pid_t tid, uint64_t end_ns)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How long the event loop reads unwind tables. What lies in a file is its user's choice, and a file that is touched is
- * a new one. So the files of each user have a share of the time: 0.2 s at once, then 5 % of the time. It is this thread's
- * CPU time, and that of a disk for what was not in memory: a loaded machine takes nothing of it.
+ * a new one. So the files of each user have a share of the time: 0.2 s at once, then 5 % of the time. It is this
+ * thread's CPU time, and that of a disk for what was not in memory: a loaded machine takes nothing of it.
  *
  * Context: one thread at a time.
  */

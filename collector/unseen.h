@@ -70,13 +70,13 @@ bool unseen_has_strangers(const struct unseen *unseen, pid_t parent);
 /* Whom unseen_strangers() finds. */
 struct unseen_wanted {
     uint64_t before_ns;          /* announced before that */
-    uint64_t patient_ns;         /* a process that was announced later than that: only if it has used BUSY_NS of CPU time */
+    uint64_t patient_ns;         /* a process that was announced later: only if it has used BUSY_NS of CPU time */
     uint64_t busy_ns;
     unsigned tries;              /* of whom unseen_refused() was said less often */
 };
 /*
- * Copies into FOUND, at most SIZE of them, those to follow who have not asked, have not been waited for, and are WANTED.
- * How many. It begins at the last one of whom unseen_tried() was said: who comes first is not always first.
+ * Copies into FOUND, at most SIZE of them, those to follow who have not asked, have not been waited for, and are
+ * WANTED. How many. It begins at the last one of whom unseen_tried() was said: who comes first is not always first.
  */
 size_t unseen_strangers(struct unseen *unseen, const struct unseen_wanted *wanted, struct unseen_child *found,
                         size_t size);

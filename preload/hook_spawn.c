@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * posix_spawn and pidfd_spawn: only the environment is chosen; the exec happens within libc, and the new image announces
- * itself.
+ * posix_spawn and pidfd_spawn: only the environment is chosen; the exec happens within libc, and the new image
+ * announces itself.
  */
 #include "env_choice.h"
 #include "image.h"

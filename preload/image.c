@@ -124,8 +124,8 @@ static bool is_set_id(const struct statx *status)
 }
 
 /*
- * A descriptor to read the file of FD by: FD itself, as who closes another one of a file loses all POSIX locks on it. One
- * of O_PATH cannot be read.
+ * A descriptor to read the file of FD by: FD itself, as who closes another one of a file loses all POSIX locks on it.
+ * One of O_PATH cannot be read.
  */
 static int open_again(int fd)
 {
@@ -144,8 +144,8 @@ static int open_again(int fd)
 }
 
 /*
- * A descriptor to read it by, which may be FD itself, and what the mode tells in *RET_IMAGE: TAKES or SECURE. Or -1, and
- * all that can be said.
+ * A descriptor to read it by, which may be FD itself, and what the mode tells in *RET_IMAGE: TAKES or SECURE. Or -1,
+ * and all that can be said.
  */
 static int open_image(struct pinject_judge *judge, int fd, const char *path, enum pinject_image *ret_image)
 {

@@ -387,8 +387,8 @@ static bool give_up_channel(void)
 }
 
 /*
- * True: it gave its user up, and is *RET_USER now, whose channel it does not have yet. ASKED: it called for another one,
- * which in another user namespace may have the same number.
+ * True: it gave its user up, and is *RET_USER now, whose channel it does not have yet. ASKED: it called for another
+ * one, which in another user namespace may have the same number.
  */
 static bool gave_up(bool asked, uint32_t *ret_user)
 {

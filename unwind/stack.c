@@ -8,8 +8,8 @@
 enum { FRAMES_BY_POINTER = 4096, ENTRY_SIZE = 64 };
 
 /*
- * Bytes of programs, and steps of expressions, for one chain: a file may be made so that each frame is dear. The most of
- * a chain in compilers, Python and node was 20 KiB, one function of gcc's.
+ * Bytes of programs, and steps of expressions, for one chain: a file may be made so that each frame is dear. The most
+ * of a chain in compilers, Python and node was 20 KiB, one function of gcc's.
  */
 enum { WORK_MAX = 1 << 20 };
 /* The usual size of a main thread's stack; others are no larger, as a rule. */

@@ -262,8 +262,8 @@ static double shown_percent(uint64_t part, uint64_t whole)
 }
 
 /*
- * One figure: the CPU time of the tasks, of which samples are drawn. Where kernel code gives none, it is the samples'. Of
- * an event that is no clock the tasks alone can be told.
+ * One figure: the CPU time of the tasks, of which samples are drawn. Where kernel code gives none, it is the samples'.
+ * Of an event that is no clock the tasks alone can be told.
  */
 static void append_coverage(struct buffer *line, const struct profile *profile)
 {

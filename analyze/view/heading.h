@@ -6,8 +6,10 @@
 #include "analyze/view/view.h"
 
 void heading_print(struct view *view);
-/* "12.3 s elapsed, 20.1 s of CPU time (1.63 CPUs busy on average); 99.6 % of the CPU time is in this profile; no samples
- * lost", without what is not known; owned by the caller. */
+/*
+ * "12.3 s elapsed, 20.1 s of CPU time (1.63 CPUs busy on average); 99.6 % of the CPU time is in this profile; no
+ * samples lost", without what is not known; owned by the caller.
+ */
 char *heading_run(const struct view *view);
 /* The program that the session began with, with its command line; NULL: not known, as in perf's own files. */
 const struct profile_image *heading_image(const struct profile *profile);

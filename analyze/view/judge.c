@@ -8,9 +8,11 @@
 #include "analyze/view/memory.h"
 #include "analyze/view/significance.h"
 
-/* How often a program compared with itself may have a change that counts: in all weight, and in any row of a table. With
- * two tables that is 1.5 of 100 times, and some more where runs differ in speed. A table is judged by itself, so that
- * what it says does not depend on what else is shown. */
+/*
+ * How often a program compared with itself may have a change that counts: in all weight, and in any row of a table.
+ * With two tables that is 1.5 of 100 times, and some more where runs differ in speed. A table is judged by itself, so
+ * that what it says does not depend on what else is shown.
+ */
 #define FALSE_CHANGES 0.005
 #define LEAST_OF_RUN 3    /* samples of a row in a run, on average, to judge it */
 #define LEAST_REST 0.02   /* of all weight must be left to compare with */

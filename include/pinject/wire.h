@@ -10,16 +10,16 @@
  *                         writes to it. Objects open it read-only, so that no mapping of theirs can ever become
  *                         writable, and believe it only if root or their own user owns the file.
  *   object -> collector   struct pinject_requests, the files PATH.UID.NAME, mode 0600: one for each user of the session
- *                         ("channel"); the segment has their names. All processes of that user write to it, and the collector takes every byte for
- *                         hostile. Nobody else can open it.
+ *                         ("channel"); the segment has their names. All processes of that user write to it, and the
+ *                         collector takes every byte for hostile. Nobody else can open it.
  *
  * A process that gives up its user by the setuid() family changes to its new user's channel: memory of its own replaces
  * what it held of the old one. Root asks for that channel before it goes (BECOME), unless the segment's users has it.
  *
  * Where the files cannot be reached (another /dev/shm, chroot, the first process of a user that nobody asked for), a
  * connection to the abstract Unix socket PINJECT_SOCKET_PREFIX and the name of the segment's file gives both: the
- * collector learns the peer's process and user from the kernel, and sends one byte with two descriptors, PATH for reading
- * and that user's channel. Nothing is read from the peer.
+ * collector learns the peer's process and user from the kernel, and sends one byte with two descriptors, PATH for
+ * reading and that user's channel. Nothing is read from the peer.
  *
  * Trust: the collector copies a slot before it looks at it, checks what it copied, and asks the kernel for what
  * matters: a request may name only tasks of the session's tree, and in a channel of another user than the collector's

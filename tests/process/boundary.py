@@ -60,7 +60,8 @@ static int holds_roots(void)
     int holds = 0;
     FILE *maps = geteuid() ? fopen("/proc/self/maps", "re") : NULL;
     while (maps && fgets(line, sizeof(line), maps)) {
-        const char *name = strstr(line, "rw-s") ? strstr(line, "/pinject-") : NULL, *dot = name ? strchr(name, '.') : NULL;
+        const char *name = strstr(line, "rw-s") ? strstr(line, "/pinject-") : NULL;
+        const char *dot = name ? strchr(name, '.') : NULL;
         holds |= dot && dot[1] == '0' && (dot[2] == '.' || dot[2] == '\n');
     }
     if (maps)
@@ -254,14 +255,15 @@ def nobody_words():
 
 
 def test_a_flood_of_connections():
-    """Four of our user that connect all the time. Programs of twenty new users have status, output and samples of their own
-    as without them."""
+    """Four of our user that connect all the time. Programs of twenty new users have status, output and samples of their
+    own as without them."""
     need_perf_events()
     users = range(60001, 60021) if IS_ROOT else [NOBODY]
     flood = f"for i in 1 2 3 4; do {HOSTILE} knock 4000 >knocked.$i & done; sleep 1; "
     become = "setpriv --reuid=$user --regid=$user --clear-groups" if IS_ROOT else ""
     # unit/channel measures how often they are answered.
-    done = pinject_run("--follow-all", "--", "sh", "-c", f"{flood} for user in {' '.join(map(str, users))}; do {become} "
+    done = pinject_run("--follow-all", "--", "sh", "-c",
+                       f"{flood} for user in {' '.join(map(str, users))}; do {become} "
                        "dash -c '/bin/true; echo done; exit 7'; echo $?; sleep 0.1; done; wait")
     check_equal((done.status, done.out), (0, "done\n7\n" * len(users)))
     knocked = sum(int(open(f"knocked.{i}").read().split()[1]) for i in range(1, 5))

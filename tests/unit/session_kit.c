@@ -77,7 +77,8 @@ void write_channel(uint32_t user, uint32_t stalled, char ret_path[192])
     header.users[header.users_count++] = (struct pinject_user){.user = user, .name = CHANNEL_NAME};
     /* What is mapped is the file. */
     int fd = open(session_path, O_WRONLY | O_CLOEXEC);
-    const size_t at = offsetof(struct pinject_segment, users_count), size = offsetof(struct pinject_segment, covered) - at;
+    const size_t at = offsetof(struct pinject_segment, users_count);
+    const size_t size = offsetof(struct pinject_segment, covered) - at;
     assert_int_equal(pwrite(fd, (char *)&header + at, size, (off_t)at), (ssize_t)size);
     close(fd);
 }

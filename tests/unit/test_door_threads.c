@@ -167,8 +167,8 @@ static bool may_be_nicer(void)
 }
 
 /*
- * A door that makes another channel is on its CPU, and goes before others: the new doors are on theirs, and as far before
- * others as it is, no more.
+ * A door that makes another channel is on its CPU, and goes before others: the new doors are on theirs, and as far
+ * before others as it is, no more.
  */
 static void doors_of_a_door(void **state)
 {

@@ -231,7 +231,8 @@ static void estimates_and_ends(void **state)
     stat_text = "Name:\ta\nState:\tR (running)\n";
     assert_false(tasks_netted_gone(tasks, task));
     assert_int_equal(task->gone_ns, 0);
-    for (const char *const *text = (const char *const[]){"Name:\ta\nState:\tZ (zombie)\n", "Name:\ta\nState:\tX (dead)\n", "Name:\ta\n", NULL}; ; text++) {
+    const char *const texts[] = {"Name:\ta\nState:\tZ (zombie)\n", "Name:\ta\nState:\tX (dead)\n", "Name:\ta\n", NULL};
+    for (const char *const *text = texts;; text++) {
         uint64_t now = tasks->now_ns;
         stat_text = *text;
         task->gone_ns = 0;

@@ -444,7 +444,9 @@ static void test_one_at_a_time(void **state)
     assert_int_equal(peer.asked, 2);
 }
 
-/* The thread that is at it never comes to its end: what this process holds of its old user's is given up all the same. */
+/*
+ * The thread that is at it never comes to its end: what this process holds of its old user's is given up all the same.
+ */
 static void stop_for_ever(void)
 {
     if (timers_ended == 1)

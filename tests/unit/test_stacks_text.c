@@ -88,7 +88,8 @@ static void texts(void **state)
     stacks.time.put_off = 1;
     stacks.no_room = 2;
     snprintf(whole, sizeof(whole), "1 call stack unwound, 100.0 %% complete%s; unwind tables not read in time: 1 file; "
-             "no room for unwind tables: 2 files; stack dumps were raised to 32768 bytes", advice + strlen(advice_text));
+             "no room for unwind tables: 2 files; stack dumps were raised to 32768 bytes",
+             advice + strlen(advice_text));
     expect(whole);
     stacks.time.put_off = stacks.no_room = 0;
     /* All ends, and numbers as long as they get: as much as fits. */

@@ -294,7 +294,8 @@ static void test_large_tables(void **state)
     static const struct {
         uint64_t code, size;
         bool read;
-    } cases[] = {{CODE, LIMIT, true}, {CODE, LIMIT + 1, false}, {UINT64_MAX, MOST, true}, {UINT64_MAX, MOST + 1, false}};
+    } cases[] = {{CODE, LIMIT, true}, {CODE, LIMIT + 1, false}, {UINT64_MAX, MOST, true},
+                 {UINT64_MAX, MOST + 1, false}};
     (void)state;
     make_elf(1);
     elf.header.e_shoff = offsetof(__typeof__(elf), programs[2]);

@@ -307,8 +307,10 @@ static void test_why_the_kernel_is_missing(void **state)
     }
 }
 
-/* The first line says how much of the CPU time tasks have; where kernel code is not sampled, how much samples stand for:
- * of the rest nobody learns where it went. */
+/*
+ * The first line says how much of the CPU time tasks have; where kernel code is not sampled, how much samples stand
+ * for: of the rest nobody learns where it went.
+ */
 static void test_the_kernel_is_not_covered(void **state)
 {
     (void)state;
