@@ -58,7 +58,11 @@ void pinject_thread_pool_give(struct pinject_thread_record *record)
     if (__atomic_load_n(&crowd.vain, __ATOMIC_RELAXED))
         __atomic_store_n(&crowd.vain, 0, __ATOMIC_RELAXED);
     /* Sequentially consistent with who waits: it counts itself, and then looks at turns and held. */
-    if (__atomic_fetch_sub(&crowd.held, 1, __ATOMIC_SEQ_CST) == FEW + 1) {
+    uint32_t held = __atomic_load_n(&crowd.held, __ATOMIC_RELAXED);
+    while (held > 0 && !__atomic_compare_exchange_n(&crowd.held, &held, held - 1, false, __ATOMIC_SEQ_CST,
+                                                    __ATOMIC_RELAXED))
+        continue; /* 0: taken before a fork */
+    if (held == FEW + 1) {
         __atomic_fetch_add(&crowd.turns, 1, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&crowd.waiting, __ATOMIC_SEQ_CST))
             sys_futex_wake(&crowd.turns, INT32_MAX);
@@ -71,7 +75,9 @@ void pinject_thread_pool_give(struct pinject_thread_record *record)
 
 void pinject_thread_pool_reset(void)
 {
-    memset(records, 0, sizeof(records));
+    /* What is in them stays: a handler may have forked in the middle of pthread_create(), which goes on here. */
+    for (uint32_t i = 0; i < RECORDS; i++)
+        records[i].used = 0;
     memset(&crowd, 0, sizeof(crowd));
 }
 

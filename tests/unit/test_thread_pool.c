@@ -193,11 +193,36 @@ static void test_wake(void **state)
     assert_true(least < PATIENCE_NS);
 }
 
+/* A handler that forks between take and the thread's begin: the child still has what the thread is to do. */
+static void test_fork_in_the_middle(void **state)
+{
+    int argument;
+    (void)state;
+    struct pinject_thread_record *record = pinject_thread_pool_take();
+    assert_non_null(record);
+    record->creator = 7;
+    record->argument = &argument;
+    pinject_thread_pool_reset();
+    struct pinject_thread_record *other = pinject_thread_pool_take();
+    assert_true(other && other != record);
+    assert_int_equal(record->creator, 7);
+    assert_ptr_equal(record->argument, &argument);
+    pinject_thread_pool_give(record);
+    pinject_thread_pool_give(other);
+    /* One was counted, two came back. */
+    assert_true(least_wait_ns(0) < PATIENCE_NS);
+    struct pinject_thread_record *records[MANY];
+    take(records, MANY);
+    assert_true(wait_ns(0) >= PATIENCE_NS);
+    give(records, MANY);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few),           cmocka_unit_test(test_many), cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_child_of_fork), cmocka_unit_test(test_wake),
+        cmocka_unit_test(test_fork_in_the_middle),
         cmocka_unit_test(test_child_of_fork_has_the_whole_pool),
     };
     return cmocka_run_group_tests_name("thread_pool", tests, NULL, NULL);
