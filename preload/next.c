@@ -279,6 +279,14 @@ static const struct {
 
 enum { MEMBERS = sizeof(members) / sizeof(members[0]) };
 
+/* What few programs call; below glibc 2.34 in librt and libanl, which a program may load later. */
+static struct pinject_symbol others[] = {
+    {"aio_fsync", NULL}, {"aio_fsync64", NULL}, {"aio_read", NULL}, {"aio_read64", NULL}, {"aio_write", NULL},
+    {"aio_write64", NULL}, {"lio_listio", NULL}, {"lio_listio64", NULL}, {"mq_notify", NULL}, {"getaddrinfo_a", NULL},
+};
+
+enum { OTHERS = sizeof(others) / sizeof(others[0]) };
+
 /* All function pointers are words here. */
 typedef uintptr_t word __attribute__((may_alias));
 
@@ -304,24 +312,23 @@ static bool wait4_cancels(const void *version)
 
 static void resolve(void)
 {
-    enum { SYSCALL = MEMBERS, SANITIZER, VERSION, ALL };
+    enum { SYSCALL = MEMBERS, SANITIZER, VERSION, FIRST_OTHER, ALL = FIRST_OTHER + OTHERS };
     struct pinject_symbol symbols[ALL];
     for (size_t i = 0; i < MEMBERS; i++)
         symbols[i] = (struct pinject_symbol){members[i].name, NULL};
     symbols[SYSCALL] = (struct pinject_symbol){"syscall", NULL};
     symbols[SANITIZER] = (struct pinject_symbol){"__sanitizer_print_stack_trace", NULL};
     symbols[VERSION] = (struct pinject_symbol){"gnu_get_libc_version", NULL};
+    for (size_t i = 0; i < OTHERS; i++)
+        symbols[FIRST_OTHER + i] = (struct pinject_symbol){others[i].name, NULL};
     pinject_symbols_find(symbols, ALL);
     for (size_t i = 0; i < MEMBERS; i++)
         store((char *)&next + members[i].offset, &symbols[i]);
     store(&pinject_next_syscall, &symbols[SYSCALL]);
+    for (size_t i = 0; i < OTHERS; i++)
+        store(&others[i].address, &symbols[FIRST_OTHER + i]);
     next.sanitized = symbols[SANITIZER].address;
     next.wait4_cancels = wait4_cancels(symbols[VERSION].address);
-}
-
-void *pinject_next_find(const char *name)
-{
-    return pinject_symbols_find_late(next.dl_iterate_phdr, name);
 }
 
 const struct pinject_next *pinject_next(void)
@@ -334,4 +341,13 @@ const struct pinject_next *pinject_next(void)
         errno = saved;
     }
     return &next;
+}
+
+void *pinject_next_find(const char *name)
+{
+    const struct pinject_next *table = pinject_next();
+    for (size_t i = 0; i < OTHERS; i++)
+        if (strcmp(others[i].name, name) == 0 && __atomic_load_n(&others[i].address, __ATOMIC_RELAXED))
+            return others[i].address;
+    return pinject_symbols_find_late(table->dl_iterate_phdr, name);
 }

@@ -70,8 +70,8 @@ struct pinject_next {
 /* By itself, as a jump has to find it; set before anybody can call, to the kernel's own until the others are known. */
 extern long (*pinject_next_syscall)(long, ...) __attribute__((visibility("hidden")));
 
-/* What few programs call, looked up each time. NULL: there is none. Not in signal handlers, nor between fork and exec:
-   it takes the loader's lock. */
+/* What few programs call. NULL: there is none. Where it was not there at the start it is looked for each time, which
+   takes the loader's lock: not in signal handlers, nor between fork and exec. */
 void *pinject_next_find(const char *name);
 
 /*
