@@ -8,6 +8,7 @@
 #include <linux/prctl.h>
 #include <signal.h>
 #include "text.h"
+#include <sys/resource.h>
 
 struct machine {
     uint32_t a, x;
@@ -192,6 +193,7 @@ static const struct own_call calls[] = {
     {SYS_mmap, {0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED}, false},
     {SYS_mmap, {0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS}, false},
     {SYS_munmap, {0x1000, 4096}, false},
+    {SYS_prlimit64, {0, RLIMIT_STACK, 0, 0x1000}, false},
     {SYS_waitid, {0, 1, 0x1000, 4}, false},
 };
 

@@ -7,12 +7,15 @@
 #include "image.h"
 #include "next.h"
 #include "object.h"
+#include "reach.h"
 #include "room.h"
 #include "spawn_directory.h"
 #include "sys.h"
 #include "timer_signal.h"
 
 #include <errno.h>
+#include <limits.h>
+#include "text.h"
 
 typedef int spawn_next(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
                        char *const[], char *const[]);
@@ -50,6 +53,44 @@ static enum pinject_image judge(struct pinject_judge *judge, const struct spawn_
     return pinject_object_admits(image == PINJECT_IMAGE_MISSING ? PINJECT_IMAGE_UNKNOWN : image);
 }
 
+/* What arguments and environment may take in all, whatever the limit of the stack is, and what the kernel takes of it
+   for an interpreter's and the program's names. */
+enum { LEAST = 131072, MOST = 6 << 20, NAMES = 3 * PATH_MAX };
+
+/* Adds to *TAKEN what the kernel keeps of a vector, until it is more than any kernel takes; false: it is wild. */
+static bool measure(char *const *vector, size_t *taken)
+{
+    struct pinject_reach reach = {0};
+    for (; vector && *taken <= MOST; vector++) {
+        if (!pinject_reach(&reach, vector, sizeof(*vector)))
+            return false;
+        if (!*vector)
+            break;
+        long length = pinject_reach_length(&reach, *vector, LEAST);
+        if (length < 0 && length != -E2BIG)
+            return false;
+        *taken += (length < 0 ? MOST : (size_t)length) + 1 + sizeof(*vector);
+    }
+    return true;
+}
+
+/*
+ * Whether ours may be too much. It cannot be tried, as with exec: a child would do its file actions, and end, before
+ * the one without ours does them again.
+ */
+static bool is_near_limit(char *const *argv, char *const *envp)
+{
+    size_t taken = NAMES + strlen(pinject_object.session) + strlen(pinject_object.preload) + 64;
+    struct rlimit stack = {RLIM_INFINITY, RLIM_INFINITY};
+    if (!measure(argv, &taken) || !measure(envp, &taken))
+        return false; /* the kernel says so */
+    if (taken <= LEAST)
+        return false;
+    SYS_4(SYS_prlimit64, 0, RLIMIT_STACK, NULL, &stack);
+    size_t limit = stack.rlim_cur / 4 < MOST ? stack.rlim_cur / 4 : MOST;
+    return taken > (limit > LEAST ? limit : LEAST);
+}
+
 /* Not followed: as if it were missing. */
 static enum pinject_image image_to_follow(struct pinject_room *room, const struct spawn_call *call)
 {
@@ -76,6 +117,8 @@ static int spawn(const struct spawn_call *call, pid_t *pid, char *const argv[], 
     if (!room)
         return call->next(pid, call->path, call->actions, call->attr, argv, envp);
     enum pinject_image image = image_to_follow(room, call);
+    if (pinject_image_takes(image) && is_near_limit(argv, envp))
+        image = PINJECT_IMAGE_REFUSES;
     bool join = pinject_image_takes(image);
     char *const *chosen = pinject_env_chosen(room, envp, join);
     if (call->pidfd && pinject_image_is_closed(image))

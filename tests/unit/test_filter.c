@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -189,6 +190,7 @@ static const struct call all_calls[] = {
     {SYS_mmap, {0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED}, false},
     {SYS_mmap, {0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS}, false},
     {SYS_munmap, {0x1000, 4096}, false},
+    {SYS_prlimit64, {0, RLIMIT_STACK, 0, 0x1000}, false},
     {SYS_waitid, {0, 1, 0x1000, 4}, false},
     {SYS_rt_sigprocmask, {(uint64_t)-1, 0x1000, 0, 8}, false},
 };

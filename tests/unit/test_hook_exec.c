@@ -103,6 +103,18 @@ static int next_spawn(pid_t *pid, const char *path, const posix_spawn_file_actio
     return once ? once : (int)result; /* the error is what it returns */
 }
 
+static int next_spawn_of_much(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                              const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+    bool ours = false;
+    (void)path, (void)actions, (void)attr, (void)argv;
+    for (; *envp; envp++)
+        ours |= strncmp(*envp, "PINJECT_SESSION=", 16) == 0;
+    hook_note("spawn with%s ours", ours ? "" : "out");
+    *pid = spawned_pid;
+    return 0;
+}
+
 static int next_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                        const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
@@ -552,6 +564,47 @@ static void test_spawn_fails(void **state)
     assert_notes("room\nlook at -1 /x\nclose directory -1\n" SPAWN "  in {A=b," OURS "}\nsignal after\nrelease\n");
 }
 
+/* Near the limit of what exec takes ours are left out at once: a child that fails would do its file actions twice. */
+static void test_spawn_near_the_limit(void **state)
+{
+    enum { MOST = 6 << 20, PIECE = 100000 };
+    static char large[PIECE + 1], last[PIECE + 1];
+    static const struct {
+        size_t stack, taken;
+        bool joined;
+    } cases[] = {
+        {8 << 20, 1 << 20, true}, {8 << 20, (2 << 20) - 20000, true}, {8 << 20, (2 << 20) - 2000, false},
+        {RLIM_INFINITY, MOST - 20000, true}, {RLIM_INFINITY, MOST - 2000, false}, {RLIM_INFINITY, MOST + 200000, false},
+        {64 << 10, 100000, true}, {64 << 10, 131000, false},
+    };
+    struct rlimit before, limit;
+    (void)state;
+    memset(large, 'a', PIECE);
+    assert_int_equal(getrlimit(RLIMIT_STACK, &before), 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        if (before.rlim_max != RLIM_INFINITY && cases[i].stack > before.rlim_max)
+            continue;
+        char *vector[80] = {large};
+        size_t count = 0, rest = cases[i].taken;
+        for (; rest > PIECE + 9; rest -= PIECE + 9)
+            vector[count++] = large;
+        memset(last, 'b', PIECE);
+        last[rest > 9 ? rest - 9 : 0] = 0;
+        vector[count] = last;
+        begin(PINJECT_SESSION_VFORK);
+        hook_kit.result = 0;
+        hook_next.posix_spawn = next_spawn_of_much;
+        limit = (struct rlimit){cases[i].stack, before.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_STACK, &limit), 0);
+        int error = hook_posix_spawn(NULL, "/x", NULL, NULL, i % 2 ? vector : arguments, i % 2 ? other_env : vector);
+        assert_int_equal(setrlimit(RLIMIT_STACK, &before), 0);
+        assert_int_equal(error, 0);
+        bool joined = strstr(hook_notes(), "with ours\nsignal after\nrelease\n") != NULL;
+        if (joined != cases[i].joined)
+            fail_msg("case %zu: %d", i, joined);
+    }
+}
+
 /* What may change until libc looks, or be seen from elsewhere, is not judged, and gets a net. */
 static void test_spawn_judges(void **state)
 {
@@ -643,6 +696,7 @@ int main(void)
         cmocka_unit_test(test_spawn),
         cmocka_unit_test(test_spawn_of_a_descriptor),
         cmocka_unit_test(test_spawn_fails),
+        cmocka_unit_test(test_spawn_near_the_limit),
         cmocka_unit_test(test_spawn_judges),
         cmocka_unit_test(test_spawn_resets_ids),
     };
