@@ -130,7 +130,8 @@ static void leave_out(void *data)
 static int exec_image(const struct exec_call *call, char *const *envp)
 {
     pinject_object_ready();
-    if (pinject_object.standing == PINJECT_NOTHING)
+    /* libc refuses an fexecve without an environment, and must not get a vector of ours. */
+    if (pinject_object.standing == PINJECT_NOTHING || (call->way == BY_FD && !envp))
         return exec_next(call, envp);
     struct preparation this = {.call = call, .envp = envp, .chosen = envp, .room = pinject_room_claim()};
     if (this.room)
@@ -173,9 +174,6 @@ PINJECT_HOOK int execvp(const char *file, char *const argv[])
 
 PINJECT_HOOK int fexecve(int fd, char *const argv[], char *const envp[])
 {
-    /* Without one libc refuses, and must not get a vector of ours. */
-    if (!envp)
-        return pinject_next()->fexecve(fd, argv, envp);
     return exec_image(&(struct exec_call){.way = BY_FD, .fd = fd, .argv = argv}, envp);
 }
 

@@ -21,7 +21,8 @@ static uint64_t ns_of(struct timeval time)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
 }
 
-static void report(pid_t pid, int status, const struct rusage *usage)
+/* Inline, for the stack. */
+__attribute__((always_inline)) static inline void report(pid_t pid, int status, const struct rusage *usage)
 {
     if (pid > 0 && (WIFEXITED(status) || WIFSIGNALED(status)))
         pinject_object_reaped(pid, status, ns_of(usage->ru_utime), ns_of(usage->ru_stime),
