@@ -157,9 +157,9 @@ def test_seen_mappings():
     command = [target("see-self"), "maps"]
     for way in WAYS:
         more = lines(profiled(command, way)) - lines(alone(command, WAYS[way][1], ""))
-        check_equal({re.sub("[0-9a-f]{32}([.][0-9]+)?$", lambda found: "ID" + (found[1] and ".UID" or ""), line)
-                     for line in more},
-                    {"map  libpinject.so", "map r--s pinject-ID", "map rw-s pinject-ID.UID"}, way)
+        check_equal({re.sub("[0-9a-f]{32}([.][0-9]+[.][0-9]+)?$",
+                            lambda found: "ID" + (found[1] and ".UID.NAME" or ""), line) for line in more},
+                    {"map  libpinject.so", "map r--s pinject-ID", "map rw-s pinject-ID.UID.NAME"}, way)
 
 
 def test_seen_size():
