@@ -68,7 +68,7 @@ struct session {
     uint64_t ended;              /* requests about tasks that were gone, where it takes the task to judge them */
     uint64_t denied;             /* requests about tasks that are not the session's, or not of the channel's user */
     uint64_t inherited, uninherited; /* atomic: INHERIT requests that were fulfilled, or not */
-    uint64_t no_memory;          /* requests that there was no memory for */
+    uint64_t no_memory;          /* requests for which there was no memory, or no descriptor to ask whose they are */
 };
 
 /*

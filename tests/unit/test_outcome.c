@@ -92,7 +92,7 @@ static const char lines_of_session[] =
     "14 task below a non-injectable program: the kernel lost the record of its start|\n"
     "11 task below a non-injectable program without counts: CPU time estimated from samples|\n"
     "12 look-up in /proc given up: it took too long|\n"
-    "8 request dropped: the collector is out of memory|\n"
+    "8 request dropped: the collector has no memory or no descriptors left|\n"
     "9 executable mapping dropped: too many in one process|\n"
     "15 executable mapping not in the files of all threads: too many in one process|\n"
     "10 damaged ring or record|\n"
