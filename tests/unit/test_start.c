@@ -47,13 +47,18 @@ static const char *in_directory(const char *name)
     return path;
 }
 
-/* What the collector does at last: SAYS, as shell commands; descriptor 3 is the pipe. It ends when it is told to. */
+/*
+ * What the collector does at last: SAYS, as shell commands; descriptor 3 is the pipe. It ends when it is told to. A new
+ * file each time: the shell of the last one may not have read its end yet, and would go on in the middle of this one.
+ */
 static bool answers;
 
 static void write_collector(const char *name, const char *says)
 {
     answers = !strstr(says, "exit") && strcmp(says, ":") != 0;
-    FILE *file = fopen(in_directory(name), "w");
+    const char *path = in_directory(name);
+    assert_true(unlink(path) == 0 || errno == ENOENT);
+    FILE *file = fopen(path, "wx");
     assert_non_null(file);
     fprintf(file,
             "#!/bin/sh\n"
@@ -74,7 +79,7 @@ static void write_collector(const char *name, const char *says)
             "read line < end\n",
             directory, says);
     fclose(file);
-    assert_int_equal(chmod(in_directory(name), 0700), 0);
+    assert_int_equal(chmod(path, 0700), 0);
 }
 
 static const char *report(void)
