@@ -25,6 +25,8 @@ struct arrival {
     int result;                  /* 0 or -errno of attaching */
     int net_error;               /* NET, ARM of a program that cannot be injected: 0 or -errno of its net */
     bool found;                  /* it did not ask: found.h */
+    uint64_t known_ns;           /* to be found: it was there then, and who began later has its number; 0: any time */
+    bool of_parent;              /* to be found: it is a child of ppid, and who is not has its number */
     bool late;                   /* it asked, and went on before it had an answer */
     bool limited;                /* of another user than the collector's: it may tell of USER's processes alone */
     uid_t user;
@@ -34,7 +36,7 @@ struct arrival {
     uint64_t net;                /* of it: the net's number */
     unsigned readings;           /* of it: READ records at its end */
     struct attached *events;     /* PROCESS, FORK, THREAD, ARM; NULL when refused */
-    int pidfd;                   /* of pid for PROCESS, FORK and ARM; -1: none */
+    int pidfd;                   /* of pid for PROCESS, FORK, ARM, SPAWN; -1: none */
     struct attach_value *values; /* SNAPSHOT: plan.count entries */
     char *maps;                  /* PROCESS: /proc/PID/maps, read while the task waited; NUL-terminated; or NULL */
     char *exec;                  /* PROCESS, IMAGE, NET: path of the executable, or NULL */

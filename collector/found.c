@@ -3,16 +3,21 @@
 #include "collector/found.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "collector/net.h"
+#include "collector/numbers.h"
 #include "collector/procfs.h"
 #include "collector/session.h"
 #include "collector/tasks.h"
+#include "common/clock.h"
 
-enum { LOOKS = 8, AGREED_NS = 100 * 1000, EXEC_NS = 250 * 1000 };
+enum { LOOKS = 8, AGREED_NS = 100 * 1000, EXEC_NS = 250 * 1000, STAT_MAX = 4096, CLOCK_NS = 1000 * 1000 };
 
 static uint64_t counted_ns(const struct session *session, const struct attached *events)
 {
@@ -60,14 +65,76 @@ static int open_process(struct session *session, struct arrival *arrival)
     if (attach_knows(session, arrival->pid, arrival->pid, NULL) || nets_know(session->nets, arrival->pid))
         return -EEXIST;
     /* First: what it makes from here on is in it. */
-    arrival->net_error = nets_open(session->nets, arrival->pid, arrival->pid, false);
+    arrival->net_error = nets_open_of(session->nets, arrival->pid, arrival->pid, arrival->pidfd, false);
     int status = attach_open(session, arrival->pid, arrival->pid, arrival->comm, ATTACH_RUNNING, &arrival->events);
     if (status < 0)
         return status;
-    arrival->pidfd = (int)syscall(SYS_pidfd_open, arrival->pid, 0);
     arrival->maps = procfs_maps(arrival->pid);
     read_program(arrival);
     return 0;
+}
+
+/* In the kernel's ticks since boot, in which it says when a task began. */
+static uint64_t last_tick(uint64_t known_ns)
+{
+    uint64_t second = 1000000000, now = clock_ns(CLOCK_MONOTONIC), boot = clock_ns(CLOCK_BOOTTIME);
+    return (known_ns + (boot - now) + CLOCK_NS) / (second / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+/* Is what has the number now the task that was known? The number may have been given out again since. */
+static bool is_known_one(const struct arrival *arrival)
+{
+    char name[48];
+    int parent;
+    unsigned long long start;
+    if (!arrival->known_ns)
+        return true;
+    snprintf(name, sizeof(name), "task/%d/stat", (int)arrival->tid);
+    char *text = procfs_read(arrival->pid, name, STAT_MAX, NULL);
+    const char *rest = text ? strrchr(text, ')') : NULL; /* behind its name, which may be anything */
+    bool known = rest &&
+                 sscanf(rest, ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+                        &parent, &start) == 2 &&
+                 start <= last_tick(arrival->known_ns) && (!arrival->of_parent || parent == arrival->ppid);
+    free(text);
+    return known;
+}
+
+/* First: what holds at the end, by this descriptor, held all the time. */
+static int hold_process(struct arrival *arrival)
+{
+    if (arrival->pidfd < 0)
+        arrival->pidfd = (int)syscall(SYS_pidfd_open, arrival->pid, 0);
+    if (arrival->pidfd < 0 && (errno == ESRCH || errno == EMFILE || errno == ENFILE))
+        return -errno;
+    return is_known_one(arrival) ? 0 : -ESRCH;
+}
+
+static void forget_all(struct arrival *arrival)
+{
+    attach_free(arrival->events);
+    free(arrival->maps);
+    free(arrival->exec);
+    free(arrival->cmdline);
+    arrival->events = NULL;
+    arrival->maps = arrival->exec = arrival->cmdline = NULL;
+    arrival->cmdline_size = 0;
+}
+
+static int open_task(struct session *session, struct arrival *arrival)
+{
+    bool process = arrival->pid == arrival->tid;
+    int status = hold_process(arrival);
+    if (status == 0)
+        status = process ? open_process(session, arrival) : open_thread(session, arrival);
+    if (status < 0)
+        return status;
+    arrival->startup_ns = found_used_before(session, arrival);
+    procfs_comm(arrival->pid, arrival->tid, arrival->comm);
+    if (numbers_hold(arrival->pidfd, arrival->pid, arrival->tid))
+        return 0;
+    forget_all(arrival);
+    return -ESRCH;
 }
 
 int found_open(struct session *session, struct arrival *arrival)
@@ -76,12 +143,14 @@ int found_open(struct session *session, struct arrival *arrival)
     arrival->kind = process ? PINJECT_PROCESS : PINJECT_THREAD;
     arrival->flags |= process ? PINJECT_REQUEST_NET : 0;
     arrival->found = true;
-    int status = process ? open_process(session, arrival) : open_thread(session, arrival);
+    int status = open_task(session, arrival);
+    if (arrival->pidfd >= 0 && (status < 0 || !process)) {
+        close(arrival->pidfd);
+        arrival->pidfd = -1;
+    }
     if (status < 0)
         return status;
-    arrival->startup_ns = found_used_before(session, arrival);
     arrival->answered_ns = tasks_now_ns();
-    procfs_comm(arrival->pid, arrival->tid, arrival->comm);
     attach_complete(arrival->events);
     return 0;
 }

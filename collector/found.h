@@ -16,7 +16,8 @@ struct session;
 
 /*
  * Fills ARRIVAL, of which pid and tid are known, and opens its events: kind PROCESS when pid is tid, else THREAD. What
- * the task has used so far is in startup_ns. 0; -EEXIST: somebody has it; -errno as attach_open(). Context: any thread.
+ * the task has used so far is in startup_ns. With known_ns, or of_parent, or a pidfd it has to be that task: -ESRCH
+ * when its number is another's. 0; -EEXIST: somebody has it; -errno as attach_open(). Context: any thread.
  */
 int found_open(struct session *session, struct arrival *arrival);
 /* CPU time that ARRIVAL's task, which runs, had used when its events began to count. */

@@ -3,6 +3,7 @@
 #include "collector/net.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pinject/kernel.h>
 #include <pthread.h>
@@ -16,6 +17,7 @@
 
 #include "collector/attach.h"
 #include "collector/net_ring.h"
+#include "collector/numbers.h"
 #include "collector/records.h"
 #include "collector/session.h"
 #include "collector/stacks.h"
@@ -246,6 +248,11 @@ static bool has_root(struct nets *nets, pid_t tid)
 
 int nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec)
 {
+    return nets_open_of(nets, pid, tid, -1, on_exec);
+}
+
+int nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exec)
+{
     long configured = sysconf(_SC_NPROCESSORS_CONF);
     size_t count = configured > 0 ? (size_t)configured : 1;
     /* Where timers sample there are no events to inherit. */
@@ -256,8 +263,10 @@ int nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec)
         return -ENOMEM;
     net->pid = pid;
     net->tid = tid;
-    net->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    net->pidfd = pidfd < 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
     int status = open_cpus(nets, net, (unsigned)count, on_exec);
+    if (status == 0 && !numbers_hold(pidfd < 0 ? net->pidfd : pidfd, pid, tid))
+        status = -ESRCH;
     pthread_mutex_lock(&nets->lock);
     if (status == 0)
         status = watch(nets, net);

@@ -49,6 +49,8 @@ bool nets_live(const struct nets *nets);
  * when TID is in a net already, or where timers sample; or -errno: -EMFILE, -EPERM (no memory for its rings), -ESRCH
  */
 int nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec);
+/* The same, of the process that PIDFD has; -1: unknown. -ESRCH when the numbers are another's. */
+int nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exec);
 /* Is TID alive and in a net (but not at its root)? Exact: whoever asks for itself was announced before. */
 bool nets_know(struct nets *nets, pid_t tid);
 /*

@@ -32,8 +32,8 @@ foreach(function procfs_read procfs_exec procfs_maps procfs_cmdline)
   target_link_options(test_errand_time PRIVATE -Wl,--wrap=${function})
 endforeach()
 pinject_unit_test(found SOURCES test_found.c LINK pinject_collector)
-foreach(function attach_knows attach_open attach_complete attach_read nets_know nets_open nanosleep
-    procfs_scheduled_ns procfs_maps procfs_exec procfs_cmdline procfs_comm)
+foreach(function attach_knows attach_open attach_complete attach_read attach_free nets_know
+    nets_open_of nanosleep numbers_hold procfs_read procfs_scheduled_ns procfs_maps procfs_exec procfs_cmdline procfs_comm)
   target_link_options(test_found PRIVATE -Wl,--wrap=${function})
 endforeach()
 pinject_unit_test(net SOURCES test_net.c LINK pinject_collector)

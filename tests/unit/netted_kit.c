@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "collector/found.h"
+#include "collector/numbers.h"
 #include "collector/procfs.h"
 
 struct stage stage;
@@ -15,7 +17,9 @@ const char *children, *stat_text; /* of /proc */
 uint64_t scheduled_ns;
 int open_status, net_status;
 unsigned opened, nets_laid;
-pid_t known_by_net;
+pid_t known_by_net, number_given_away;
+bool laid_by_pidfd;
+struct arrival last_wanted;
 
 uint64_t clock_ns, clock_step;
 
@@ -62,14 +66,22 @@ bool __wrap_nets_know(struct nets *nets, pid_t tid)
     return tid == known_by_net;
 }
 
-int __wrap_nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec);
-int __wrap_nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec)
+int __wrap_nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exec);
+int __wrap_nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exec)
 {
     (void)nets;
+    laid_by_pidfd = pidfd >= 0;
     assert_int_equal(pid, tid);
     assert_false(on_exec);
     nets_laid++;
     return net_status;
+}
+
+bool __wrap_numbers_hold(int pidfd, pid_t pid, pid_t tid);
+bool __wrap_numbers_hold(int pidfd, pid_t pid, pid_t tid)
+{
+    (void)pidfd, (void)tid;
+    return pid != number_given_away;
 }
 
 uint64_t __wrap_procfs_scheduled_ns(pid_t pid, pid_t tid);
@@ -103,6 +115,11 @@ int __wrap_found_open(struct session *session, struct arrival *arrival)
 {
     (void)session;
     opened++;
+    last_wanted = *arrival;
+    if (arrival->pidfd >= 0) {
+        close(arrival->pidfd);
+        arrival->pidfd = -1;
+    }
     if (open_status < 0)
         return open_status;
     arrival->kind = arrival->pid == arrival->tid ? PINJECT_PROCESS : PINJECT_THREAD;
@@ -180,7 +197,8 @@ int netted_set_up(void **state)
     children = stat_text = NULL;
     scheduled_ns = opened = nets_laid = 0;
     open_status = net_status = 0;
-    known_by_net = 0;
+    known_by_net = number_given_away = 0;
+    laid_by_pidfd = false;
     clock_ns = T + 1000000000;
     clock_step = 0;
     stage.tasks->now_ns = T + 1000000000;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Tasks that are found from outside: what is opened for them, in which order, and what they used before. */
+#define _GNU_SOURCE
 #include "check.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <time.h>
 
 #include "collector/attach.h"
 #include "collector/found.h"
 #include "collector/net.h"
+#include "collector/numbers.h"
 #include "collector/procfs.h"
 #include "collector/session.h"
 
@@ -20,7 +23,9 @@ static char steps[256]; /* what was done, in its order */
 
 /* ---- In the place of the kernel ---- */
 
-static bool is_known, net_knows;
+static bool is_known, net_knows, number_holds;
+static unsigned long long began_tick;
+static int stat_parent;
 static int open_status, net_status;
 static unsigned no_cmdline; /* so often there is none */
 static const char *exec_path;
@@ -52,10 +57,11 @@ bool __wrap_nets_know(struct nets *nets, pid_t tid)
     return net_knows;
 }
 
-int __wrap_nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec);
-int __wrap_nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec)
+int __wrap_nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exec);
+int __wrap_nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exec)
 {
     (void)nets;
+    assert_true(pidfd >= 0 && pidfd == arrival.pidfd);
     assert_false(on_exec);
     note("net %d.%d ", (int)pid, (int)tid);
     return net_status;
@@ -85,6 +91,38 @@ void __wrap_attach_read(const struct attached *attached, struct attach_value *va
 {
     assert_ptr_equal(attached, &events);
     values[0] = (struct attach_value){.value = counted[counted_looks++], .enabled_ns = 1};
+}
+
+/* The last question, when all is open and read. */
+bool __wrap_numbers_hold(int pidfd, pid_t pid, pid_t tid);
+bool __wrap_numbers_hold(int pidfd, pid_t pid, pid_t tid)
+{
+    assert_true(pidfd >= 0 && pid == arrival.pid && tid == arrival.tid);
+    assert_true(scheduled_looks > 0 && arrival.comm[0]);
+    return number_holds;
+}
+
+void __wrap_attach_free(struct attached *attached);
+void __wrap_attach_free(struct attached *attached)
+{
+    assert_ptr_equal(attached, &events);
+    note("free");
+}
+
+/* The stat file of the task: began so many ticks after boot, a child of STAT_PARENT. */
+char *__real_procfs_read(pid_t pid, const char *name, size_t limit, size_t *size);
+char *__wrap_procfs_read(pid_t pid, const char *name, size_t limit, size_t *size);
+char *__wrap_procfs_read(pid_t pid, const char *name, size_t limit, size_t *size)
+{
+    char *text = NULL;
+    unsigned int tid;
+    if (began_tick == ULLONG_MAX)
+        return __real_procfs_read(pid, name, limit, size);
+    assert_true(pid == arrival.pid && sscanf(name, "task/%u/stat", &tid) == 1 && (pid_t)tid == arrival.tid);
+    if (began_tick)
+        assert_true(asprintf(&text, "%u (a) 1 (b) S %d 1 1 0 -1 4194560 5 0 0 0 1 2 0 0 20 0 1 0 %llu 9 9", tid,
+                             stat_parent, began_tick) > 0);
+    return text;
 }
 
 uint64_t __wrap_procfs_scheduled_ns(pid_t pid, pid_t tid);
@@ -144,6 +182,9 @@ static int set_up(void **state)
     session.plan = &plan;
     arrival = (struct arrival){.pid = getpid(), .tid = getpid(), .pidfd = -1};
     is_known = net_knows = false;
+    number_holds = true;
+    began_tick = 0;
+    stat_parent = 1;
     open_status = net_status = 0;
     no_cmdline = counted_looks = scheduled_looks = 0;
     exec_path = "/bin/found";
@@ -248,6 +289,83 @@ static void events_that_are_refused(void **state)
     assert_null(strstr(steps, "complete"));
 }
 
+/* Its number was given out again meanwhile: what was opened, and read, is given back. */
+static void who_has_its_number_is_left_alone(void **state)
+{
+    (void)state;
+    number_holds = false;
+    assert_int_equal(found_open(&session, &arrival), -ESRCH);
+    expect_steps("net %d.%d open %d.%d runs cmdline free");
+    assert_true(!arrival.events && !arrival.maps && !arrival.exec && !arrival.cmdline && arrival.pidfd == -1);
+    steps[0] = '\0';
+    arrival.tid++;
+    assert_int_equal(found_open(&session, &arrival), -ESRCH);
+    assert_non_null(strstr(steps, "thread free"));
+    assert_true(!arrival.events && arrival.pidfd == -1);
+}
+
+static unsigned long long tick_of(clockid_t clock, int64_t later_ns)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (unsigned long long)((now.tv_sec * INT64_C(1000000000) + now.tv_nsec + later_ns) /
+                                (1000000000 / sysconf(_SC_CLK_TCK)));
+}
+
+/* Known since a time: who began after that has the number of one that has ended. Nothing is opened for it. */
+static void who_began_later_is_another(void **state)
+{
+    (void)state;
+    const int64_t second = 1000000000, known = 5 * second;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const int64_t now_ns = now.tv_sec * second + now.tv_nsec;
+    for (pid_t thread = 0; thread < 2; thread++) {
+        arrival.tid = arrival.pid + thread;
+        arrival.known_ns = (uint64_t)(now_ns - known);
+        began_tick = tick_of(CLOCK_BOOTTIME, second - known);
+        steps[0] = '\0';
+        assert_int_equal(found_open(&session, &arrival), -ESRCH);
+        assert_string_equal(steps, "");
+        assert_true(arrival.pidfd == -1);
+        began_tick = 0; /* there is nobody */
+        assert_int_equal(found_open(&session, &arrival), -ESRCH);
+        assert_string_equal(steps, "");
+        began_tick = tick_of(CLOCK_BOOTTIME, -2 * known);
+        arrival.of_parent = true;
+        arrival.ppid = 77; /* it is no child of that one */
+        assert_int_equal(found_open(&session, &arrival), -ESRCH);
+        assert_string_equal(steps, "");
+        arrival.of_parent = false;
+        assert_int_equal(found_open(&session, &arrival), 0);
+        assert_non_null(strstr(steps, "complete"));
+        tear_down(NULL);
+        arrival.exec = arrival.cmdline = arrival.maps = NULL;
+        arrival.pidfd = -1;
+    }
+}
+
+/* What the kernel really says, of us. */
+static void we_began_before_now(void **state)
+{
+    (void)state;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    began_tick = ULLONG_MAX;
+    arrival.of_parent = true;
+    arrival.ppid = getppid();
+    arrival.known_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    assert_int_equal(found_open(&session, &arrival), 0);
+    tear_down(NULL);
+    arrival.exec = arrival.cmdline = arrival.maps = NULL;
+    arrival.pidfd = -1;
+    arrival.ppid++;
+    assert_int_equal(found_open(&session, &arrival), -ESRCH);
+    arrival.ppid = getppid();
+    arrival.known_ns = 1; /* when the machine started */
+    assert_int_equal(found_open(&session, &arrival), -ESRCH);
+}
+
 /* posix_spawn() returns from the middle of the exec. */
 static void arguments_come_a_moment_later(void **state)
 {
@@ -260,6 +378,7 @@ static void arguments_come_a_moment_later(void **state)
     free(arrival.exec);
     free(arrival.maps);
     close(arrival.pidfd);
+    arrival.pidfd = -1;
     arrival.cmdline = NULL;
     steps[0] = '\0';
     no_cmdline = 100; /* or never */
@@ -269,6 +388,7 @@ static void arguments_come_a_moment_later(void **state)
     free(arrival.exec);
     free(arrival.maps);
     close(arrival.pidfd);
+    arrival.pidfd = -1;
     steps[0] = '\0';
     exec_path = NULL; /* it is gone: nothing is waited for */
     assert_int_equal(found_open(&session, &arrival), 0);
@@ -310,7 +430,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_process_has_a_net_first),  TEST(a_net_that_is_refused_is_told), TEST(a_thread_has_events_alone),
         TEST(who_is_known_is_left_alone), TEST(events_that_are_refused),       TEST(arguments_come_a_moment_later),
-        TEST(what_was_used_before),
+        TEST(what_was_used_before),       TEST(who_began_later_is_another),
+        TEST(we_began_before_now),        TEST(who_has_its_number_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

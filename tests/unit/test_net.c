@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include "collector/net.h"
+#include "collector/numbers.h"
 #include "collector/records.h"
 #include "collector/request.h"
 #include "deny.h"
@@ -272,6 +273,42 @@ static void nobody_there(void **state)
     fake_close(&fake);
 }
 
+/* Its process has ended, and its number is another's: no net is under that one. */
+static void its_number_is_anothers(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    pid_t gone = fork();
+    if (gone == 0)
+        _exit(0);
+    int pidfd = (int)syscall(SYS_pidfd_open, gone, 0);
+    if (pidfd < 0)
+        skip();
+    siginfo_t info;
+    assert_int_equal(waitid(P_PID, (id_t)gone, &info, WEXITED | WNOWAIT), 0);
+    assert_true(numbers_hold(pidfd, gone, gone)); /* a zombie */
+    assert_int_equal(waitpid(gone, NULL, 0), gone);
+    assert_false(numbers_hold(pidfd, getpid(), getpid()));
+    int status = nets_open_of(fake.session.nets, getpid(), getpid(), pidfd, false);
+    if (status != -EPERM || geteuid() == 0)
+        assert_int_equal(status, -ESRCH);
+    assert_false(nets_live(fake.session.nets));
+    assert_true(fake.session.ring_bytes == 0);
+    /* Nor under a thread of another process. */
+    pid_t other = fork();
+    if (other == 0)
+        for (;;)
+            pause();
+    status = nets_open(fake.session.nets, getpid(), other, false);
+    kill(other, SIGKILL);
+    assert_int_equal(waitpid(other, NULL, 0), other);
+    if (status != -EPERM || geteuid() == 0)
+        assert_int_equal(status, -ESRCH);
+    assert_false(nets_live(fake.session.nets));
+    close(pidfd);
+    fake_close(&fake);
+}
+
 /* On a machine of many CPUs each net has hundreds of them: tasks that ask have to have some as well. */
 /* No memory may be shared: nothing of the net stays, and nothing is counted that was never there. */
 static int open_without_memory(void)
@@ -380,6 +417,7 @@ int main(void)
         cmocka_unit_test(the_young_stay),
         cmocka_unit_test(a_small_ring_is_read_in_time),
         cmocka_unit_test(nobody_there),
+        cmocka_unit_test(its_number_is_anothers),
         cmocka_unit_test(no_memory_for_rings),
         cmocka_unit_test(half_of_the_descriptors_stay),
         cmocka_unit_test(asked_for),

@@ -36,6 +36,41 @@ static void announced_children_are_adopted(void **state)
     assert_null(tasks_find(tasks, 3999503));
 }
 
+/* It was there when it was announced: of one that began later found_open() keeps its hands off. */
+static void strangers_have_a_time(void **state)
+{
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    const uint64_t old = tasks->now_ns - 600000000;
+    open_status = -ESRCH;
+    unseen_announced(&tasks->unseen, 100, 3999500, 3999500, old, true);
+    tasks_adopt_strangers(tasks);
+    assert_int_equal(opened, 1);
+    assert_int_equal(last_wanted.pid, 3999500);
+    assert_int_equal(last_wanted.known_ns, old);
+    assert_false(last_wanted.of_parent); /* it may have been given to another parent */
+}
+
+/* The process has ended, and its number is another's: that one's threads and children are not ours. */
+static void family_of_another(void **state)
+{
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    children = "3999601 3999602";
+    tasks_adopt_family(tasks, getpid(), T + 5); /* nobody knows of it any more */
+    assert_int_equal(opened, 0);
+    assert_null(tasks->families);
+    stage_process(&stage, getpid(), 1, T, 1000);
+    number_given_away = getpid();
+    children = "3999601 3999602";
+    tasks_adopt_family(tasks, getpid(), T + 5);
+    assert_int_equal(opened, 0);
+    number_given_away = 0;
+    children = "3999601 3999602";
+    tasks_adopt_family(tasks, getpid(), T + 5);
+    assert_int_equal(opened, 2);
+}
+
 static void refused_strangers_are_tried_three_times(void **state)
 {
     (void)state;
@@ -55,9 +90,12 @@ static void family_of_a_process(void **state)
     (void)state;
     struct tasks *tasks = stage.tasks;
     known_by_net = 3999602;
+    stage_process(&stage, getpid(), 1, T, 1000);
     children = "3999601 3999602 100 3999603 junk 3999604";
     tasks_adopt_family(tasks, getpid(), T + 5);
     assert_int_equal(opened, 2);
+    /* Whoever has its number later is left alone. */
+    assert_true(last_wanted.of_parent && last_wanted.ppid == getpid() && last_wanted.known_ns > T + 5);
     assert_true(tasks_find(tasks, 3999601) && tasks_find(tasks, 3999603));
     assert_null(tasks_find(tasks, 3999602));
     assert_null(tasks_find(tasks, 3999604));
@@ -91,6 +129,7 @@ static void much_is_done_in_pieces(void **state)
     tasks_adopt_strangers(tasks);
     assert_int_equal(opened, 4);
     /* A family whose time is over waits at the end of the row, and is looked at from there on. */
+    stage_process(&stage, getpid(), 1, T, 1000);
     clock_step = 20000000;
     children = "3999601 3999602";
     tasks_adopt_family(tasks, getpid(), T + 5);
@@ -126,9 +165,12 @@ static void nets_that_are_owed(void **state)
     assert_string_equal(tasks->unseen.lines[0].reason,
                         "non-injectable program: its children and threads are not profiled (Permission denied)");
     assert_string_equal(tasks->unseen.lines[0].comm, "prog");
+    assert_false(laid_by_pidfd);
     process->net_owed = 2;
+    process->pidfd = dup(2);
     net_status = 0;
     tasks_retry_net(tasks, process);
+    assert_true(laid_by_pidfd);
     assert_int_equal(process->net_owed, 0);
     assert_true(process->net);
 }
@@ -179,6 +221,8 @@ int main(void)
         TEST(announced_children_are_adopted),
         TEST(refused_strangers_are_tried_three_times),
         TEST(family_of_a_process),
+        TEST(family_of_another),
+        TEST(strangers_have_a_time),
         TEST(much_is_done_in_pieces),
         TEST(nets_that_are_owed),
         TEST(silent_programs_are_covered),

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "collector/numbers.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+bool numbers_hold(int pidfd, pid_t pid, pid_t tid)
+{
+    if (pidfd >= 0 && syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) < 0 && errno == ESRCH)
+        return false;
+    if (pidfd >= 0 && pid == tid)
+        return true;
+    return syscall(SYS_tgkill, pid, tid, 0) == 0 || errno == EPERM;
+}

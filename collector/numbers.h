@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers of tasks are given out again: what was opened by one may be another task's. Thread-safe. */
+#ifndef COLLECTOR_NUMBERS_H
+#define COLLECTOR_NUMBERS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/*
+ * Does PIDFD's process still have the number PID, and is TID a task of it? Asked after a look by number: then that was
+ * at this process. A zombie has its number. PIDFD -1: unknown, the numbers have to do.
+ */
+bool numbers_hold(int pidfd, pid_t pid, pid_t tid);
+
+#endif
