@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/net.h"
 #include "collector/tasks.h"
 
 /* So much unwritten goes to disk at once, without waiting for the next sweep; or for the name of the file. */
@@ -169,6 +170,8 @@ static void take_fork(struct tasks *tasks, const struct task *creator, const str
 {
     struct records_task made = records_parse_task(record);
     bool followed = tasks_follows(tasks, &made);
+    if (!creator->netted)
+        nets_made_by(tasks->session->nets, made.ptid, made.tid);
     if (!followed || !creator->netted) /* who is in a net does not ask */
         unseen_announced(&tasks->unseen, made.ppid, made.pid, made.tid, made.time_ns, followed);
 }

@@ -52,6 +52,7 @@ struct net {
     pid_t pid, tid;              /* its root: 0 when the number is another's */
     int pidfd;                   /* of pid; -1: unknown */
     unsigned readings;
+    uint64_t members;            /* that are told to be in it, at least those who are */
     unsigned cpu_count;
     struct net_cpu cpus[];
 };
@@ -67,7 +68,8 @@ struct nets {
     struct net *first;
     bool ids_known;
     uint64_t ids[PLAN_EVENTS];
-    uint64_t *inside;            /* a bit per live tid in a net */
+    uint32_t *inside;            /* per live tid: the number of its net, written under the lock, atomic; 0: in none */
+    pid_t highest;               /* of them */
     struct net_record **records; /* read, not taken */
     size_t count, capacity;
     uint64_t order;
@@ -285,15 +287,32 @@ int nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exe
 
 /* ---- Reading: under the lock ---- */
 
-static void set_inside(struct nets *nets, pid_t tid, bool inside)
+static void enter(struct nets *nets, struct net *net, pid_t tid)
 {
     if (tid <= 0 || tid >= PINJECT_TASKS)
         return;
-    uint64_t *word = &nets->inside[tid / 64], bit = UINT64_C(1) << (tid % 64);
-    if (inside == !!(*word & bit))
+    const uint32_t number = (uint32_t)net->number, before = nets->inside[tid];
+    net->members += before != number;
+    __atomic_store_n(&nets->inside[tid], number, __ATOMIC_RELAXED);
+    nets->highest = tid > nets->highest ? tid : nets->highest;
+    if (!before)
+        attach_cover(nets->session, tid, true);
+}
+
+static void leave(struct nets *nets, pid_t tid)
+{
+    if (tid <= 0 || tid >= PINJECT_TASKS || !nets->inside[tid])
         return;
-    *word ^= bit;
-    attach_cover(nets->session, tid, inside);
+    __atomic_store_n(&nets->inside[tid], 0, __ATOMIC_RELAXED);
+    attach_cover(nets->session, tid, false);
+}
+
+/* All who were in it have ended. Those whose EXIT was lost have their numbers marked still. */
+static void forget_members(struct nets *nets, const struct net *net)
+{
+    for (pid_t tid = 1; net->members && tid <= nets->highest; tid++)
+        if (nets->inside[tid] == (uint32_t)net->number)
+            leave(nets, tid);
 }
 
 static void note_fork(struct nets *nets, struct net *net, const struct perf_event_header *record)
@@ -304,7 +323,7 @@ static void note_fork(struct nets *nets, struct net *net, const struct perf_even
         net->tid = 0;
     if (task.tid == net->pid)
         net->pid = 0;
-    set_inside(nets, task.tid, true);
+    enter(nets, net, task.tid);
 }
 
 /* True: nothing to hand on. */
@@ -351,8 +370,11 @@ static void take_record(struct nets *nets, struct net *net, const struct net_cpu
         return;
     if (record->type == PERF_RECORD_FORK)
         note_fork(nets, net, record);
-    if (record->type == PERF_RECORD_EXIT)
-        set_inside(nets, records_parse_task(record).tid, false);
+    if (record->type == PERF_RECORD_EXIT) {
+        const pid_t tid = records_parse_task(record).tid;
+        net->members -= net->members && tid > 0 && tid < PINJECT_TASKS && nets->inside[tid] == (uint32_t)net->number;
+        leave(nets, tid);
+    }
     keep(nets, net, cpu, record);
 }
 
@@ -416,6 +438,7 @@ static void read_all(struct nets *nets)
             continue;
         }
         *at = net->next;
+        forget_members(nets, net);
         free_net(nets, net);
         __atomic_fetch_sub(&nets->live, 1, __ATOMIC_RELEASE);
     }
@@ -427,9 +450,38 @@ bool nets_know(struct nets *nets, pid_t tid)
         return false;
     pthread_mutex_lock(&nets->lock);
     read_all(nets);
-    bool inside = nets->inside[tid / 64] >> (tid % 64) & 1;
+    bool inside = nets->inside[tid];
     pthread_mutex_unlock(&nets->lock);
     return inside;
+}
+
+static bool is_marked(const struct nets *nets, pid_t tid)
+{
+    return nets && tid > 0 && tid < PINJECT_TASKS && __atomic_load_n(&nets->inside[tid], __ATOMIC_RELAXED);
+}
+
+void nets_forget(struct nets *nets, pid_t tid)
+{
+    if (!is_marked(nets, tid))
+        return;
+    pthread_mutex_lock(&nets->lock);
+    read_all(nets);
+    leave(nets, tid);
+    pthread_mutex_unlock(&nets->lock);
+}
+
+void nets_made_by(struct nets *nets, pid_t creator, pid_t tid)
+{
+    if (!is_marked(nets, tid))
+        return;
+    pthread_mutex_lock(&nets->lock);
+    read_all(nets);
+    const struct net *net = nets->first;
+    while (net && net->tid != creator && net->pid != creator) /* a root that calls exec gets the latter */
+        net = net->next;
+    if (!net && !(creator > 0 && creator < PINJECT_TASKS && nets->inside[creator]))
+        leave(nets, tid);
+    pthread_mutex_unlock(&nets->lock);
 }
 
 static int compare(const void *one, const void *other)
@@ -490,8 +542,8 @@ struct nets *nets_new(struct session *session)
     records_layout_init(&nets->layout, session->plan);
     pthread_mutex_init(&nets->lock, NULL);
     nets->epoll = epoll_create1(EPOLL_CLOEXEC);
-    void *inside = mmap(NULL, PINJECT_TASKS / 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                        -1, 0);
+    void *inside = mmap(NULL, PINJECT_TASKS * sizeof(*nets->inside), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     nets->inside = inside == MAP_FAILED ? NULL : inside;
     if (nets->epoll < 0 || !nets->inside) {
         report_error("cannot prepare to follow programs that cannot be injected: %s", strerror(errno));
@@ -514,7 +566,7 @@ void nets_free(struct nets *nets)
         free(nets->records[i]);
     free(nets->records);
     if (nets->inside)
-        munmap(nets->inside, PINJECT_TASKS / 8);
+        munmap(nets->inside, PINJECT_TASKS * sizeof(*nets->inside));
     if (nets->epoll >= 0)
         close(nets->epoll);
     pthread_mutex_destroy(&nets->lock);

@@ -54,6 +54,13 @@ int nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exe
 /* Is TID alive and in a net (but not at its root)? Exact: whoever asks for itself was announced before. */
 bool nets_know(struct nets *nets, pid_t tid);
 /*
+ * The kernel loses records when a ring is full, of ends too: such a number stays in its net, whoever has it next.
+ * TID has ended, and no record told of it:
+ */
+void nets_forget(struct nets *nets, pid_t tid);
+/* CREATOR's own events tell that it made TID: that is in a net only if CREATOR is. NETS may be NULL. */
+void nets_made_by(struct nets *nets, pid_t creator, pid_t tid);
+/*
  * What was written before BEFORE_NS, by time, linked by next. Each is the caller's, to be freed with free(). What was
  * lost for want of room in a ring is added to *LOST.
  */

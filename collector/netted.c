@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Tasks that a net covers: their life and their samples are told by its rings alone. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include <unistd.h>
 
 #include "collector/net.h"
+#include "collector/numbers.h"
 #include "collector/procfs.h"
 #include "collector/tasks.h"
 
@@ -54,7 +54,9 @@ static bool has_died(const struct task *task)
 
 bool tasks_netted_gone(const struct tasks *tasks, struct task *task)
 {
-    if (!task->exiting && (syscall(SYS_tgkill, task->pid, task->key, 0) == 0 || errno != ESRCH))
+    /* A process' number may be another's by now: its pidfd knows. */
+    const int pidfd = task->key == task->pid ? task->process->pidfd : -1;
+    if (!task->exiting && numbers_hold(pidfd, task->pid, task->key))
         return false;
     /* Between its EXIT record and its counts it may wait for a CPU, for a second where there is much other load. */
     if (task->exiting && !task->gone_ns && !has_died(task))
@@ -62,7 +64,11 @@ bool tasks_netted_gone(const struct tasks *tasks, struct task *task)
     /* What it wrote at its end may not be read yet. */
     if (!task->gone_ns)
         task->gone_ns = tasks->now_ns;
-    return tasks->now_ns > task->gone_ns + READINGS_NS;
+    if (tasks->now_ns <= task->gone_ns + READINGS_NS)
+        return false;
+    if (!task->exiting)
+        nets_forget(tasks->session->nets, task->key);
+    return true;
 }
 
 static struct task *admit_writer(struct tasks *tasks, const struct net_record *kept, pid_t pid, pid_t tid, pid_t ppid,

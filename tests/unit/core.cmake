@@ -17,8 +17,8 @@ endforeach()
 foreach(test netted netted_found)
   pinject_unit_test(${test} SOURCES test_${test}.c netted_kit.c test_tasks_kit.c test_result_kit.c
     LINK pinject_collector pinject_common)
-  foreach(function nets_live nets_take nets_ids nets_know nets_open_of numbers_hold procfs_scheduled_ns procfs_read
-      found_open tasks_now_ns errands_do)
+  foreach(function nets_live nets_take nets_ids nets_know nets_open_of nets_forget nets_made_by numbers_hold
+      procfs_scheduled_ns procfs_read found_open tasks_now_ns errands_do)
     target_link_options(test_${test} PRIVATE -Wl,--wrap=${function})
   endforeach()
 endforeach()

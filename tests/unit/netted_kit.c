@@ -17,7 +17,7 @@ const char *children, *stat_text; /* of /proc */
 uint64_t scheduled_ns;
 int open_status, net_status;
 unsigned opened, nets_laid;
-pid_t known_by_net, number_given_away;
+pid_t known_by_net, number_given_away, forgotten, made_by, made_one;
 bool laid_by_pidfd;
 struct arrival last_wanted;
 
@@ -51,6 +51,21 @@ struct net_record *__wrap_nets_take(struct nets *nets, uint64_t before_ns, uint6
     return all;
 }
 
+void __wrap_nets_forget(struct nets *nets, pid_t tid);
+void __wrap_nets_forget(struct nets *nets, pid_t tid)
+{
+    (void)nets;
+    forgotten = tid;
+}
+
+void __wrap_nets_made_by(struct nets *nets, pid_t creator, pid_t tid);
+void __wrap_nets_made_by(struct nets *nets, pid_t creator, pid_t tid)
+{
+    (void)nets;
+    made_by = creator;
+    made_one = tid;
+}
+
 const uint64_t *__wrap_nets_ids(const struct nets *nets);
 const uint64_t *__wrap_nets_ids(const struct nets *nets)
 {
@@ -77,11 +92,11 @@ int __wrap_nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool
     return net_status;
 }
 
+bool __real_numbers_hold(int pidfd, pid_t pid, pid_t tid);
 bool __wrap_numbers_hold(int pidfd, pid_t pid, pid_t tid);
 bool __wrap_numbers_hold(int pidfd, pid_t pid, pid_t tid)
 {
-    (void)pidfd, (void)tid;
-    return pid != number_given_away;
+    return pid != number_given_away && __real_numbers_hold(pidfd, pid, tid);
 }
 
 uint64_t __wrap_procfs_scheduled_ns(pid_t pid, pid_t tid);
@@ -197,7 +212,7 @@ int netted_set_up(void **state)
     children = stat_text = NULL;
     scheduled_ns = opened = nets_laid = 0;
     open_status = net_status = 0;
-    known_by_net = number_given_away = 0;
+    known_by_net = number_given_away = forgotten = made_by = made_one = 0;
     laid_by_pidfd = false;
     clock_ns = T + 1000000000;
     clock_step = 0;

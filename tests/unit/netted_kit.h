@@ -29,6 +29,7 @@ extern uint64_t scheduled_ns;
 extern int open_status, net_status;
 extern unsigned opened, nets_laid;
 extern pid_t known_by_net, number_given_away;
+extern pid_t forgotten, made_by, made_one; /* told to the nets */
 extern bool laid_by_pidfd;         /* the last net: of a process that was held */
 extern struct arrival last_wanted; /* what was to be found last */
 extern uint64_t clock_ns, clock_step; /* what each look at the clock takes */

@@ -167,6 +167,77 @@ static void the_root_has_its_numbers(void **state)
     fake_close(&fake);
 }
 
+static bool is_covered(pid_t tid)
+{
+    return fake.session.segment->covered[tid / 64] >> (tid % 64) & 1;
+}
+
+/* Their EXIT records were lost: the numbers are not in the net for ever, whoever has them next. */
+static void who_ended_without_a_record(void **state)
+{
+    (void)state;
+    enum { OTHER = 77, THIRD = 78, FOURTH = 79, FIFTH = 80 };
+    const pid_t pid = getpid();
+    fake_open(&fake);
+    struct nets *nets = fake.session.nets;
+    int status = nets_open(nets, pid, pid, false);
+    if (status == -EPERM && geteuid() != 0)
+        skip();
+    assert_int_equal(status, 0);
+    for (pid_t tid = THIRD; tid <= FIFTH; tid++)
+        play(PERF_RECORD_FORK, pid, pid, tid);
+    assert_true(nets_know(nets, THIRD) && is_covered(THIRD));
+    nets_forget(nets, THIRD);
+    assert_false(nets_know(nets, THIRD) || is_covered(THIRD));
+    nets_forget(nets, THIRD);
+    nets_forget(nets, 0);
+    nets_forget(nets, PINJECT_TASKS);
+    /* The root, and who is in it, make others that are; who is not does not. */
+    nets_made_by(nets, pid, FOURTH);
+    nets_made_by(nets, FIFTH, FOURTH);
+    assert_true(nets_know(nets, FOURTH) && is_covered(FOURTH));
+    nets_made_by(nets, OTHER, FOURTH);
+    assert_false(nets_know(nets, FOURTH) || is_covered(FOURTH));
+    assert_true(nets_know(nets, FIFTH) && is_covered(FIFTH));
+    nets_made_by(NULL, OTHER, FIFTH);
+    played_count = played_at = 0;
+    fake_close(&fake);
+}
+
+/* Nor is anybody in a net that is gone. */
+static void a_net_that_ends_leaves_nobody(void **state)
+{
+    (void)state;
+    enum { THIRD = 78 };
+    char byte;
+    int pipes[2];
+    const pid_t pid = getpid();
+    fake_open(&fake);
+    struct nets *nets = fake.session.nets;
+    assert_int_equal(pipe(pipes), 0);
+    pid_t root = fork();
+    if (root == 0) {
+        close(pipes[1]);
+        _exit(read(pipes[0], &byte, 1) != 0);
+    }
+    int other = nets_open(nets, pid, pid, false), status = nets_open(nets, root, root, false);
+    if (status == 0 && other == 0) {
+        play(PERF_RECORD_FORK, root, root, THIRD);
+        assert_true(nets_know(nets, THIRD) && is_covered(THIRD));
+    }
+    played_count = played_at = 0;
+    close(pipes[1]);
+    close(pipes[0]);
+    assert_int_equal(waitpid(root, NULL, 0), root);
+    if (status == 0 && other == 0)
+        assert_false(nets_know(nets, THIRD) || is_covered(THIRD));
+    assert_true(nets_live(nets) || other != 0);
+    fake_close(&fake);
+    if ((status == -EPERM || other == -EPERM) && geteuid() != 0)
+        skip();
+    assert_true(status == 0 && other == 0);
+}
+
 /* As many as came since the last look, each at its place. */
 static void many_records_are_kept(void **state)
 {
@@ -199,6 +270,8 @@ int main(void)
         cmocka_unit_test(rings_get_smaller),
         cmocka_unit_test(the_root_has_its_numbers),
         cmocka_unit_test(many_records_are_kept),
+        cmocka_unit_test(who_ended_without_a_record),
+        cmocka_unit_test(a_net_that_ends_leaves_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,9 @@
 
 #include <errno.h>
 #include <pinject/format.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void tasks_come_and_go(void **state)
 {
@@ -259,8 +262,41 @@ static void ends_that_nobody_recorded(void **state)
     assert_false(tasks_netted_gone(tasks, task));
     assert_int_equal(task->gone_ns, tasks->now_ns);
     tasks->now_ns += 200000001;
+    assert_int_equal(forgotten, 0);
     assert_true(tasks_netted_gone(tasks, task));
+    assert_int_equal(forgotten, 3999777); /* the net has to be told */
+    /* Its number is another's: ours. */
+    pid_t gone = fork();
+    if (gone == 0)
+        _exit(0);
+    struct process *process = task->process;
+    if (process->pidfd >= 0)
+        close(process->pidfd);
+    process->pidfd = (int)syscall(SYS_pidfd_open, gone, 0);
+    assert_int_equal(waitpid(gone, NULL, 0), gone);
+    if (process->pidfd >= 0) {
+        task->pid = task->key = getpid();
+        assert_true(tasks_netted_gone(tasks, task));
+        assert_int_equal(forgotten, getpid());
+    }
     task->pid = task->key = 200;
+}
+
+/* The nets learn of whom a task with events of its own makes: a number that was in a net may be that one's. */
+static void nets_are_told_of_others(void **state)
+{
+    (void)state;
+    struct task *task = tasks_find(stage.tasks, 100);
+    stage_fork(task, 300, 301, T + 10);
+    tasks_drain(stage.tasks, task);
+    assert_int_equal(made_by, 100);
+    assert_int_equal(made_one, 301);
+    put_fork(root, 200, 200, T + 20);
+    take();
+    made_one = 0;
+    put_fork(child, 202, 202, T + 30); /* by one in a net */
+    take();
+    assert_int_equal(made_one, 0);
 }
 
 /* Its next program is not followed: it goes on by itself. */
@@ -342,6 +378,7 @@ int main(void)
         TEST(samples_for_a_timer),
         TEST(estimates_and_ends),
         TEST(ends_that_nobody_recorded),
+        TEST(nets_are_told_of_others),
         TEST(programs_that_are_not_followed),
         TEST(whom_an_unknown_task_made_waits),
     };
