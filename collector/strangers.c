@@ -2,14 +2,18 @@
 /* Tasks that were announced, or lie beside one that was found, and have not asked for events: they get them unasked. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "collector/found.h"
 #include "collector/net.h"
+#include "collector/numbers.h"
 #include "collector/procfs.h"
 #include "collector/tasks.h"
+#include "common/clock.h"
 
 enum {
     WAIT_NS = 20 * 1000 * 1000, /* who asks has asked by then, but on a machine with more work than CPUs */
@@ -67,41 +71,53 @@ struct netting {
     struct errand errand;
     struct nets *nets;
     pid_t pid, tid;
+    int pidfd; /* owned; -1: unknown */
     int status;
 };
 
 static void run_netting(struct errand *errand)
 {
     struct netting *netting = (struct netting *)errand;
-    netting->status = nets_open(netting->nets, netting->pid, netting->tid, false);
+    netting->status = nets_open_of(netting->nets, netting->pid, netting->tid, netting->pidfd, false);
 }
 
 static void abandon_netting(struct errand *errand)
 {
-    free(errand);
+    struct netting *netting = (struct netting *)errand;
+    if (netting->pidfd >= 0)
+        close(netting->pidfd);
+    free(netting);
 }
 
-static int open_net(struct session *session, pid_t pid, pid_t tid)
+static int copy_pidfd(const struct process *process)
+{
+    return process->pidfd < 0 ? -1 : fcntl(process->pidfd, F_DUPFD_CLOEXEC, 0);
+}
+
+static int open_net(struct session *session, const struct process *process, pid_t tid)
 {
     struct netting *netting = calloc(1, sizeof(*netting));
     if (!netting)
         return -ENOMEM;
-    *netting = (struct netting){{run_netting, abandon_netting}, session->nets, pid, tid, -EBUSY};
+    *netting = (struct netting){{run_netting, abandon_netting}, session->nets, process->pid, tid, copy_pidfd(process),
+                                -EBUSY};
     if (!errands_do(&session->errands, &netting->errand))
         return -EBUSY;
     int status = netting->status;
-    free(netting);
+    abandon_netting(&netting->errand);
     return status;
 }
 
-/* 0, or -errno of opening its events. */
-static int adopt(struct tasks *tasks, pid_t pid, pid_t tid, pid_t parent, pid_t creator, uint64_t time_ns)
+/* 0, or -errno of opening the events of the task that WANTED tells of. Its pidfd is taken over. */
+static int adopt(struct tasks *tasks, struct arrival wanted)
 {
     struct arrival *arrival = calloc(1, sizeof(*arrival));
-    if (!arrival)
+    if (!arrival) {
+        if (wanted.pidfd >= 0)
+            close(wanted.pidfd);
         return -ENOMEM;
-    *arrival = (struct arrival){
-        .pid = pid, .tid = tid, .ppid = parent, .parent_tid = creator, .time_ns = time_ns, .pidfd = -1};
+    }
+    *arrival = wanted;
     int status = open_found(tasks->session, arrival);
     if (status < 0)
         return status;
@@ -126,21 +142,58 @@ static bool is_strange(struct tasks *tasks, pid_t tid)
     return tid > 0 && !tasks_find(tasks, tid) && !is_in_net(tasks, tid);
 }
 
-/* Each of them is a family in turn: tasks_admit(). Where the kernel does not tell children, there are none. */
-static void adopt_children(struct tasks *tasks, pid_t pid, pid_t tid, uint64_t time_ns)
+/* NULL: it has ended, and what /proc says of its number may be another's. */
+static const struct process *find_there(const struct tasks *tasks, pid_t pid)
 {
-    char name[48], *end;
+    const struct process *process = tasks_find_process(tasks, pid);
+    return process && numbers_hold(process->pidfd, pid, pid) ? process : NULL;
+}
+
+/* The next number of the list *AT; 0: none. */
+static pid_t next_child(char **at)
+{
+    char *end;
+    const pid_t child = *at ? (pid_t)strtol(*at, &end, 10) : 0;
+    *at = *at && end != *at ? end : NULL;
+    return *at ? child : 0;
+}
+
+/* Behind the child LAST, or at the beginning when it is not there any more. */
+static char *find_rest(char *list, pid_t last)
+{
+    char *at = list;
+    for (pid_t child = last; at && child;)
+        if ((child = next_child(&at)) == last)
+            return at;
+    return list;
+}
+
+/*
+ * Each of them is a family in turn: tasks_admit(). Where the kernel does not tell children, there are none. False:
+ * there was no time for all.
+ */
+static bool adopt_children(struct tasks *tasks, struct family *family, pid_t tid, uint64_t end_ns)
+{
+    char name[48];
+    pid_t pid = family->pid, child;
+    bool done = true;
     snprintf(name, sizeof(name), "task/%d/children", (int)tid);
     char *text = procfs_read(pid, name, CHILDREN_MAX, NULL);
-    for (char *at = text; at && *at; at = end) {
-        pid_t child = (pid_t)strtol(at, &end, 10);
-        if (end == at)
-            break;
-        end += strspn(end, " ");
+    uint64_t known_ns = clock_ns(CLOCK_MONOTONIC);
+    char *at = find_there(tasks, pid) ? find_rest(text, family->child) : NULL;
+    while (done && (child = next_child(&at))) {
+        if (tasks_find(tasks, child))
+            continue;
         if (is_strange(tasks, child))
-            adopt(tasks, child, child, pid, tid, time_ns);
+            adopt(tasks, (struct arrival){.pid = child, .tid = child, .ppid = pid, .parent_tid = tid, .pidfd = -1,
+                                          .time_ns = family->time_ns, .known_ns = known_ns, .of_parent = true});
+        family->child = child;
+        done = tasks_now_ns() < end_ns;
     }
+    if (done)
+        family->child = 0;
     free(text);
+    return done;
 }
 
 /* False: there was no time for all. */
@@ -149,17 +202,21 @@ static bool adopt_members(struct tasks *tasks, struct family *family, uint64_t e
     char path[64];
     pid_t pid = family->pid;
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    const struct process *process;
     DIR *folder = opendir(path);
     const struct dirent *entry;
     bool done = true;
-    for (unsigned i = 0; folder && done && (entry = readdir(folder)); i++) {
+    for (unsigned i = 0; folder && done && (entry = readdir(folder)) && (process = find_there(tasks, pid)); i++) {
         pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
         if (i < family->looked)
             continue;
         if (tid > 0 && tid != pid && is_strange(tasks, tid))
-            adopt(tasks, pid, tid, pid, 0, family->time_ns);
-        if (tid > 0)
-            adopt_children(tasks, pid, tid, family->time_ns);
+            adopt(tasks, (struct arrival){.pid = pid, .tid = tid, .ppid = pid, .time_ns = family->time_ns,
+                                          .pidfd = copy_pidfd(process)});
+        if (tid > 0 && !adopt_children(tasks, family, tid, end_ns)) {
+            done = false;
+            break;
+        }
         family->looked = i + 1;
         done = tasks_now_ns() < end_ns;
     }
@@ -224,7 +281,7 @@ void tasks_tell_no_net(struct tasks *tasks, const struct process *process, int e
 
 void tasks_retry_net(struct tasks *tasks, struct process *process)
 {
-    int status = open_net(tasks->session, process->pid, process->pid);
+    int status = open_net(tasks->session, process, process->pid);
     process->net_owed--;
     if (status == 0) {
         process->net_owed = 0;
@@ -264,7 +321,7 @@ void tasks_cover_silent(struct tasks *tasks, struct task *task)
     struct process *process = task->process;
     if (!is_silent(tasks, task))
         return;
-    int status = open_net(tasks->session, process->pid, task->key);
+    int status = open_net(tasks->session, process, task->key);
     process->net = status == 0;
     process->net_refused = status < 0;
     if (status == 0)
@@ -278,14 +335,13 @@ void tasks_adopt_strangers(struct tasks *tasks)
     struct unseen_child found[BATCH];
     uint64_t end = tasks_now_ns() + SLICE_NS;
     adopt_families(tasks);
-    size_t count = unseen_strangers(&tasks->unseen, tasks->now_ns - WAIT_NS, TRIES, found, BATCH);
+    const struct unseen_wanted wanted = {tasks->now_ns - WAIT_NS, tasks->now_ns - PATIENT_NS, BUSY_NS, TRIES};
+    size_t count = unseen_strangers(&tasks->unseen, &wanted, found, BATCH);
     for (size_t i = 0; i < count && tasks_now_ns() < end; i++) {
         const struct unseen_child *child = &found[i];
-        /* A program that waits for a CPU will ask: a net under what it makes would be for nothing. */
-        if (child->pid == child->tid && child->time_ns > tasks->now_ns - PATIENT_NS &&
-            procfs_scheduled_ns(child->pid, child->tid) < BUSY_NS)
-            continue;
-        int status = adopt(tasks, child->pid, child->tid, child->parent, 0, child->time_ns);
+        unseen_tried(&tasks->unseen, child->tid);
+        int status = adopt(tasks, (struct arrival){.pid = child->pid, .tid = child->tid, .ppid = child->parent,
+                                                   .time_ns = child->time_ns, .known_ns = child->time_ns, .pidfd = -1});
         if (status < 0)
             unseen_refused(&tasks->unseen, child->tid, status);
     }

@@ -133,6 +133,7 @@ struct family {
     pid_t pid;
     uint64_t time_ns;
     unsigned looked;               /* threads of it that were looked at */
+    pid_t child;                   /* of the next one: the last child that was; 0: none */
 };
 
 struct tasks {

@@ -14,7 +14,7 @@ enum { CHILDREN_MAX = 65536 };
 /* A child may exec after its name was looked up, so that it is done some more times. */
 enum { LOOKS_MAX = 3 };
 /* Looks in one call: each is a file of /proc. */
-enum { LOOKS_AT_ONCE = 256 };
+enum { LOOKS_AT_ONCE = 256, YOUNG_AT_ONCE = 64 };
 
 static const char reason_more[] = "further reasons";
 static const char reason_process[] =
@@ -215,15 +215,52 @@ bool unseen_has_strangers(const struct unseen *unseen, pid_t parent)
     return child;
 }
 
-size_t unseen_strangers(const struct unseen *unseen, uint64_t before_ns, unsigned tries, struct unseen_child *found,
+static bool is_wanted(const struct unseen_child *child, const struct unseen_wanted *wanted)
+{
+    return child->followed && !child->ended && child->tries < wanted->tries && child->time_ns < wanted->before_ns;
+}
+
+/* A program that waits for a CPU will ask: a net under what it makes would be for nothing. */
+static bool is_young(const struct unseen_child *child, const struct unseen_wanted *wanted)
+{
+    return child->pid == child->tid && child->time_ns > wanted->patient_ns;
+}
+
+/* Of those, some are looked at in each call, in turn. */
+static size_t find_young(struct unseen *unseen, const struct unseen_wanted *wanted, struct unseen_child *found,
+                         size_t size)
+{
+    size_t count = 0;
+    unsigned looks = 0;
+    for (size_t i = 0; i < UNSEEN_TABLE && looks < YOUNG_AT_ONCE && count < size; i++) {
+        const struct unseen_child *child = unseen->table[unseen->first_young];
+        for (; child && looks < YOUNG_AT_ONCE && count < size; child = child->next)
+            if (is_wanted(child, wanted) && is_young(child, wanted)) {
+                looks++;
+                if (procfs_scheduled_ns(child->pid, child->tid) >= wanted->busy_ns)
+                    found[count++] = *child;
+            }
+        unseen->first_young = (unseen->first_young + 1) % UNSEEN_TABLE;
+    }
+    return count;
+}
+
+size_t unseen_strangers(struct unseen *unseen, const struct unseen_wanted *wanted, struct unseen_child *found,
                         size_t size)
 {
     size_t count = 0;
-    for (size_t i = 0; unseen->children && i < UNSEEN_TABLE; i++)
-        for (const struct unseen_child *child = unseen->table[i]; child && count < size; child = child->next)
-            if (child->followed && !child->ended && child->tries < tries && child->time_ns < before_ns)
+    for (size_t i = 0; unseen->children && i < UNSEEN_TABLE && count < size; i++) {
+        const struct unseen_child *child = unseen->table[(unseen->first + i) % UNSEEN_TABLE];
+        for (; child && count < size; child = child->next)
+            if (is_wanted(child, wanted) && !is_young(child, wanted))
                 found[count++] = *child;
-    return count;
+    }
+    return count + (unseen->children ? find_young(unseen, wanted, found + count, size - count) : 0);
+}
+
+void unseen_tried(struct unseen *unseen, pid_t tid)
+{
+    unseen->first = (unsigned)tid % UNSEEN_TABLE;
 }
 
 void unseen_refused(struct unseen *unseen, pid_t tid, int error)

@@ -43,6 +43,7 @@ struct unseen {
     struct unseen_child *table[UNSEEN_TABLE];
     struct unseen_child *by_parent[UNSEEN_TABLE];
     size_t children;
+    unsigned first, first_young; /* where in the table unseen_strangers() begins */
     const uint32_t *dropped;     /* atomic, of the own channel: who found no slot to ask; NULL: no channel */
     struct tids arrived;         /* asked before their announcement was read */
 };
@@ -66,12 +67,20 @@ bool unseen_take_arrived(struct unseen *unseen, pid_t tid);
 struct unseen_child *unseen_find(const struct unseen *unseen, pid_t tid);
 /* Did process PARENT make others that did not ask and that it was not seen to wait for? */
 bool unseen_has_strangers(const struct unseen *unseen, pid_t parent);
+/* Whom unseen_strangers() finds. */
+struct unseen_wanted {
+    uint64_t before_ns;          /* announced before that */
+    uint64_t patient_ns;         /* a process that was announced later: only if it has used BUSY_NS of CPU time */
+    uint64_t busy_ns;
+    unsigned tries;              /* of whom unseen_refused() was said less often */
+};
 /*
- * Copies into FOUND, at most SIZE of them, those to follow who were announced before BEFORE_NS, have not asked, have
- * not been waited for, and of whom unseen_refused() was said less than TRIES times. How many.
+ * Copies into FOUND, at most SIZE of them, those to follow who have not asked, have not been waited for, and are
+ * WANTED. How many. It begins at the last one of whom unseen_tried() was said: who comes first is not always first.
  */
-size_t unseen_strangers(const struct unseen *unseen, uint64_t before_ns, unsigned tries, struct unseen_child *found,
+size_t unseen_strangers(struct unseen *unseen, const struct unseen_wanted *wanted, struct unseen_child *found,
                         size_t size);
+void unseen_tried(struct unseen *unseen, pid_t tid);
 /* Events for TID could not be opened: ERROR, a -errno. */
 void unseen_refused(struct unseen *unseen, pid_t tid, int error);
 /*

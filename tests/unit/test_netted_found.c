@@ -147,6 +147,39 @@ static void much_is_done_in_pieces(void **state)
     assert_null(tasks->families);
 }
 
+/* Nor has one with very many children more than its time: the next sweep goes on where that one stopped. */
+static void many_children_of_one(void **state)
+{
+    static const pid_t last[] = {3999602, 3999604, 3999605};
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    stage_process(&stage, getpid(), 1, T, 1000);
+    tasks->adopting = true;
+    tasks_adopt_family(tasks, getpid(), T + 5);
+    tasks->adopting = false;
+    tasks->families->looked = 2; /* "." and ".." */
+    open_status = -EACCES;       /* they stay strangers */
+    clock_step = 9000000;        /* of 20 ms */
+    for (unsigned i = 0; i < 3; i++) {
+        children = "3999601 3999602 3999603 3999604 3999605";
+        tasks_adopt_strangers(tasks);
+        assert_int_equal(opened, i < 2 ? 2 * (i + 1) : 5);
+        assert_int_equal(last_wanted.pid, last[i]);
+        assert_int_equal(tasks->families ? tasks->families->child : 0, i < 2 ? last[i] : 0);
+    }
+    /* The last one has ended meanwhile: from the beginning. */
+    tasks_forget_families(tasks);
+    tasks->adopting = true;
+    tasks_adopt_family(tasks, getpid(), T + 5);
+    tasks->adopting = false;
+    tasks->families->looked = 2;
+    tasks->families->child = 3999699;
+    children = "3999601 3999602 3999603";
+    tasks_adopt_strangers(tasks);
+    assert_int_equal(last_wanted.pid, 3999602);
+    tasks_forget_families(tasks);
+}
+
 static void nets_that_are_owed(void **state)
 {
     (void)state;
@@ -224,6 +257,7 @@ int main(void)
         TEST(family_of_another),
         TEST(strangers_have_a_time),
         TEST(much_is_done_in_pieces),
+        TEST(many_children_of_one),
         TEST(nets_that_are_owed),
         TEST(silent_programs_are_covered),
     };

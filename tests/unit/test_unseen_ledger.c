@@ -126,6 +126,12 @@ static void further_reasons(void **state)
     assert_int_equal(unseen.lines[3].count, 2);
 }
 
+static size_t find_strangers(uint64_t before_ns, unsigned tries, struct unseen_child *found, size_t size)
+{
+    const struct unseen_wanted wanted = {before_ns, before_ns, 0, tries};
+    return unseen_strangers(&unseen, &wanted, found, size);
+}
+
 static void who_is_looked_for(void **state)
 {
     struct unseen_child found[4];
@@ -135,15 +141,54 @@ static void who_is_looked_for(void **state)
     unseen_find(&unseen, 12)->ended = true;
     unseen_refused(&unseen, 13, -EMFILE);
     unseen_refused(&unseen, 13, -EMFILE);
-    assert_int_equal(unseen_strangers(&unseen, 100, 2, found, 4), 0);
-    assert_int_equal(unseen_strangers(&unseen, 101, 2, found, 4), 3);
+    assert_int_equal(find_strangers(100, 2, found, 4), 0);
+    assert_int_equal(find_strangers(101, 2, found, 4), 3);
     assert_true(found[0].pid == 10 && found[1].pid == 14 && found[2].pid == 15);
-    assert_int_equal(unseen_strangers(&unseen, 101, 3, found, 4), 4);
-    assert_int_equal(unseen_strangers(&unseen, 101, 3, found, 2), 2);
+    assert_int_equal(find_strangers(101, 3, found, 4), 4);
+    assert_int_equal(find_strangers(101, 3, found, 2), 2);
     /* One that is told of once more has all its tries again, and its time. */
     unseen_expected(&unseen, 1, 13, 200);
-    assert_int_equal(unseen_strangers(&unseen, 101, 2, found, 4), 3);
-    assert_int_equal(unseen_strangers(&unseen, 201, 1, found, 4), 4);
+    assert_int_equal(find_strangers(101, 2, found, 4), 3);
+    assert_int_equal(find_strangers(201, 1, found, 4), 4);
+}
+
+/* More than there is time for in one sweep: the next one goes on. Who may still ask is in nobody's way. */
+static void strangers_have_their_turn(void **state)
+{
+    struct unseen_child found[64];
+    struct unseen_wanted wanted = {.before_ns = 1000, .patient_ns = 500, .busy_ns = UINT64_MAX, .tries = 3};
+    unsigned met = 0;
+    (void)state;
+    for (pid_t i = 0; i < 200; i++)
+        unseen_announced(&unseen, 1, 3990000 + i, 3990000 + i, 600, true); /* young, and idle */
+    unseen_announced(&unseen, 1, 3990500, 3990500, 400, true);
+    unseen_announced(&unseen, 1, 1, 3990600, 600, true); /* a thread */
+    assert_int_equal(unseen_strangers(&unseen, &wanted, found, 64), 2);
+    assert_true(found[0].tid + found[1].tid == 3990500 + 3990600);
+    wanted.busy_ns = 0; /* they run */
+    assert_int_equal(unseen_strangers(&unseen, &wanted, found, 64), 64);
+    for (unsigned i = 0; i < 4; i++) { /* 64 in each sweep, but for what was left of a place */
+        size_t count = unseen_strangers(&unseen, &wanted, found, 64);
+        for (size_t j = 0; j < count; j++) {
+            struct unseen_child *child = unseen_find(&unseen, found[j].tid);
+            met += !child->error;
+            child->error = 1;
+        }
+    }
+    assert_int_equal(met, 202);
+    wanted.patient_ns = 1000;
+    met = 0;
+    for (unsigned i = 0; i < 5; i++) {
+        size_t count = unseen_strangers(&unseen, &wanted, found, 64);
+        assert_int_equal(count, 64);
+        for (size_t j = 0; j < 50; j++) { /* there was no time for the rest */
+            struct unseen_child *child = unseen_find(&unseen, found[j].tid);
+            unseen_tried(&unseen, child->tid);
+            met += child->error == 1;
+            child->error = 2;
+        }
+    }
+    assert_int_equal(met, 202);
 }
 
 /* Of one parent, and of another with the same place in the table. */
@@ -224,6 +269,7 @@ int main(void)
         TEST(children_are_bounded),
         TEST(looks_are_bounded),
         TEST(who_is_looked_for),
+        TEST(strangers_have_their_turn),
         TEST(children_of_a_parent),
         TEST(arrivals_before_announcements),
         TEST(names_are_looked_up),
