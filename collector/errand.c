@@ -27,6 +27,7 @@ struct errand_worker {
     pthread_cond_t todo, done;
     struct errand *errand; /* NULL: nothing to do */
     bool left, stop;
+    unsigned place; /* of those who were left */
 };
 
 static void free_worker(struct errand_worker *worker)
@@ -54,6 +55,7 @@ static void *work(void *argument)
         pthread_mutex_lock(&worker->lock);
         if (worker->left) {
             errand->abandoned(errand);
+            __atomic_store_n(&worker->errands->taken[worker->place], false, __ATOMIC_SEQ_CST);
             __atomic_fetch_sub(&worker->errands->hung, 1, __ATOMIC_SEQ_CST);
             break;
         }
@@ -141,19 +143,42 @@ static bool wait_for(struct errand_worker *worker, uint64_t began_ns, uint64_t p
     return !worker->errand;
 }
 
+/* One user's processes must not take the threads that all need. */
+static bool is_refused(const struct errands *errands, const struct errand *errand)
+{
+    unsigned hung = __atomic_load_n(&errands->hung, __ATOMIC_SEQ_CST), his = 0;
+    if (hung < ERRANDS_SHARE || hung >= ERRANDS_HUNG)
+        return hung >= ERRANDS_HUNG;
+    const uid_t user = procfs_uid(errand->pid);
+    for (unsigned i = 0; i < ERRANDS_HUNG; i++)
+        his += __atomic_load_n(&errands->taken[i], __ATOMIC_SEQ_CST) && errands->users[i] == user;
+    return his >= ERRANDS_SHARE;
+}
+
+/* Under the lock of WORKER. There is a place: no more than those hang. */
+static void leave(struct errands *errands, struct errand_worker *worker)
+{
+    unsigned place = 0;
+    while (place + 1 < ERRANDS_HUNG && __atomic_load_n(&errands->taken[place], __ATOMIC_SEQ_CST))
+        place++;
+    errands->users[place] = procfs_uid(worker->errand->pid);
+    __atomic_store_n(&errands->taken[place], true, __ATOMIC_SEQ_CST);
+    worker->place = place;
+    worker->left = true;
+    errands->worker = NULL;
+    __atomic_fetch_add(&errands->hung, 1, __ATOMIC_SEQ_CST);
+}
+
 bool errands_do(struct errands *errands, struct errand *errand)
 {
-    if (__atomic_load_n(&errands->hung, __ATOMIC_SEQ_CST) >= ERRANDS_HUNG) {
+    const bool refused = is_refused(errands, errand);
+    if (!refused && !errands->worker)
+        errands->worker = new_worker(errands);
+    struct errand_worker *worker = errands->worker;
+    if (refused || !worker) { /* never by the caller: if that hung too, nobody would be left */
         errands->given_up++;
         errand->abandoned(errand);
         return false;
-    }
-    if (!errands->worker)
-        errands->worker = new_worker(errands);
-    struct errand_worker *worker = errands->worker;
-    if (!worker) { /* no memory, no thread: then as if there were no danger */
-        errand->run(errand);
-        return true;
     }
     uint64_t began = clock_ns(CLOCK_MONOTONIC);
     uint64_t patient = (uint64_t)patience(errands, began);
@@ -162,11 +187,9 @@ bool errands_do(struct errands *errands, struct errand *errand)
     pthread_cond_signal(&worker->todo);
     bool done = wait_for(worker, began, patient);
     if (!done) {
-        worker->left = true;
-        errands->worker = NULL;
+        leave(errands, worker);
         errands->given_up++;
         errands->patience_ns -= (int64_t)(clock_ns(CLOCK_MONOTONIC) - began);
-        __atomic_fetch_add(&errands->hung, 1, __ATOMIC_SEQ_CST);
     }
     pthread_mutex_unlock(&worker->lock);
     return done;
@@ -228,7 +251,7 @@ static char *look_at(struct errands *errands, pid_t pid, char *(*read)(struct lo
     struct look *look = calloc(1, sizeof(*look));
     if (!look)
         return NULL;
-    *look = (struct look){.errand = {run_look, abandon_look}, .read = read, .pid = pid};
+    *look = (struct look){.errand = {run_look, abandon_look, pid}, .read = read, .pid = pid};
     if (!errands_do(errands, &look->errand))
         return NULL;
     char *text = look->text;

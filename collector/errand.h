@@ -19,22 +19,31 @@ struct errand {
     void (*run)(struct errand *errand);
     /* Instead of the caller, who has not waited for the end of run(): takes and frees what came of it. */
     void (*abandoned)(struct errand *errand);
+    pid_t pid; /* of the process that is looked at */
 };
 
-/* Threads that hang at the same time; then nothing is looked at until one of them comes back. */
-enum { ERRANDS_HUNG = 8 };
+/*
+ * Threads that hang at the same time; then nothing is looked at until one of them comes back. And of those that look at
+ * processes of one user; then nothing of his is.
+ */
+enum { ERRANDS_HUNG = 8, ERRANDS_SHARE = 2 };
 
 struct errand_worker;
 
 struct errands {
     struct errand_worker *worker; /* NULL: none yet */
     unsigned hung;                /* atomic: threads that were left and have not come back */
+    bool taken[ERRANDS_HUNG];     /* atomic: a place for each of them, and whose process it looks at */
+    uid_t users[ERRANDS_HUNG];
     uint64_t given_up;            /* errands that nobody waited for to the end, or that were refused */
     int64_t patience_ns;
     uint64_t patience_at_ns;
 };
 
-/* True: it has run and is the caller's again. False: it is abandoned()'s; where it was refused without having run. */
+/*
+ * True: it has run and is the caller's again. False: it is abandoned()'s, also where it was refused, or there was no
+ * thread for it, and it has not run.
+ */
 bool errands_do(struct errands *errands, struct errand *errand);
 /* Ends the thread that is idle. Whether none hangs: else what errands use must stay. */
 bool errands_end(struct errands *errands);

@@ -88,7 +88,8 @@ static void add_ledger(struct tasks *tasks)
     unseen_add(unseen,
                "task below a non-injectable program without counts: CPU time estimated from samples",
                "", tasks->estimated, 0);
-    unseen_add(unseen, "look-up in /proc given up: it took too long", "", session->errands.given_up, 0);
+    unseen_add(unseen, "look-up in /proc given up: it took too long, or no thread was free for it", "",
+               session->errands.given_up, 0);
     unseen_add(unseen, "request dropped: the collector has no memory or no descriptors left", "",
                __atomic_load_n(&session->no_memory, __ATOMIC_RELAXED), 0);
     add_records(tasks);

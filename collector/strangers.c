@@ -56,7 +56,7 @@ static int open_found(struct session *session, struct arrival *arrival)
     struct adoption *adoption = calloc(1, sizeof(*adoption));
     int status = -ENOMEM;
     if (adoption) {
-        *adoption = (struct adoption){{run_adoption, abandon_adoption}, session, arrival, -EBUSY};
+        *adoption = (struct adoption){{run_adoption, abandon_adoption, arrival->pid}, session, arrival, -EBUSY};
         if (!errands_do(&session->errands, &adoption->errand))
             return -EBUSY;
         status = adoption->status;
@@ -99,8 +99,8 @@ static int open_net(struct session *session, const struct process *process, pid_
     struct netting *netting = calloc(1, sizeof(*netting));
     if (!netting)
         return -ENOMEM;
-    *netting = (struct netting){{run_netting, abandon_netting}, session->nets, process->pid, tid, copy_pidfd(process),
-                                -EBUSY};
+    *netting = (struct netting){{run_netting, abandon_netting, process->pid}, session->nets, process->pid, tid,
+                                copy_pidfd(process), -EBUSY};
     if (!errands_do(&session->errands, &netting->errand))
         return -EBUSY;
     int status = netting->status;
@@ -282,7 +282,7 @@ void tasks_tell_no_net(struct tasks *tasks, const struct process *process, int e
 void tasks_retry_net(struct tasks *tasks, struct process *process)
 {
     int status = open_net(tasks->session, process, process->pid);
-    process->net_owed--;
+    process->net_owed -= status == -EBUSY ? process->net_owed : 1; /* a thread hangs: one is enough */
     if (status == 0) {
         process->net_owed = 0;
         process->net = true;
@@ -342,7 +342,8 @@ void tasks_adopt_strangers(struct tasks *tasks)
         unseen_tried(&tasks->unseen, child->tid);
         int status = adopt(tasks, (struct arrival){.pid = child->pid, .tid = child->tid, .ppid = child->parent,
                                                    .time_ns = child->time_ns, .known_ns = child->time_ns, .pidfd = -1});
-        if (status < 0)
+        /* A thread hangs, or there is none: it does not cost another one. */
+        for (unsigned tries = status == -EBUSY ? TRIES : status < 0; tries; tries--)
             unseen_refused(&tasks->unseen, child->tid, status);
     }
 }

@@ -20,6 +20,7 @@ target_link_options(test_door_threads PRIVATE
   -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=pthread_timedjoin_np,--wrap=sched_setscheduler)
 pinject_unit_test(door_hostile SOURCES test_door_hostile.c LINK pinject_collector)
 pinject_unit_test(errand SOURCES test_errand.c LINK pinject_collector)
+target_link_options(test_errand PRIVATE -Wl,--wrap=procfs_uid)
 pinject_unit_test(bells SOURCES test_bells.c LINK pinject_collector)
 target_link_options(test_bells PRIVATE -Wl,--wrap=sched_getaffinity)
 pinject_unit_test(guard SOURCES test_guard.c LINK pinject_collector)

@@ -84,6 +84,25 @@ static void refused_strangers_are_tried_three_times(void **state)
     assert_null(tasks_find(tasks, 3999500));
 }
 
+/* One that hangs holds a thread: it does not get another one. */
+static void looks_that_hang_are_not_tried_again(void **state)
+{
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    struct process *process = tasks_find_process(tasks, 100);
+    unseen_announced(&tasks->unseen, 100, 3999500, 3999500, tasks->now_ns - 600000000, true);
+    looks_hang = true;
+    for (unsigned i = 0; i < 5; i++)
+        tasks_adopt_strangers(tasks);
+    assert_int_equal(errands_begun, 1);
+    assert_int_equal(unseen_find(&tasks->unseen, 3999500)->error, -EBUSY);
+    process->net_owed = 3;
+    tasks_retry_net(tasks, process);
+    assert_int_equal(errands_begun, 2);
+    assert_int_equal(process->net_owed, 0);
+    assert_int_equal(tasks->unseen.count, 1); /* told */
+}
+
 /* The children of each of its threads; those that are known, or told of by a net, are left alone. */
 static void family_of_a_process(void **state)
 {
@@ -253,6 +272,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(announced_children_are_adopted),
         TEST(refused_strangers_are_tried_three_times),
+        TEST(looks_that_hang_are_not_tried_again),
         TEST(family_of_a_process),
         TEST(family_of_another),
         TEST(strangers_have_a_time),

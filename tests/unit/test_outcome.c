@@ -91,7 +91,7 @@ static const char lines_of_session[] =
     "7 record of a non-injectable program's child lost: ring full or damaged|\n"
     "14 task below a non-injectable program: the kernel lost the record of its start|\n"
     "11 task below a non-injectable program without counts: CPU time estimated from samples|\n"
-    "12 look-up in /proc given up: it took too long|\n"
+    "12 look-up in /proc given up: it took too long, or no thread was free for it|\n"
     "8 request dropped: the collector has no memory or no descriptors left|\n"
     "9 executable mapping dropped: too many in one process|\n"
     "15 executable mapping not in the files of all threads: too many in one process|\n"
