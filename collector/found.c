@@ -110,7 +110,7 @@ static int hold_process(struct arrival *arrival)
     return is_known_one(arrival) ? 0 : -ESRCH;
 }
 
-static void forget_all(struct arrival *arrival)
+void found_give_back(struct arrival *arrival)
 {
     attach_free(arrival->events);
     free(arrival->maps);
@@ -133,7 +133,7 @@ static int open_task(struct session *session, struct arrival *arrival)
     procfs_comm(arrival->pid, arrival->tid, arrival->comm);
     if (numbers_hold(arrival->pidfd, arrival->pid, arrival->tid))
         return 0;
-    forget_all(arrival);
+    found_give_back(arrival);
     return -ESRCH;
 }
 

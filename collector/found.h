@@ -20,6 +20,8 @@ struct session;
  * when its number is another's. 0; -EEXIST: somebody has it; -errno as attach_open(). Context: any thread.
  */
 int found_open(struct session *session, struct arrival *arrival);
+/* Its numbers are another's: gives back what was opened and read by them. */
+void found_give_back(struct arrival *arrival);
 /* CPU time that ARRIVAL's task, which runs, had used when its events began to count. */
 uint64_t found_used_before(const struct session *session, const struct arrival *arrival);
 

@@ -15,6 +15,7 @@
 #include "collector/channel.h"
 #include "collector/found.h"
 #include "collector/net.h"
+#include "collector/numbers.h"
 #include "collector/origin.h"
 #include "collector/procfs.h"
 #include "collector/session.h"
@@ -226,6 +227,17 @@ static bool is_refused(int status)
     return status == -EACCES || status == -EPERM;
 }
 
+/* What the kernel tells only while it happens has happened: the program, and its mappings. */
+static void read_running(struct arrival *arrival, bool gone_on)
+{
+    arrival->exec = procfs_exec(arrival->pid);
+    arrival->maps = procfs_maps(arrival->pid);
+    if (gone_on) {
+        arrival->cmdline = procfs_cmdline(arrival->pid, &arrival->cmdline_size);
+        procfs_comm(arrival->pid, arrival->tid, arrival->comm);
+    }
+}
+
 static int begin_task(struct session *session, struct arrival *arrival)
 {
     static const enum attach_how hows[] = {
@@ -243,8 +255,6 @@ static int begin_task(struct session *session, struct arrival *arrival)
     /* Of who was gone when it was asked whose it is, the number may be another's by now. */
     int status = arrival->gone ? -ESRCH : arrival->unchecked;
     if (status == 0)
-        status = check_task(arrival->pid, arrival->tid);
-    if (status == 0)
         status = attach_open(session, arrival->pid, arrival->tid, name, how, &arrival->events);
     if (status == 0 && gone_on && !arrival->events->timer)
         arrival->kind = PINJECT_PROCESS;
@@ -258,17 +268,15 @@ static int begin_task(struct session *session, struct arrival *arrival)
         open_tree_clock(session, arrival->tid);
     if (status == 0 && arrival->late && !arrival->events->timer)
         arrival->startup_ns = found_used_before(session, arrival);
+    if (arrival->kind == PINJECT_PROCESS && status == 0)
+        read_running(arrival, gone_on);
+    /* Killed since it was checked, it may have left its number to another: asked when all is open and read. */
+    if (status == 0 && !numbers_hold(arrival->pidfd, arrival->pid, arrival->tid)) {
+        found_give_back(arrival);
+        status = -ESRCH;
+    }
     if (status < 0)
         __atomic_fetch_add(&session->refused, 1, __ATOMIC_RELAXED);
-    if (arrival->kind == PINJECT_PROCESS && status == 0) {
-        /* What the kernel tells only while it happens has happened: the program, and its mappings. */
-        arrival->exec = procfs_exec(arrival->pid);
-        arrival->maps = procfs_maps(arrival->pid);
-        if (gone_on) {
-            arrival->cmdline = procfs_cmdline(arrival->pid, &arrival->cmdline_size);
-            procfs_comm(arrival->pid, arrival->tid, arrival->comm);
-        }
-    }
     return status;
 }
 
@@ -282,7 +290,7 @@ static int begin_net(struct session *session, struct arrival *arrival)
         /* Its events may end in that exec: then what comes has to ask. */
         attach_cover(session, arrival->tid, false);
     else
-        arrival->net_error = nets_open(session->nets, arrival->pid, arrival->tid, !arrival->late);
+        arrival->net_error = nets_open_of(session->nets, arrival->pid, arrival->tid, arrival->pidfd, !arrival->late);
     return 0;
 }
 
@@ -294,7 +302,7 @@ static int begin_inherit(struct session *session, const struct arrival *arrival)
         !nets_know(session->nets, arrival->tid))
         status = -ESRCH;
     if (status == 0)
-        status = nets_open(session->nets, arrival->pid, arrival->tid, false);
+        status = nets_open_of(session->nets, arrival->pid, arrival->tid, arrival->pidfd, false);
     __atomic_fetch_add(status < 0 ? &session->uninherited : &session->inherited, 1, __ATOMIC_RELAXED);
     return status;
 }
@@ -369,7 +377,7 @@ static bool is_of_new_process(uint32_t kind)
 
 /*
  * Most requests are of processes that are known, and while nobody else has a channel that is enough. Those that begin
- * get their pidfd here: after the answer the task may end, and its number be another's.
+ * and those for which something is opened get their pidfd here: the task may end, and its number be another's.
  */
 static int check_origin(const struct channel *channel, struct arrival *arrival)
 {
@@ -387,7 +395,7 @@ static int check_origin(const struct channel *channel, struct arrival *arrival)
     /* Another user's word for a parent could be any process. */
     if (status == 0 && (origin.ppid > 1 || arrival->limited))
         arrival->ppid = origin.ppid;
-    if (begins)
+    if (begins || arrival->kind == PINJECT_SPAWN || arrival->kind == PINJECT_NET || arrival->kind == PINJECT_INHERIT)
         arrival->pidfd = pidfd;
     else if (pidfd >= 0)
         close(pidfd);

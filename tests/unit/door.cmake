@@ -37,6 +37,8 @@ foreach(function attach_knows attach_open attach_complete attach_read attach_fre
     nets_open_of nanosleep numbers_hold procfs_read procfs_scheduled_ns procfs_maps procfs_exec procfs_cmdline procfs_comm)
   target_link_options(test_found PRIVATE -Wl,--wrap=${function})
 endforeach()
+pinject_unit_test(request_numbers SOURCES test_request_numbers.c LINK pinject_collector)
+target_link_options(test_request_numbers PRIVATE -Wl,--wrap=numbers_hold,--wrap=nets_open_of)
 pinject_unit_test(net SOURCES test_net.c LINK pinject_collector)
 pinject_unit_test(net_records SOURCES test_net_records.c LINK pinject_collector)
 target_link_options(test_net_records PRIVATE
