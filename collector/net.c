@@ -238,11 +238,11 @@ static bool is_dead(const struct net *net)
 }
 
 /* An exec failed, or it goes from one such program to the next: the net is there. */
-static bool has_root(struct nets *nets, pid_t tid)
+static bool has_root(struct nets *nets, pid_t pid, pid_t tid)
 {
     pthread_mutex_lock(&nets->lock);
     struct net *net = nets->first;
-    while (net && (net->tid != tid || is_dead(net)))
+    while (net && (net->tid != tid || net->pid != pid || is_dead(net)))
         net = net->next;
     pthread_mutex_unlock(&nets->lock);
     return net;
@@ -258,7 +258,7 @@ int nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exe
     long configured = sysconf(_SC_NPROCESSORS_CONF);
     size_t count = configured > 0 ? (size_t)configured : 1;
     /* Where timers sample there are no events to inherit. */
-    if (nets->session->plan->source == PINJECT_SOURCE_TIMER || nets_know(nets, tid) || has_root(nets, tid))
+    if (nets->session->plan->source == PINJECT_SOURCE_TIMER || nets_know(nets, tid) || has_root(nets, pid, tid))
         return 0;
     struct net *net = calloc(1, sizeof(*net) + count * sizeof(net->cpus[0]));
     if (!net)

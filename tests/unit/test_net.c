@@ -309,6 +309,18 @@ static void its_number_is_anothers(void **state)
     fake_close(&fake);
 }
 
+/* A thread of that number had a net: it is dead, and its process lives. */
+static void a_root_is_told_by_both_numbers(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    open_net(getpid());
+    assert_int_equal(nets_open(fake.session.nets, getpid(), getpid(), false), 0);
+    /* Of the parent it is no thread: it would have a net if it were. */
+    assert_int_equal(nets_open(fake.session.nets, getppid(), getpid(), false), -ESRCH);
+    fake_close(&fake);
+}
+
 /* On a machine of many CPUs each net has hundreds of them: tasks that ask have to have some as well. */
 /* No memory may be shared: nothing of the net stays, and nothing is counted that was never there. */
 static int open_without_memory(void)
@@ -418,6 +430,7 @@ int main(void)
         cmocka_unit_test(a_small_ring_is_read_in_time),
         cmocka_unit_test(nobody_there),
         cmocka_unit_test(its_number_is_anothers),
+        cmocka_unit_test(a_root_is_told_by_both_numbers),
         cmocka_unit_test(no_memory_for_rings),
         cmocka_unit_test(half_of_the_descriptors_stay),
         cmocka_unit_test(asked_for),
