@@ -26,12 +26,14 @@
 
 /*
  * Each net has one set of events, and a ring, for each CPU, whatever the program under it is: on large machines few
- * fit. Rings of all of them together are so large at most; and half of the descriptors is for tasks that asked.
+ * fit. Rings of all of them together are so large at most, and so many, since each request reads them; and half of the
+ * descriptors is for tasks that asked.
  */
 #define NETS_BYTES (UINT64_C(256) << 20)
 
 enum {
     SPARE_FDS = 256,   /* left for everything else of the collector */
+    RINGS = 4096,      /* or those of one net, if a machine has more CPUs */
     RING_FACTOR = 16,  /* all tasks of a CPU share the ring that else one has */
     DUMP_FACTOR = 4,   /* the same where rings are large, for dumps of stacks */
     RING_SHARE = 16,   /* of the memory that is left */
@@ -63,7 +65,7 @@ struct nets {
     pthread_mutex_t lock;
     int epoll;
     unsigned live;               /* atomic */
-    uint64_t fds, bytes;         /* atomic: of all of them */
+    uint64_t fds, rings, bytes;  /* atomic: of all of them */
     uint64_t numbers;            /* of nets so far */
     struct net *first;
     bool ids_known;
@@ -85,6 +87,7 @@ static void unmap_ring(struct nets *nets, struct net_cpu *cpu)
         return;
     munmap(cpu->map, cpu->map_size);
     cpu->map = NULL;
+    __atomic_fetch_sub(&nets->rings, 1, __ATOMIC_RELAXED);
     __atomic_fetch_sub(&nets->bytes, cpu->map_size, __ATOMIC_RELAXED);
     __atomic_fetch_sub(&nets->session->ring_bytes, cpu->map_size, __ATOMIC_RELAXED);
 }
@@ -159,6 +162,7 @@ static int map_ring(struct nets *nets, struct net_cpu *cpu, size_t wanted)
         if (map != MAP_FAILED) {
             cpu->map = map;
             net_ring_init(&cpu->ring, map, (const char *)map + page, pages * page, &nets->layout, cpu->ids);
+            __atomic_fetch_add(&nets->rings, 1, __ATOMIC_RELAXED);
             __atomic_fetch_add(&nets->bytes, cpu->map_size, __ATOMIC_RELAXED);
             __atomic_fetch_add(&nets->session->ring_bytes, cpu->map_size, __ATOMIC_RELAXED);
             return 0;
@@ -248,6 +252,14 @@ static bool has_root(struct nets *nets, pid_t pid, pid_t tid)
     return net;
 }
 
+/* For one more net, with the smallest ring on each CPU. */
+static bool has_room(const struct nets *nets, uint64_t cpus)
+{
+    const uint64_t least = 2 * (uint64_t)sysconf(_SC_PAGESIZE) * cpus;
+    return __atomic_load_n(&nets->rings, __ATOMIC_RELAXED) + cpus <= (cpus > RINGS ? cpus : RINGS) &&
+           __atomic_load_n(&nets->bytes, __ATOMIC_RELAXED) + least <= NETS_BYTES;
+}
+
 int nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec)
 {
     return nets_open_of(nets, pid, tid, -1, on_exec);
@@ -260,7 +272,7 @@ int nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exe
     /* Where timers sample there are no events to inherit. */
     if (nets->session->plan->source == PINJECT_SOURCE_TIMER || nets_know(nets, tid) || has_root(nets, pid, tid))
         return 0;
-    struct net *net = calloc(1, sizeof(*net) + count * sizeof(net->cpus[0]));
+    struct net *net = has_room(nets, count) ? calloc(1, sizeof(*net) + count * sizeof(net->cpus[0])) : NULL;
     if (!net)
         return -ENOMEM;
     net->pid = pid;

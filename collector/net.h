@@ -46,7 +46,8 @@ bool nets_live(const struct nets *nets);
 
 /*
  * Puts a net under task TID of process PID. ON_EXEC: it counts from inside the next execve on, else at once. 0, also
- * when TID is in a net already, or where timers sample; or -errno: -EMFILE, -EPERM (no memory for its rings), -ESRCH
+ * when TID is in a net already, or where timers sample; or -errno: -EMFILE, -EPERM, -ENOMEM (no memory for its rings,
+ * or there are as many as there may be), -ESRCH
  */
 int nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec);
 /* The same, of the process that PIDFD has; -1: unknown. -ESRCH when the numbers are another's. */

@@ -55,6 +55,65 @@ void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_
     return MAP_FAILED;
 }
 
+static long cpus; /* of the machine; 0: as it is */
+
+long __real_sysconf(int name);
+long __wrap_sysconf(int name);
+long __wrap_sysconf(int name)
+{
+    return name == _SC_NPROCESSORS_CONF && cpus ? cpus : __real_sysconf(name);
+}
+
+/* So many rings, and so many bytes of them; one net may have more rings. Nothing is begun for one too many. */
+static void rings_are_bounded(void **state)
+{
+    enum { RINGS = 4096, PAGES = 2, BYTES = 256 << 20 };
+    (void)state;
+    const pid_t child = fork(), pid = getpid();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            pause();
+    }
+    fake_open(&fake);
+    struct nets *nets = fake.session.nets;
+    int first = nets_open(nets, pid, pid, false);
+    const unsigned fds = check_open_fds();
+    const uint64_t bytes = fake.session.ring_bytes;
+    refused = 0;
+    largest = 0; /* who comes so far finds out */
+    refusal = EINVAL;
+    cpus = RINGS;
+    int full = nets_open(nets, child, child, false);
+    const unsigned begun = refused;
+    cpus = RINGS - __real_sysconf(_SC_NPROCESSORS_CONF);
+    int room = nets_open(nets, child, child, false);
+    largest = SIZE_MAX;
+    cpus = 0;
+    fake_close(&fake);
+    fake_open(&fake);
+    largest = 0;
+    cpus = 2 * RINGS; /* none is there yet: one net may have them */
+    int alone = nets_open(fake.session.nets, child, child, false);
+    cpus = BYTES / PAGES / __real_sysconf(_SC_PAGESIZE) + 1;
+    int large = nets_open(fake.session.nets, child, child, false);
+    cpus = 0;
+    largest = SIZE_MAX;
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_true(fake.session.ring_bytes == 0);
+    fake_close(&fake);
+    if (first == -EPERM && geteuid() != 0)
+        skip();
+    assert_int_equal(first, 0);
+    assert_true(fds > 0 && bytes > 0);
+    assert_int_equal(full, -ENOMEM);
+    assert_int_equal(begun, 0);
+    assert_int_equal(room, -EINVAL); /* by the mapping */
+    assert_int_equal(alone, -EINVAL);
+    assert_int_equal(large, -ENOMEM);
+}
+
 /* Where memory may not be locked, or there is none, smaller rings are tried. */
 static void rings_get_smaller(void **state)
 {
@@ -268,6 +327,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rings_get_smaller),
+        cmocka_unit_test(rings_are_bounded),
         cmocka_unit_test(the_root_has_its_numbers),
         cmocka_unit_test(many_records_are_kept),
         cmocka_unit_test(who_ended_without_a_record),
