@@ -112,6 +112,7 @@ void account_hold(struct tasks *tasks, struct process *process)
     process->held_prev = tasks->held_last;
     *(tasks->held_last ? &tasks->held_last->held_next : &tasks->held) = process;
     tasks->held_last = process;
+    tasks->held_count++;
     if (!parent || parent == process)
         return;
     process->parent = parent;
@@ -139,6 +140,7 @@ void account_let_go(struct tasks *tasks, struct process *process)
     *(process->held_prev ? &process->held_prev->held_next : &tasks->held) = process->held_next;
     *(process->held_next ? &process->held_next->held_prev : &tasks->held_last) = process->held_prev;
     process->held = false;
+    tasks->held_count--;
     leave_parent(process);
 }
 

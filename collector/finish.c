@@ -14,6 +14,9 @@
 
 enum {
     HOLD_NS = 200 * 1000 * 1000,        /* an ended process waits for its parent's wait */
+    NUMBER_NS = 2000 * 1000 * 1000,     /* at most so long, while it has its number */
+    NUMBER_LOOK_NS = 20 * 1000 * 1000,  /* has it one still? */
+    NUMBERS = 1024,                     /* while no more than these are held: each has descriptors */
     WAITED_NS = 20 * 1000 * 1000,       /* the same after it came, for other late news */
     FLUSH_NS = 1000 * 1000 * 1000,      /* growing files */
     PROGRAM_NS = 1000 * 1000 * 1000,    /* the same while its last program is unknown */
@@ -269,6 +272,18 @@ static bool lives_on(const struct process *process)
     return process->revoked && process->pidfd >= 0 && !process_is_dead(process);
 }
 
+/*
+ * Where there is more to do than CPUs can do, its end, its parent's wait, and the news of that each come late: it is
+ * held from when its parent has waited, not from its last record on.
+ */
+static void await_parent(const struct tasks *tasks, struct process *process)
+{
+    bool seen = process->deadline_ns + NUMBER_LOOK_NS > tasks->now_ns + HOLD_NS;
+    if (!seen && !process->waited && !process->left && tasks->held_count <= NUMBERS &&
+        tasks->now_ns - process->ended_ns < NUMBER_NS && process_has_number(process))
+        process->deadline_ns = tasks->now_ns + HOLD_NS;
+}
+
 void tasks_sweep(struct tasks *tasks)
 {
     for (struct task *task = tasks->live, *next; task; task = next) {
@@ -277,6 +292,7 @@ void tasks_sweep(struct tasks *tasks)
     }
     for (struct process *process = tasks->held, *next; process; process = next) {
         next = process->held_next;
+        await_parent(tasks, process);
         if (process->deadline_ns <= tasks->now_ns && !awaits_program(tasks, process) && !lives_on(process))
             tasks_finish_process(tasks, process);
     }

@@ -204,20 +204,21 @@ void process_ask_status(struct process *process)
     }
 }
 
-/* Zombies keep their number: asking before and after proves that the clock was theirs. */
-static bool has_number(const struct process *process)
+bool process_has_number(const struct process *process)
 {
-    return syscall(SYS_pidfd_send_signal, process->pidfd, 0, NULL, 0) == 0 || errno == EPERM;
+    return process->pidfd >= 0 &&
+           (syscall(SYS_pidfd_send_signal, process->pidfd, 0, NULL, 0) == 0 || errno == EPERM);
 }
 
 void process_ask_clock(struct process *process)
 {
     struct timespec used;
-    if (process->waited || process->pidfd < 0 || !process_is_dead(process) || !has_number(process))
+    /* Asked before and after: that proves that the clock was its own. */
+    if (process->waited || process->pidfd < 0 || !process_is_dead(process) || !process_has_number(process))
         return;
     /* CPUCLOCK_SCHED of the process: what clock_getcpuclockid(3) makes. */
     clockid_t clock = (clockid_t)(~(unsigned)process->pid << 3 | 2);
-    if (clock_gettime(clock, &used) == 0 && has_number(process))
+    if (clock_gettime(clock, &used) == 0 && process_has_number(process))
         process->own_ns = clock_ns_of(&used);
 }
 

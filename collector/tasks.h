@@ -166,6 +166,7 @@ struct tasks {
     uint64_t net_lost;             /* records of nets: a ring was full, or damaged */
     uint64_t estimated;            /* netted tasks whose counts did not come */
     struct process *held, *held_last; /* oldest first; account.c */
+    unsigned held_count;
     struct process *root_process;  /* held until the very end */
     struct task *done, **done_end; /* ended and complete, to be written; oldest first */
     size_t done_count;

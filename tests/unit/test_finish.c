@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <pinject/format.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "test_tasks_kit.h"
 
@@ -121,6 +123,60 @@ static void ended_processes_are_held(void **state)
     assert_null(tasks->done);
     assert_ptr_equal(tasks->done_end, &tasks->done);
     assert_int_equal(results_written(stage.kit.results), 6);
+}
+
+static pid_t zombie(int *ret_pidfd)
+{
+    siginfo_t info;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+    *ret_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    assert_true(*ret_pidfd >= 0);
+    return pid;
+}
+
+/* On a machine with more work than CPUs a parent waits late, and tells of it later still. */
+static void held_while_they_have_numbers(void **state)
+{
+    int pidfd;
+    (void)state;
+    lives(stage_process(&stage, 100, 1, T, 1000));
+    pid_t pid = zombie(&pidfd);
+    struct process *process = ended(pid, 100, 1000);
+    process->pidfd = pidfd;
+    for (unsigned ms = 10; ms < 1000; ms++) {
+        tasks->now_ns = T + ms * MS;
+        tasks_sweep(tasks);
+    }
+    assert_ptr_equal(tasks_find_process(tasks, pid), process);
+    /* Its parent waits: so long from now as from the end of one that was waited for at once. */
+    uint64_t deadline_ns = process->deadline_ns;
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    tasks->now_ns = deadline_ns - 1;
+    tasks_sweep(tasks);
+    assert_ptr_equal(tasks_find_process(tasks, pid), process);
+    tasks->now_ns = deadline_ns;
+    tasks_sweep(tasks);
+    assert_null(tasks_find_process(tasks, pid));
+    /* One whose parent does not care. */
+    pid = zombie(&pidfd);
+    ended(pid, 100, 1000)->pidfd = pidfd;
+    assert_int_equal(held_ms(pid), 2180); /* what the last look found holds as long as ever */
+    /* Its wait was told. */
+    process = ended(pid, 100, 1000);
+    process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    process->waited = true;
+    assert_int_equal(held_ms(pid), 200);
+    /* Too many. */
+    process = ended(pid, 100, 1000);
+    process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    assert_int_equal(tasks->held_count, 1);
+    tasks->held_count = 1025;
+    assert_int_equal(held_ms(pid), 200);
+    tasks->held_count -= 1024;
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 /* Those whose file is not written count, as long as they wait for it. */
@@ -373,6 +429,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(ended_processes_are_held),
+        TEST(held_while_they_have_numbers),
         TEST(unwritten_tasks_are_counted),
         TEST(who_is_gone_is_met_by_a_sweep),
         TEST(owed_nets_are_tried),
