@@ -7,7 +7,9 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
@@ -28,12 +30,14 @@ enum { NO_MAGIC_LINKS = 0x02, IN_ROOT = 0x10, CACHED = 0x20 };
 /* linux/magic.h */
 #define OVERLAY_MAGIC 0x794c7630
 #define BTRFS_MAGIC 0x9123683e
+/* linux/nsfs.h: the user namespace that owns another one */
+#define OWNER_OF_NAMESPACE _IO(0xb7, 1)
 
 enum { FLAGS = O_PATH | O_CLOEXEC | O_NOFOLLOW };
 
 /* ---- Local disks ---- */
 
-enum { DISKS = 32, LOOK_AGAIN_S = 1, MOUNTS_MAX = 1 << 20 };
+enum { DISKS = 32, LOOK_AGAIN_S = 1, MOUNTS_MAX = 1 << 20, FDINFO_MAX = 4096 };
 
 /* Those whose reads no other process has a part in. */
 static bool is_local_type(const char *type)
@@ -113,10 +117,93 @@ int mapped_file_open_local(const struct mapped_file *file, struct stat *ret)
 
 /* ---- All others ---- */
 
+/* As a number that no other mount has while FD is open. */
+static bool mount_of(int fd, unsigned long *ret)
+{
+    char path[40];
+    struct buffer text = BUFFER_INIT;
+    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+    const char *line = NULL;
+    if (buffer_read_file(&text, path, FDINFO_MAX) == 0 && text.data)
+        line = strstr((const char *)text.data, "mnt_id:");
+    if (line)
+        *ret = strtoul(line + strlen("mnt_id:"), NULL, 10);
+    buffer_release(&text);
+    return line;
+}
+
+/* The device of MOUNT, where PID (0: we) can see it. */
+static bool find_mount(pid_t pid, unsigned long mount, struct disk *ret)
+{
+    char path[40] = "/proc/self/mountinfo";
+    struct buffer text = BUFFER_INIT;
+    bool found = false;
+    if (pid)
+        snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)pid);
+    if (buffer_read_file(&text, path, MOUNTS_MAX) == 0)
+        for (const char *line = (const char *)text.data; line && *line && !found;) {
+            const char *end = strchr(line, '\n');
+            found = strtoul(line, NULL, 10) == mount &&
+                    sscanf(line, "%*u %*u %" SCNu32 ":%" SCNu32, &ret->maj, &ret->min) == 2;
+            line = end ? end + 1 : NULL;
+        }
+    buffer_release(&text);
+    return found;
+}
+
+/* Our own, where its device cannot be known: in a chroot, which is not the top of a mount, mountinfo leaves it out. */
+static bool is_below_root(unsigned long mount)
+{
+    unsigned long own;
+    int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool same = fd >= 0 && mount_of(fd, &own) && own == mount;
+    if (fd >= 0)
+        close(fd);
+    return same;
+}
+
 /*
- * Is FD, of STAT, what was mapped? Records name the device of the file system, stat another one where there are several
- * below it. Those with such a file system are listed: in a mount of their own targets may give any number to a file.
+ * Did the mounts that PID sees need the rights of our own user namespace? Asked after a look through PID: it can leave
+ * them for some of its own, and has no right to come back.
  */
+static bool has_our_mounts(pid_t pid)
+{
+    char path[40];
+    struct stat owner, ours;
+    snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int user = fd < 0 ? -1 : ioctl(fd, OWNER_OF_NAMESPACE);
+    bool same = user >= 0 && fstat(user, &owner) == 0 && stat("/proc/self/ns/user", &ours) == 0 &&
+                owner.st_dev == ours.st_dev && owner.st_ino == ours.st_ino;
+    if (user >= 0)
+        close(user);
+    if (fd >= 0)
+        close(fd);
+    return same;
+}
+
+/*
+ * Is FD, of an overlay or btrfs, on the device that was mapped? Records have that of the mount, and before Linux 6.18
+ * that of an overlay's layer, which nothing tells: that is believed of mounts that a target cannot have made. In one of
+ * its own it gives any number to a file.
+ */
+static bool is_on_device(int fd, const struct mapped_file *file, bool layers)
+{
+    unsigned long mount;
+    struct disk disk;
+    if (!mount_of(fd, &mount))
+        return false;
+    const bool ours = find_mount(0, mount, &disk);
+    if (!ours && is_below_root(mount))
+        return true;
+    if (!ours && (file->pid <= 0 || !find_mount(file->pid, mount, &disk)))
+        return false;
+    if (disk.maj == file->maj && disk.min == file->min)
+        return true;
+    return layers && (ours || has_our_mounts(file->pid));
+}
+
+/* Is FD, of STAT, what was mapped? stat has another device than records where there are several below a file system. */
 static bool is_mapped_one(int fd, const struct mapped_file *file, const struct stat *stat)
 {
     struct statfs system;
@@ -127,7 +214,7 @@ static bool is_mapped_one(int fd, const struct mapped_file *file, const struct s
     if (major(stat->st_dev) != 0 || fstatfs(fd, &system) < 0)
         return false;
     const uint32_t type = (uint32_t)system.f_type;
-    return type == OVERLAY_MAGIC || type == BTRFS_MAGIC;
+    return (type == OVERLAY_MAGIC || type == BTRFS_MAGIC) && is_on_device(fd, file, type == OVERLAY_MAGIC);
 }
 
 /* Takes PLACE, a descriptor that only names a file, or -1. */

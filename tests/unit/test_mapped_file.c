@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
@@ -20,6 +21,8 @@ enum { PID = 4711, INO = 33, MAJ = 8, MIN = 2 };
 #define ROOT "/proc/4711/root"
 #define MAP "/proc/4711/map_files/7000-9000"
 #define EXE "/proc/4711/exe"
+#define OVERLAY 0x794c7630
+#define BTRFS 0x9123683e
 
 /* The machine: which paths lead to the file, separated by spaces, and what a look at it says. */
 static struct {
@@ -29,13 +32,16 @@ static struct {
     int in_root_error;  /* of openat2() */
     bool cannot_read;
     const char *mounts; /* NULL: no /proc */
+    const char *mounts_of_process;
+    unsigned mount, mount_of_root; /* of the file; of "/". 0: not told */
+    bool owner_differs, no_owner;  /* of the process' mount namespace, from our user namespace */
     time_t now;
     struct statx statx;
     bool not_cached;
 } machine;
 
 static char said[1024];
-static int fds_open;
+static int fds_open, root_fd = -1, user_fd = -1;
 
 static void say(const char *what)
 {
@@ -73,6 +79,14 @@ int __wrap_open(const char *path, int flags, unsigned mode)
         say("read");
         return machine.cannot_read ? -1 : new_fd();
     }
+    if (strcmp(path, "/") == 0) {
+        assert_int_equal(flags, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        return root_fd = new_fd();
+    }
+    if (strcmp(path, "/proc/4711/ns/mnt") == 0) {
+        say("whose mounts");
+        return new_fd();
+    }
     say(path);
     if (strcmp(path, ROOT) == 0)
         assert_int_equal(flags, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -89,6 +103,8 @@ int __wrap_close(int fd);
 int __wrap_close(int fd)
 {
     fds_open--;
+    root_fd = fd == root_fd ? -1 : root_fd;
+    user_fd = fd == user_fd ? -1 : user_fd;
     return __real_close(fd);
 }
 
@@ -117,7 +133,25 @@ int __wrap_fstat(int fd, struct stat *ret)
 {
     assert_true(fd >= 0);
     *ret = machine.stat;
+    if (fd == user_fd)
+        *ret = (struct stat){.st_dev = 4, .st_ino = 77 + machine.owner_differs};
     return 0;
+}
+
+int __wrap_stat(const char *path, struct stat *ret);
+int __wrap_stat(const char *path, struct stat *ret)
+{
+    assert_string_equal(path, "/proc/self/ns/user");
+    *ret = (struct stat){.st_dev = 4, .st_ino = 77};
+    return 0;
+}
+
+int __wrap_ioctl(int fd, unsigned long request, ...);
+int __wrap_ioctl(int fd, unsigned long request, ...)
+{
+    assert_true(fd >= 0);
+    assert_int_equal(request, 0xb701); /* NS_GET_USERNS */
+    return machine.no_owner ? -1 : (user_fd = new_fd());
 }
 
 int __wrap_fstatfs(int fd, struct statfs *ret);
@@ -141,12 +175,23 @@ int __wrap_statx(int fd, const char *path, int flags, unsigned mask, struct stat
 int __wrap_buffer_read_file(struct buffer *buffer, const char *path, size_t limit);
 int __wrap_buffer_read_file(struct buffer *buffer, const char *path, size_t limit)
 {
-    assert_string_equal(path, "/proc/self/mountinfo");
-    assert_int_equal(limit, 1 << 20);
-    say("mounts");
-    if (!machine.mounts)
+    const char *text = machine.mounts;
+    char fdinfo[64];
+    if (strncmp(path, "/proc/self/fdinfo/", 18) == 0) {
+        const unsigned mount = atoi(path + 18) == root_fd ? machine.mount_of_root : machine.mount;
+        assert_true(fcntl(atoi(path + 18), F_GETFD) >= 0);
+        snprintf(fdinfo, sizeof(fdinfo), "pos:\t0\nflags:\t012100000\nmnt_id:\t%u\nino:\t33\n", mount);
+        text = mount ? fdinfo : "pos:\t0\n";
+    } else {
+        const bool own = strcmp(path, "/proc/self/mountinfo") == 0;
+        assert_true(own || strcmp(path, "/proc/4711/mountinfo") == 0);
+        assert_int_equal(limit, 1 << 20);
+        say(own ? "mounts" : "its mounts");
+        text = own ? machine.mounts : machine.mounts_of_process;
+    }
+    if (!text)
         return -ENOENT;
-    buffer_append(buffer, machine.mounts, strlen(machine.mounts) + 1);
+    buffer_append(buffer, text, strlen(text) + 1);
     return 0;
 }
 
@@ -257,12 +302,82 @@ static void nothing_else_is_taken(void **state)
     expect(&file, false, PATH "\n");
     machine.type = -1;
     expect(&file, false, PATH "\n");
-    machine.type = 0x794c7630; /* overlay */
-    expect(&file, true, PATH "\nread\n");
-    machine.type = 0x9123683e; /* btrfs */
-    expect(&file, true, PATH "\nread\n");
     machine.stat.st_dev = makedev(MAJ + 1, 40);
+    machine.type = OVERLAY;
     expect(&file, false, PATH "\n");
+    machine.type = BTRFS;
+    expect(&file, false, PATH "\n");
+}
+
+#define MOUNT "70 22 8:1 / / rw - ext4 /dev/sda1 rw\n" \
+              "7 22 9:9 / /a rw - ext4 /dev/sda1 rw\n"
+
+/* stat tells a device of neither the record nor the mount: the mount's is compared. */
+static void devices_of_mounts(void **state)
+{
+    static const long types[] = {OVERLAY, BTRFS};
+    struct mapped_file file = wanted;
+    (void)state;
+    machine.there = PATH;
+    machine.stat.st_dev = makedev(0, 40);
+    machine.mount = 71;
+    file.pid = 0;
+    for (int i = 0; i < 2; i++) {
+        machine.type = types[i];
+        machine.mounts = MOUNT "71 22 8:2 / /x rw - overlay overlay rw\n";
+        expect(&file, true, PATH "\nmounts\nread\n");
+        machine.mounts = MOUNT "71 22 8:2 / /x rw"; /* the last line, which has no end */
+        expect(&file, true, PATH "\nmounts\nread\n");
+        /* Not to be known: no such mount, its line says nothing, the kernel does not tell which, no /proc. */
+        machine.mounts = MOUNT "711 22 8:2 / /x rw\n";
+        expect(&file, false, PATH "\nmounts\n");
+        machine.mounts = MOUNT "71 22 x / /x rw\n";
+        expect(&file, false, PATH "\nmounts\n");
+        machine.mounts = NULL;
+        expect(&file, false, PATH "\nmounts\n");
+        machine.mounts = MOUNT "71 22 8:2 / /x rw\n";
+        machine.mount = 0;
+        expect(&file, false, PATH "\n");
+        machine.mount = 71;
+        /* But the one in which our own root lies. */
+        machine.mounts = MOUNT;
+        machine.mount_of_root = 71;
+        expect(&file, true, PATH "\nmounts\nread\n");
+        machine.mount_of_root = 70;
+        expect(&file, false, PATH "\nmounts\n");
+    }
+    /* Another device: the layer's of an overlay, on an older kernel. btrfs has none. */
+    machine.mounts = MOUNT "71 22 0:50 / /x rw\n";
+    expect(&file, false, PATH "\nmounts\n");
+    machine.type = OVERLAY;
+    expect(&file, true, PATH "\nmounts\nread\n");
+}
+
+/* What a process mounted for itself, with any number for a file. */
+static void devices_of_others_mounts(void **state)
+{
+    (void)state;
+    machine.there = ROOT " root";
+    machine.stat.st_dev = makedev(0, 40);
+    machine.type = OVERLAY;
+    machine.mount = 71;
+    machine.mounts = MOUNT;
+    machine.mounts_of_process = MOUNT "71 22 8:2 / /x rw\n";
+    expect(&wanted, true, PATH "\n" ROOT "\nin root\nmounts\nits mounts\nread\n");
+#define LOOKS PATH "\n" ROOT "\nin root\nmounts\nits mounts\n"
+#define REST MAP "\n" EXE "\n"
+    machine.mounts_of_process = MOUNT;
+    expect(&wanted, false, LOOKS REST);
+    /* Another device than the record's is an overlay's layer only where it needed our rights to mount it. */
+    machine.mounts_of_process = MOUNT "71 22 0:50 / /x rw\n";
+    machine.owner_differs = true;
+    expect(&wanted, false, LOOKS "whose mounts\n" REST);
+    machine.no_owner = true;
+    expect(&wanted, false, LOOKS "whose mounts\n" REST);
+    machine.owner_differs = machine.no_owner = false;
+    expect(&wanted, true, LOOKS "whose mounts\nread\n");
+    machine.type = BTRFS;
+    expect(&wanted, false, LOOKS REST);
 }
 
 /* ---- On disks of this machine ---- */
@@ -376,6 +491,8 @@ int main(void)
         cmocka_unit_test_setup(places_in_turn, set_up),
         cmocka_unit_test_setup(without_openat2, set_up),
         cmocka_unit_test_setup(nothing_else_is_taken, set_up),
+        cmocka_unit_test_setup(devices_of_mounts, set_up),
+        cmocka_unit_test_setup(devices_of_others_mounts, set_up),
         cmocka_unit_test_setup(files_of_local_disks, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Files of targets are read by another process; openers made up here hang, crash and answer late. */
+#define _GNU_SOURCE
 #include "check.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -114,6 +118,95 @@ static void nothing_but_regular_files(void **state)
     file.start = 0x1000;
     file.size = 0x1000;
     assert_int_equal(open_one(&file), -ENOENT);
+}
+
+static bool put(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    if (fd >= 0)
+        close(fd);
+    return done;
+}
+
+/* Ours, with all rights in it, and mounts of its own. */
+static bool enter_namespace(void)
+{
+    char users[32], groups[32];
+    snprintf(users, sizeof(users), "0 %u 1", geteuid());
+    snprintf(groups, sizeof(groups), "0 %u 1", getegid());
+    return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && put("/proc/self/setgroups", "deny") &&
+           put("/proc/self/uid_map", users) && put("/proc/self/gid_map", groups) &&
+           mount("t", "/tmp", "tmpfs", 0, NULL) == 0;
+}
+
+static bool make_overlays(const char *layers)
+{
+    static const char *const folders[] = {"/tmp/l", "/tmp/k", "/tmp/one", "/tmp/other"};
+    for (unsigned i = 0; i < 4; i++)
+        if (mkdir(folders[i], 0700) < 0)
+            return false;
+    int fd = creat("/tmp/l/file", 0600);
+    return fd >= 0 && close(fd) == 0 && mount("o", folders[2], "overlay", 0, layers) == 0 &&
+           mount("o", folders[3], "overlay", 0, layers) == 0;
+}
+
+/* In a user namespace: two mounts of one overlay, whose files have the same numbers. Says which devices these have. */
+static void mount_overlays(int say)
+{
+    static const char layers[] = "userxattr,lowerdir=/tmp/l:/tmp/k";
+    char line[512];
+    unsigned long numbers[4] = {0};
+    int got = 0;
+    if (enter_namespace() && make_overlays(layers)) {
+        FILE *mounts = fopen("/proc/self/mountinfo", "re");
+        while (mounts && got < 4 && fgets(line, sizeof(line), mounts))
+            if (strstr(line, " /tmp/one ") || strstr(line, " /tmp/other "))
+                got += 2 * (sscanf(line, "%*u %*u %lu:%lu", &numbers[got], &numbers[got + 1]) == 2);
+        if (mounts)
+            fclose(mounts);
+    }
+    if (write(say, numbers, sizeof(numbers)) < 0)
+        _exit(1);
+    for (;;)
+        pause();
+}
+
+static void overlays_of_a_target(void **state)
+{
+    (void)state;
+    int pipes[2];
+    unsigned long numbers[4] = {0};
+    struct stat status;
+    assert_int_equal(pipe(pipes), 0);
+    pid_t pid = fork();
+    if (pid == 0)
+        mount_overlays(pipes[1]);
+    assert_int_equal(read(pipes[0], numbers, sizeof(numbers)), sizeof(numbers));
+    struct mapped_file file = {.pid = pid, .maj = (uint32_t)numbers[0], .min = (uint32_t)numbers[1],
+                               .path = "/tmp/one/file"};
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/root/tmp/one/file", (int)pid);
+    const bool mounted = numbers[3] && stat(path, &status) == 0;
+    file.ino = mounted ? status.st_ino : 1;
+    const int same = mounted ? open_one(&file) : -1;
+    file.path = "/tmp/other/file";
+    const int other = mounted ? open_one(&file) : -1;
+    file.maj = 8; /* of a layer, as older kernels say */
+    file.min = 1;
+    const int layer = mounted ? open_one(&file) : -1;
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    close(pipes[0]);
+    close(pipes[1]);
+    if (!mounted) {
+        print_message("no overlay can be mounted in a user namespace here\n");
+        skip();
+    }
+    assert_true(same >= 0);
+    close(same);
+    assert_int_equal(other, -ENOENT);
+    assert_int_equal(layer, -ENOENT);
 }
 
 /* What is opened without a helper is on a disk of this machine, and is what was mapped. */
@@ -418,6 +511,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_the_file_that_was_mapped),
         cmocka_unit_test(nothing_but_regular_files),
+        cmocka_unit_test(overlays_of_a_target),
         cmocka_unit_test(local_files),
         cmocka_unit_test(no_helper_for_local_files),
         cmocka_unit_test(answers),
