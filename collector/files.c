@@ -237,20 +237,23 @@ static int count_name(struct files *files, pid_t pid, pid_t tid, const char *exe
     return 0;
 }
 
-/* The last part of the path EXEC, fit for a file name of at most 40 bytes. */
+/* The last part of the path EXEC, fit for a file name, and for a terminal that lists it. */
 static void safe_exec(const char *exec, char *ret, size_t size)
 {
     const char *slash = strrchr(exec, '/');
     const char *name = slash && slash[1] ? slash + 1 : exec;
-    size_t at = 0;
-    for (; *name && at < size - 1; name++) {
-        unsigned char byte = (unsigned char)*name;
-        ret[at++] = byte < 0x20 || byte == 0x7f || byte == '/' ? '_' : *name;
-    }
-    /* Do not cut a character in two. */
-    while (*name && at > 0 && ((unsigned char)*name & 0xc0) == 0x80) {
-        at--;
-        name--;
+    size_t at = 0, taken;
+    for (; *name; name += taken) {
+        const size_t safe = *name == '/' ? 0 : report_printable(name, strnlen(name, 4));
+        taken = safe ? safe : 1;
+        /* Do not cut a character in two. */
+        if (at + taken > size - 1)
+            break;
+        if (safe)
+            memcpy(ret + at, name, safe);
+        else
+            ret[at] = '_';
+        at += taken;
     }
     ret[at] = '\0';
 }

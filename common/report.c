@@ -25,10 +25,10 @@ void report_quiet(bool wanted)
     quiet = wanted;
 }
 
-/* Bytes of the UTF-8 character at TEXT[SIZE] that may go to a terminal as it is, or 0. */
-static size_t printable(const unsigned char *text, size_t size)
+unsigned long report_printable(const char *at, unsigned long size)
 {
-    unsigned char first = text[0];
+    const unsigned char *text = (const unsigned char *)at;
+    unsigned char first = size ? text[0] : 0;
     if (first < 0x80)
         return first >= 0x20 && first != 0x7f;
     size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
@@ -53,15 +53,14 @@ char *report_safe(char *ret, unsigned long ret_size, const char *text, unsigned 
 {
     if (ret_size == 0)
         return ret;
-    const unsigned char *bytes = (const unsigned char *)text;
     size = strnlen(text, size);
     size_t at = 0, cut = 0; /* cut: the last place between characters where "..." fits */
     for (size_t i = 0; i < size;) {
         char octal[5];
         const char *unit = text + i;
-        size_t taken = printable(bytes + i, size - i), length = taken;
+        size_t taken = report_printable(text + i, size - i), length = taken;
         if (!taken) {
-            snprintf(octal, sizeof(octal), "\\%03o", bytes[i]);
+            snprintf(octal, sizeof(octal), "\\%03o", (unsigned char)text[i]);
             unit = octal;
             taken = 1;
             length = 4;

@@ -27,4 +27,10 @@ void report_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
  */
 char *report_safe(char *ret, unsigned long ret_size, const char *text, unsigned long size);
 
+/*
+ * Bytes of the character at TEXT[SIZE] that may go to a terminal as it is; 0: none, it is a control character, turns
+ * the direction of writing, or is no UTF-8.
+ */
+unsigned long report_printable(const char *text, unsigned long size);
+
 #endif
