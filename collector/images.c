@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/procfs.h"
+#include "collector/numbers.h"
 #include "collector/tasks.h"
 
 /*
@@ -302,12 +302,13 @@ void tasks_look_for_programs(struct tasks *tasks, struct task *task)
     char *exec = errands_exec(&tasks->session->errands, task->pid);
     size_t size = 0;
     char *cmdline = errands_cmdline(&tasks->session->errands, task->pid, &size);
+    const bool anothers = numbers_are_anothers(task->process->pidfd, task->pid);
     tasks_drain(tasks, task);
     /* It may have gone on to another program meanwhile. */
     image = last_image(task);
     /* The records of a net are older than /proc. */
     bool other = task->netted && exec && (!image || !image->program || !ends_with(exec, image->program->exec));
-    if (exec && cmdline && !other && task->live && count == task->image_count && !image->named) {
+    if (exec && cmdline && !anothers && !other && task->live && count == task->image_count && !image->named) {
         set_program(tasks, task, image, program_new(exec, cmdline, size));
         image->resolved = image->program;
         image->named = false; /* the object did not speak: its children are not followed */

@@ -3,13 +3,24 @@
 #include "collector/numbers.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+static bool was_waited_for(int pidfd)
+{
+    return pidfd >= 0 && syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) < 0 && errno == ESRCH;
+}
+
+bool numbers_are_anothers(int pidfd, pid_t pid)
+{
+    return was_waited_for(pidfd) && (kill(pid, 0) == 0 || errno != ESRCH);
+}
+
 bool numbers_hold(int pidfd, pid_t pid, pid_t tid)
 {
-    if (pidfd >= 0 && syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) < 0 && errno == ESRCH)
+    if (was_waited_for(pidfd))
         return false;
     if (pidfd >= 0 && pid == tid)
         return true;

@@ -12,4 +12,10 @@
  */
 bool numbers_hold(int pidfd, pid_t pid, pid_t tid);
 
+/*
+ * Does another process have the number PID of PIDFD's by now? Asked after a look of which nothing has to be given back:
+ * who just ended, and whose number is free, was looked at himself, or there was nothing. PIDFD -1: unknown, false.
+ */
+bool numbers_are_anothers(int pidfd, pid_t pid);
+
 #endif

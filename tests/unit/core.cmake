@@ -66,4 +66,5 @@ foreach(function opener_ask opener_settle unwind_files_copy unwind_files_know un
 endforeach()
 pinject_unit_test(looked_for SOURCES test_looked_for.c test_tasks_kit.c test_result_kit.c
   LINK pinject_collector pinject_common)
-target_link_options(test_looked_for PRIVATE -Wl,--wrap=errands_exec,--wrap=errands_cmdline)
+target_link_options(test_looked_for PRIVATE -Wl,--wrap=errands_exec,--wrap=errands_cmdline
+    -Wl,--wrap=numbers_are_anothers)

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs that did not tell themselves: when what /proc says is taken, and of whom it is asked. */
+#define _GNU_SOURCE
 #include "check.h"
 
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "collector/numbers.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull
@@ -11,6 +16,17 @@ static struct task *task;
 static struct image *image;
 static const char *exec, *cmdline; /* what /proc says; NULL: nothing */
 static unsigned asked;
+static bool anothers; /* another process has the number now */
+
+bool __real_numbers_are_anothers(int pidfd, pid_t pid);
+bool __wrap_numbers_are_anothers(int pidfd, pid_t pid);
+bool __wrap_numbers_are_anothers(int pidfd, pid_t pid)
+{
+    assert_int_equal(pidfd, task->process->pidfd);
+    assert_int_equal(pid, 200);
+    assert_true(asked > 0); /* afterwards */
+    return anothers;
+}
 
 char *__wrap_errands_exec(struct errands *errands, pid_t pid);
 char *__wrap_errands_exec(struct errands *errands, pid_t pid)
@@ -37,6 +53,7 @@ static int set_up(void **state)
     task = stage_process(&stage, 200, 1, T, 1000);
     image = &task->images[0];
     asked = 0;
+    anothers = false;
     return 0;
 }
 
@@ -82,6 +99,41 @@ static void what_proc_says_is_taken(void **state)
     assert_false(is_taken(false, NULL, "/bin/prog", NULL));
 }
 
+/* The number was given out again before /proc was asked. */
+static void not_of_another_process(void **state)
+{
+    (void)state;
+    anothers = true;
+    assert_false(is_taken(false, NULL, "/bin/prog", "prog"));
+    assert_false(is_taken(true, "/bin/prog", "/bin/prog", "prog"));
+    anothers = false;
+    assert_true(is_taken(false, NULL, "/bin/prog", "prog"));
+}
+
+/* Who has ended keeps the number until he is waited for; afterwards it is free, or another's. */
+static void whose_number_it_is(void **state)
+{
+    enum { NOBODY = 1 << 22 }; /* no process has such a number */
+    siginfo_t end;
+    (void)state;
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        _exit(0);
+    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    assert_true(pidfd >= 0);
+    assert_false(__real_numbers_are_anothers(pidfd, getpid()));
+    assert_int_equal(waitid(P_PID, (id_t)pid, &end, WEXITED | WNOWAIT), 0);
+    assert_false(__real_numbers_are_anothers(pidfd, getpid()));
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_false(__real_numbers_are_anothers(pidfd, NOBODY));
+    assert_true(__real_numbers_are_anothers(pidfd, getpid()));
+    assert_true(__real_numbers_are_anothers(pidfd, 1));
+    assert_false(__real_numbers_are_anothers(-1, getpid()));
+    close(pidfd);
+}
+
 /* What a net tells is older than /proc: both have to mean the same, seen from the task's root and from ours. */
 static void records_of_a_net_are_older(void **state)
 {
@@ -117,6 +169,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_proc_says_is_taken),
+        TEST(not_of_another_process),
+        TEST(whose_number_it_is),
         TEST(records_of_a_net_are_older),
         TEST(who_is_not_asked),
     };
