@@ -3,21 +3,20 @@
 #include "collector/found.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/known.h"
 #include "collector/net.h"
 #include "collector/numbers.h"
 #include "collector/procfs.h"
 #include "collector/session.h"
 #include "collector/tasks.h"
-#include "common/clock.h"
 
-enum { LOOKS = 8, AGREED_NS = 100 * 1000, EXEC_NS = 250 * 1000, STAT_MAX = 4096, CLOCK_NS = 1000 * 1000 };
+enum { LOOKS = 8, AGREED_NS = 100 * 1000, EXEC_NS = 250 * 1000 };
 
 static uint64_t counted_ns(const struct session *session, const struct attached *events)
 {
@@ -74,30 +73,12 @@ static int open_process(struct session *session, struct arrival *arrival)
     return 0;
 }
 
-/* In the kernel's ticks since boot, in which it says when a task began. */
-static uint64_t last_tick(uint64_t known_ns)
-{
-    uint64_t second = 1000000000, now = clock_ns(CLOCK_MONOTONIC), boot = clock_ns(CLOCK_BOOTTIME);
-    return (known_ns + (boot - now) + CLOCK_NS) / (second / (uint64_t)sysconf(_SC_CLK_TCK));
-}
-
 /* Is what has the number now the task that was known? The number may have been given out again since. */
 static bool is_known_one(const struct arrival *arrival)
 {
-    char name[48];
-    int parent;
-    unsigned long long start;
-    if (!arrival->known_ns)
-        return true;
-    snprintf(name, sizeof(name), "task/%d/stat", (int)arrival->tid);
-    char *text = procfs_read(arrival->pid, name, STAT_MAX, NULL);
-    const char *rest = text ? strrchr(text, ')') : NULL; /* behind its name, which may be anything */
-    bool known = rest &&
-                 sscanf(rest, ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-                        &parent, &start) == 2 &&
-                 start <= last_tick(arrival->known_ns) && (!arrival->of_parent || parent == arrival->ppid);
-    free(text);
-    return known;
+    struct known_task task;
+    return !arrival->known_ns || (known_look(arrival->pid, arrival->tid, arrival->known_ns, &task) &&
+                                  (!arrival->of_parent || task.parent == arrival->ppid));
 }
 
 /* First: what holds at the end, by this descriptor, held all the time. */

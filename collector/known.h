@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* Is a task that has a number still the one that was known by it? Thread-safe. */
+#ifndef COLLECTOR_KNOWN_H
+#define COLLECTOR_KNOWN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct known_task {
+    pid_t parent;  /* process */
+    char comm[16];
+};
+
+/*
+ * What one look at task TID of PID says, if that was there at KNOWN_NS (CLOCK_MONOTONIC; 0: any time). False: it is
+ * gone, and a task that began later may have its number.
+ */
+bool known_look(pid_t pid, pid_t tid, uint64_t known_ns, struct known_task *ret);
+
+#endif
