@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,7 +54,9 @@ static int map_all(struct rings *rings)
 int rings_open(struct rings *rings, const char *segment_path, uint32_t count)
 {
     rings_init_none(rings);
-    snprintf(rings->path, sizeof(rings->path), "%s%s", segment_path, PINJECT_RINGS_SUFFIX);
+    if (getrandom(&rings->name, sizeof(rings->name), 0) != (ssize_t)sizeof(rings->name) || !rings->name)
+        return -EAGAIN;
+    snprintf(rings->path, sizeof(rings->path), "%s%s.%" PRIu64, segment_path, PINJECT_RINGS_SUFFIX, rings->name);
     rings->fd = open(rings->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
     if (rings->fd < 0) {
         int error = errno;

@@ -17,7 +17,8 @@ struct rings {
     uint32_t count;
     uint64_t used[PINJECT_RINGS_MAX / 64]; /* a bit per ring; atomic */
     uint64_t next_id;        /* atomic */
-    char path[PINJECT_PATH + sizeof(PINJECT_RINGS_SUFFIX)];
+    uint64_t name;           /* random end of its path, for the segment: nobody can have made that before */
+    char path[PINJECT_PATH + sizeof(PINJECT_RINGS_SUFFIX) + 24];
 };
 
 /* No file: rings_release() may follow. */

@@ -221,11 +221,18 @@ static void lock_segment(struct session *session)
         session->segment->flags |= PINJECT_SESSION_LOCKED;
 }
 
+static void publish_rings(struct session *session)
+{
+    guard_add(session->rings.map, rings_size(&session->rings));
+    /* Pairs with the acquire in the object's write_rings_path(). */
+    __atomic_store_n(&session->segment->rings, session->rings.name, __ATOMIC_RELEASE);
+}
+
 static int open_rings(struct session *session)
 {
     int status = rings_init(&session->rings, session->path);
     if (status == 0)
-        guard_add(session->rings.map, rings_size(&session->rings));
+        publish_rings(session);
     return status;
 }
 
@@ -237,7 +244,7 @@ int session_need_rings(struct session *session)
     if (!session_has_rings(session)) {
         session->rings_error = rings_open(&session->rings, session->path, LATE_RINGS);
         if (session->rings_error == 0)
-            guard_add(session->rings.map, rings_size(&session->rings));
+            publish_rings(session);
         __atomic_store_n(&session->rings_asked, 1, __ATOMIC_RELEASE);
     }
     int error = session->rings_error;

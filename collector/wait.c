@@ -145,8 +145,16 @@ int wait_for(const char *base, const char *other)
     return 0;
 }
 
-/* The channels of a session that is gone: its segment's name, a user and a number, with dots between. */
-static void remove_channels(int dir, const char *segment)
+/* What stands behind the name of a segment: of a channel a user and a number, of rings a number, with dots between. */
+static bool is_of_session(const char *end)
+{
+    if (!strncmp(end, PINJECT_RINGS_SUFFIX, strlen(PINJECT_RINGS_SUFFIX)))
+        end += strlen(PINJECT_RINGS_SUFFIX);
+    return end[0] == '.' && end[1] && strspn(end, "0123456789.") == strlen(end);
+}
+
+/* The channels and rings of a session that is gone. */
+static void remove_files(int dir, const char *segment)
 {
     size_t size = strlen(segment);
     int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -155,9 +163,7 @@ static void remove_channels(int dir, const char *segment)
     if (!files && copy >= 0)
         close(copy);
     while (files && (entry = readdir(files))) {
-        const char *user = entry->d_name + size + 1;
-        if (!strncmp(entry->d_name, segment, size) && entry->d_name[size] == '.' && *user &&
-            strspn(user, "0123456789.") == strlen(user))
+        if (!strncmp(entry->d_name, segment, size) && is_of_session(entry->d_name + size))
             unlinkat(dir, entry->d_name, 0);
     }
     if (files)
@@ -167,15 +173,12 @@ static void remove_channels(int dir, const char *segment)
 static void sweep_one(void *context, int dir, const char *name, const struct found *found)
 {
     (void)context;
-    char rings[NAME_MAX + sizeof(PINJECT_RINGS_SUFFIX)];
     /* One that has just begun has no lock yet. */
     if (is_locked(found->fd) ||
         (!(found->flags & PINJECT_SESSION_LOCKED) && time(NULL) - found->changed <= RUIN_S))
         return;
     /* First: without its segment nobody would find it. */
-    snprintf(rings, sizeof rings, "%s%s", name, PINJECT_RINGS_SUFFIX);
-    unlinkat(dir, rings, 0);
-    remove_channels(dir, name);
+    remove_files(dir, name);
     unlinkat(dir, name, 0);
 }
 
@@ -211,7 +214,7 @@ static void sweep_ruins(void)
             if (is_segment_name(entry->d_name) && read_segment(dirfd(dir), entry->d_name, &found))
                 close(found.fd);
             else if (is_segment_name(entry->d_name) && is_ruin(dirfd(dir), entry->d_name)) {
-                remove_channels(dirfd(dir), entry->d_name);
+                remove_files(dirfd(dir), entry->d_name);
                 unlinkat(dirfd(dir), entry->d_name, 0);
             }
         if (dir)

@@ -101,23 +101,13 @@ static int map_segment(int fd, bool *ret_own)
 
 /* ---- The channel ---- */
 
-/* A dot and VALUE, before END. Returns its begin. */
-static char *write_number(char *end, uint64_t value)
-{
-    do
-        *--end = (char)('0' + value % 10);
-    while (value /= 10);
-    *--end = '.';
-    return end;
-}
-
 /* "PATH.USER.NAME", shared by all who call; turn is taken. */
 static void write_requests_path(const char *path, const struct pinject_user *user)
 {
     char end[NUMBER], *at = end + sizeof(end);
     *--at = 0;
-    at = write_number(at, user->name);
-    at = write_number(at, user->user);
+    at = pinject_text_number(at, user->name);
+    at = pinject_text_number(at, user->user);
     pinject_text_join(requests_path, sizeof(requests_path), path, at);
 }
 

@@ -7,6 +7,7 @@
 #ifndef PINJECT_PRELOAD_TEXT_H
 #define PINJECT_PRELOAD_TEXT_H
 
+#include <stdint.h>
 #include <string.h> /* hidden by the version script: every reference binds within the object */
 
 /* FIRST and SECOND in one; 0 when they do not fit. */
@@ -18,6 +19,16 @@ static inline int pinject_text_join(char *out, size_t size, const char *first, c
     memcpy(out, first, a);
     memcpy(out + a, second, b + 1);
     return 1;
+}
+
+/* A dot and VALUE, before END: 21 bytes at most. Returns its begin. */
+static inline char *pinject_text_number(char *end, uint64_t value)
+{
+    do
+        *--end = (char)('0' + value % 10);
+    while (value /= 10);
+    *--end = '.';
+    return end;
 }
 
 #endif

@@ -12,6 +12,8 @@ enum {
     USER_TIME = 4 | 1,    /* CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_VIRT: user time of a thread */
     INTERVAL_MIN_NS = 10000,
     TURNS = 100, TURN_NS = 100000,
+    SUFFIX = sizeof(PINJECT_RINGS_SUFFIX) - 1,
+    END = SUFFIX + 21 + 1, /* behind the segment's path: a dot and the digits of a name; a NUL */
 };
 #define INTERVAL_MAX_NS 10000000000ull
 /* The calling thread's user time: what clock_getcpuclockid(3) makes. */
@@ -22,7 +24,7 @@ static bool ended;
 
 /* Whoever makes what all timers of the process have in common. */
 static uint32_t turn;
-static char rings_path[PINJECT_PATH + sizeof(PINJECT_RINGS_SUFFIX)]; /* not on the small stack of a thread */
+static char rings_path[PINJECT_PATH + END]; /* not on the small stack of a thread */
 
 /* As the kernel has it. */
 struct event {
@@ -43,6 +45,24 @@ static bool take_turn(void)
     return false;
 }
 
+/* "PATH.rings.NAME"; turn is taken. */
+static int write_rings_path(void)
+{
+    const struct pinject_segment *segment = pinject_object.channel.segment;
+    /* Pairs with the release in the collector's publish_rings(). */
+    const uint64_t name = segment ? __atomic_load_n(&segment->rings, __ATOMIC_ACQUIRE) : 0;
+    char end[END], *at = end + sizeof(end);
+    if (rings_path[0])
+        return 0;
+    if (!name)
+        return -ENOENT;
+    *--at = 0;
+    at = pinject_text_number(at, name) - SUFFIX;
+    memcpy(at, PINJECT_RINGS_SUFFIX, SUFFIX);
+    pinject_text_join(rings_path, sizeof(rings_path), pinject_object.session + sizeof(PINJECT_ENV_SESSION "=") - 1, at);
+    return 0;
+}
+
 /*
  * What the first timer of the process needs; the process may have many threads by then. 0, or -errno when there can be
  * none; *RET_SIGNAL: the same of their signal, which is worth telling.
@@ -52,9 +72,8 @@ static int prepare(int *ret_signal)
     if (!take_turn())
         return -EAGAIN;
     int error = pinject_samplers_init();
-    if (!rings_path[0])
-        pinject_text_join(rings_path, sizeof(rings_path), pinject_object.session + sizeof(PINJECT_ENV_SESSION "=") - 1,
-                          PINJECT_RINGS_SUFFIX);
+    if (error == 0)
+        error = write_rings_path();
     if (error == 0)
         *ret_signal = pinject_signal_take();
     __atomic_store_n(&turn, 0, __ATOMIC_RELEASE);

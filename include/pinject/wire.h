@@ -43,8 +43,9 @@
  *                      an object that was stopped meanwhile finds another generation, and goes on without an answer.
  *
  * Where perf_event_open is refused (PINJECT_SESSION_TIMER), or the kernel hides a task from the collector (it is not
- * dumpable), the object samples its own threads with timers. Then there is a second file beside the segment, its path
- * and PINJECT_RINGS_SUFFIX: PINJECT_RINGS_MAX rings at most, PINJECT_RING_STRIDE bytes each. The answer to PROCESS,
+ * dumpable), the object samples its own threads with timers. Then there is another file beside the segment, its path,
+ * PINJECT_RINGS_SUFFIX, a dot and the segment's `rings`: PINJECT_RINGS_MAX rings at most, PINJECT_RING_STRIDE bytes
+ * each. The collector makes it before the first answer that gives a ring. The answer to PROCESS,
  * FORK and THREAD is the number of the task's ring + 1 (0: no room for a ring, or events), which the object maps alone.
  * A ring begins with a struct perf_event_mmap_page, its protocol is that of the kernel's (pinject/ring.h); at
  * PINJECT_TIMER_HEAD stands a struct pinject_timer_head. A task keeps its ring across exec: each image asks again, and
@@ -230,6 +231,9 @@ struct pinject_segment {
     uint32_t closed __attribute__((aligned(64))); /* atomic: the session is over, ask nothing any more */
     uint32_t users_count;     /* atomic, release: entries of users that are complete */
     struct pinject_user users[PINJECT_USERS];
+    /* Atomic, release: the random end of the name of the rings' file, once there is one: nobody can have made that
+       before. 0: there is none. */
+    uint64_t rings;
     /* One bit per tid that has events, atomic: set before the answer, cleared when the task has ended. A hint: the
        collector decides by what it knows when it gets the request. */
     uint64_t covered[PINJECT_TASKS / 64] __attribute__((aligned(64)));
@@ -286,6 +290,8 @@ _Static_assert(offsetof(struct pinject_slot, text) == 128, "wire: text of a slot
 _Static_assert(sizeof(struct pinject_slot) == PINJECT_SLOT_SIZE, "wire: slots are pages");
 _Static_assert(offsetof(struct pinject_segment, path) == 64, "wire: header");
 _Static_assert(offsetof(struct pinject_segment, covered) % 64 == 0, "wire: covered map");
+_Static_assert(offsetof(struct pinject_segment, covered) - offsetof(struct pinject_segment, closed) == 576,
+               "wire: what the segment tells later");
 _Static_assert(offsetof(struct pinject_requests, slots) % 4096 == 0, "wire: slots are pages");
 
 #endif

@@ -118,16 +118,52 @@ static void check_thread_that_execs(void)
     must_close();
 }
 
+/* 0: a random one */
+static uint64_t name_of_rings;
+
+ssize_t __real_getrandom(void *buffer, size_t size, unsigned flags);
+ssize_t __wrap_getrandom(void *buffer, size_t size, unsigned flags);
+ssize_t __wrap_getrandom(void *buffer, size_t size, unsigned flags)
+{
+    if (!name_of_rings || size != sizeof(name_of_rings))
+        return __real_getrandom(buffer, size, flags);
+    memcpy(buffer, &name_of_rings, size);
+    return (ssize_t)size;
+}
+
+static void must_create(const char *path)
+{
+    int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+    MUST(fd >= 0);
+    close(fd);
+}
+
+/* All see the path of the segment: who creates what is named after it alone takes nothing. */
+static void check_path_is_not_known(void)
+{
+    struct attached *attached;
+    char path[PINJECT_PATH];
+    must_open();
+    snprintf(path, sizeof(path), "%.4000s%s", fake.session.path, PINJECT_RINGS_SUFFIX);
+    must_create(path);
+    MUST(fake.session.segment->rings == 0);
+    MUST(attach_open_timed(&fake.session, children[0], children[0], -EPERM, &attached) == 0);
+    MUST(attached->ring_error == 0 && attach_answer(&fake.session, children[0], 1000) > 0);
+    MUST(fake.session.segment->rings == fake.session.rings.name && fake.session.rings.name != 0);
+    attach_free(attached);
+    must_close();
+    MUST(unlink(path) == 0);
+}
+
 /* The file is somebody else's: nobody has a ring, and all are known. */
 static void check_no_rings(void)
 {
     struct attached *attached;
     char path[PINJECT_PATH];
     must_open();
-    snprintf(path, sizeof(path), "%.4000s%s", fake.session.path, PINJECT_RINGS_SUFFIX);
-    int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
-    MUST(fd >= 0);
-    close(fd);
+    name_of_rings = 42;
+    snprintf(path, sizeof(path), "%.4000s%s.42", fake.session.path, PINJECT_RINGS_SUFFIX);
+    must_create(path);
     for (int i = 0; i < CHILDREN; i++) {
         MUST(attach_open_timed(&fake.session, children[i], children[i], -EPERM, &attached) == 0);
         MUST(attached->ring_error == -EEXIST);
@@ -135,6 +171,7 @@ static void check_no_rings(void)
         MUST(clock_of(attached) == 0);
         attach_free(attached);
     }
+    MUST(fake.session.segment->rings == 0);
     must_close();
     MUST(access(path, F_OK) == 0); /* not ours to remove */
     unlink(path);
@@ -169,6 +206,12 @@ static void a_thread_that_execs(void **state)
 {
     (void)state;
     fake_unprivileged(check_thread_that_execs);
+}
+
+static void the_path_is_not_known(void **state)
+{
+    (void)state;
+    fake_unprivileged(check_path_is_not_known);
 }
 
 static void no_rings(void **state)
@@ -209,7 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_timer_stands_in),
         cmocka_unit_test(a_thread_that_execs),
-        cmocka_unit_test(no_rings),
+        cmocka_unit_test(the_path_is_not_known), cmocka_unit_test(no_rings),
         cmocka_unit_test(descriptor_of_stdin),
         cmocka_unit_test(which_events_timers_know),
     };

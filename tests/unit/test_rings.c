@@ -20,7 +20,7 @@ static int set_up(void **state)
     if (!mkdtemp(folder))
         return -1;
     snprintf(path, sizeof(path), "%s/segment", folder);
-    snprintf(file, sizeof(file), "%s%s", path, PINJECT_RINGS_SUFFIX);
+    snprintf(file, sizeof(file), "%s.rings.7000000000000000000", path);
     return 0;
 }
 
@@ -28,6 +28,18 @@ static int tear_down(void **state)
 {
     (void)state;
     return rmdir(folder);
+}
+
+/* The name that is drawn; 0: no random numbers. */
+static uint64_t drawn = UINT64_C(7000000000000000000);
+
+ssize_t __wrap_getrandom(void *buffer, size_t size, unsigned flags);
+ssize_t __wrap_getrandom(void *buffer, size_t size, unsigned flags)
+{
+    assert_int_equal(size, sizeof(drawn));
+    assert_int_equal(flags, 0);
+    memcpy(buffer, &drawn, size);
+    return drawn ? (ssize_t)size : -1;
 }
 
 /* So many more calls of fallocate() get what they ask for; -1: all do. */
@@ -108,6 +120,30 @@ static void test_somebody_elses_file(void **state)
     unlink(file);
 }
 
+/* Who knows where the segment is cannot take the place before: the number is not known until the file is there. */
+static void test_another_name_each_time(void **state)
+{
+    char other[160];
+    (void)state;
+    int fd = open(file, O_CREAT | O_EXCL | O_WRONLY, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+    drawn--;
+    assert_int_equal(rings_init(&rings, path), 0);
+    assert_int_equal(rings.name, drawn);
+    snprintf(other, sizeof(other), "%s.rings.6999999999999999999", path);
+    assert_string_equal(rings.path, other);
+    assert_int_equal(access(other, F_OK), 0);
+    rings_release(&rings);
+    assert_int_equal(access(other, F_OK), -1);
+    const uint64_t name = drawn;
+    drawn = 0;
+    assert_int_equal(rings_open(&rings, path, 32), -EAGAIN);
+    drawn = name + 1;
+    rings_release(&rings);
+    unlink(file);
+}
+
 static void test_limit_of_files(void **state)
 {
     (void)state;
@@ -171,6 +207,7 @@ int main(void)
         cmocka_unit_test(test_take_and_give),
         cmocka_unit_test(test_as_many_as_there_are),
         cmocka_unit_test(test_somebody_elses_file),
+        cmocka_unit_test(test_another_name_each_time),
         cmocka_unit_test(test_limit_of_files),
         cmocka_unit_test(test_fewer),
         cmocka_unit_test(test_no_room_for_one),

@@ -68,7 +68,7 @@ static void check_dead_and_live(pid_t dead_number, pid_t live_number)
     char byte, rings[160];
     const char *dead = name_of(1), *live = name_of(2);
     write_segment(dead, dead_number);
-    snprintf(rings, sizeof(rings), "%.127s%s", dead, PINJECT_RINGS_SUFFIX);
+    snprintf(rings, sizeof(rings), "%.127s%s.18446744073709551615", dead, PINJECT_RINGS_SUFFIX);
     write_segment(rings, 1);
     assert_int_equal(pipe(ready), 0);
     /* A collector: it holds the lock on its segment. */

@@ -16,7 +16,7 @@ static char directory[64];
 const char *rings_path(void)
 {
     static char path[128];
-    snprintf(path, sizeof(path), "%s/s.rings", directory);
+    snprintf(path, sizeof(path), "%s/s.rings.18446744073709551615", directory);
     return path;
 }
 
@@ -163,6 +163,8 @@ static void begin(void)
     rings_fd = open(rings_path(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     MUST(rings_fd >= 0 && ftruncate(rings_fd, (off_t)RINGS * PINJECT_RING_STRIDE) == 0);
     snprintf(pinject_object.session, sizeof(pinject_object.session), "PINJECT_SESSION=%s/s", directory);
+    static struct pinject_segment segment = {.rings = UINT64_MAX};
+    pinject_object.channel.segment = &segment;
     pinject_object.standing = PINJECT_FOLLOWED;
     pinject_object.pid = getpid();
     for (int ring = 0; ring < RINGS; ring++)
