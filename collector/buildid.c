@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "collector/opener.h"
+#include "collector/procfs.h"
 #include "common/buffer.h"
 #include "common/cursor.h"
 #include "common/siphash.h"
@@ -18,12 +19,15 @@
 #define FRESH_NS 100000000ull
 /* Ordinary files have a dozen segments and one or two of them notes, of some hundred bytes. */
 enum { TABLE = 1024, ENTRIES_MAX = 16384, NOTES_MAX = 65536, SEGMENTS_MAX = 256, NOTE_SEGMENTS_MAX = 16 };
+/* From so many on who needs room makes it himself. And users that are told apart when there is none: others have few. */
+enum { USER_SHARE = ENTRIES_MAX / 4, USERS = 64 };
 
 struct entry {
     struct entry *next;
     uint64_t hash;
     uint64_t ino, generation;
     uint32_t maj, min;
+    uid_t user;      /* who mapped it first; -1: not known, he has ended */
     uint64_t checked_ns;
     uint64_t ticket; /* of the question that was not answered yet; 0: none */
     bool asked;      /* it was, once; else all questions were refused */
@@ -225,19 +229,41 @@ static void ask(struct buildids *buildids, struct entry *entry, const struct map
     entry->asked |= entry->ticket != 0;
 }
 
+/* Whose entries make room for one of USER's: his own from his share on, else those of who has most. */
+static uid_t find_large_user(const struct buildids *buildids, uid_t user)
+{
+    struct {
+        uid_t user;
+        unsigned count;
+    } shares[USERS] = {{.user = user}};
+    unsigned used = 1, most = 0;
+    for (size_t i = 0; i < TABLE; i++)
+        for (const struct entry *entry = buildids->table[i]; entry; entry = entry->next) {
+            unsigned at = 0;
+            while (at < used && shares[at].user != entry->user)
+                at++;
+            if (at == USERS || entry->ticket)
+                continue;
+            if (at == used)
+                shares[used++].user = entry->user;
+            if (++shares[at].count > shares[most].count)
+                most = at;
+        }
+    return shares[0].count >= USER_SHARE ? user : shares[most].user;
+}
+
 /* But for those of whom the answer is on its way. Of files that are gone, what they said does not come back. */
-static void forget_all(struct buildids *buildids)
+static void forget(struct buildids *buildids, uid_t user)
 {
     uint64_t known = 0;
-    buildids->count = 0;
     for (size_t i = 0; i < TABLE; i++) {
         for (struct entry **at = &buildids->table[i], *entry; (entry = *at) != NULL;) {
-            if (entry->ticket) {
-                buildids->count++;
+            if (entry->ticket || entry->user != user) {
                 at = &entry->next;
                 continue;
             }
             known += entry->id.size > 0;
+            buildids->count--;
             *at = entry->next;
             free(entry);
         }
@@ -258,8 +284,9 @@ static struct entry *find_entry(const struct buildids *buildids, const struct ma
 static struct entry *new_entry(struct buildids *buildids, const struct mapped_file *file, uint64_t generation,
                                uint64_t hash)
 {
+    const uid_t user = file->pid > 0 ? procfs_uid(file->pid) : (uid_t)-1;
     if (buildids->count >= ENTRIES_MAX)
-        forget_all(buildids);
+        forget(buildids, find_large_user(buildids, user));
     size_t size = strlen(file->path) + 1;
     struct entry *entry = calloc(1, sizeof(*entry) + size);
     if (!entry)
@@ -270,6 +297,7 @@ static struct entry *new_entry(struct buildids *buildids, const struct mapped_fi
     entry->generation = generation;
     entry->maj = file->maj;
     entry->min = file->min;
+    entry->user = user;
     entry->next = buildids->table[hash % TABLE];
     buildids->table[hash % TABLE] = entry;
     buildids->count++;

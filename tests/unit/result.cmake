@@ -13,7 +13,7 @@ endforeach()
 # These meet the seams of the parts that they test.
 target_link_options(test_opener_parts PRIVATE -Wl,--wrap=nanosleep)
 target_link_options(test_machine PRIVATE -Wl,--wrap=open,--wrap=read,--wrap=close)
-target_link_options(test_buildid PRIVATE -Wl,--wrap=opener_ask,--wrap=opener_settle,--wrap=siphash)
+target_link_options(test_buildid PRIVATE -Wl,--wrap=opener_ask,--wrap=opener_settle,--wrap=siphash,--wrap=procfs_uid)
 pinject_unit_test(siphash SOURCES test_siphash.c LINK pinject_common)
 pinject_unit_test(summary SOURCES test_summary.c test_result_kit.c LINK pinject_collector pinject_common)
 target_link_options(test_summary PRIVATE -Wl,--wrap=results_bytes)
