@@ -22,6 +22,21 @@ bool account_is_orphan(const struct tasks *tasks, const struct process *process)
     return tasks->root_ended || (parent && !parent->live && !parent->left);
 }
 
+/* What another user's processes tell of their children counts as far as the kernel counted it: it is the tree's too. */
+static uint64_t children_of(const struct process *process)
+{
+    return process->limited && process->counted_ns < process->children_ns ? process->counted_ns : process->children_ns;
+}
+
+/* USED but for an end that, after a setuid exec, only its parent tells of. */
+static void count_for_parent(struct tasks *tasks, const struct process *process, uint64_t used)
+{
+    struct process *parent = process->limited && process->waited ? tasks_find_process(tasks, process->ppid) : NULL;
+    bool told = process->revoked || process->uncounted;
+    if (parent)
+        parent->counted_ns += (told ? process->clock_ns : used) + children_of(process);
+}
+
 /* Whose wait was not seen may be in nobody's rusage; a parent whose rusage has room for them shows that they are. */
 static void settle_unwaited(struct tasks *tasks, struct process *process, struct process *parent, uint64_t used)
 {
@@ -32,7 +47,7 @@ static void settle_unwaited(struct tasks *tasks, struct process *process, struct
     bool armed = process->leader && process->leader->armed;
     if (process->waited || process->orphan || armed)
         return;
-    uint64_t own = used + process->children_ns;
+    uint64_t own = used + children_of(process);
     tasks->unwaited_ns += own;
     if (parent)
         parent->unwaited_ns += own + process->unwaited_ns;
@@ -58,8 +73,9 @@ static void account_one(struct tasks *tasks, struct process *process)
     uint64_t used = process->clock_ns + (process->exit_known ? process->exit_ns : 0);
     struct process *parent = process->waited || process->orphan ? NULL : tasks_find_process(tasks, process->ppid);
     if (parent)
-        parent->guessed_ns += used + process->children_ns + process->guessed_ns;
+        parent->guessed_ns += used + children_of(process) + process->guessed_ns;
     settle_unwaited(tasks, process, parent, used);
+    count_for_parent(tasks, process, used);
     if (process->leader && process->leader->armed) { /* a child of vfork that only exited, or whose exec failed */
         uint64_t own = process->rusage_ns > used ? process->rusage_ns : used;
         if (own)
@@ -70,7 +86,7 @@ static void account_one(struct tasks *tasks, struct process *process)
     tasks->exit_ns += process->exit_known ? process->exit_ns : 0;
     /* Whom it waited for is in its rusage, and with that in nobody's. */
     if (process->orphan && !process->waited)
-        tasks->orphans_ns += used + process->children_ns;
+        tasks->orphans_ns += used + children_of(process);
 }
 
 static struct process *begin(struct process *process, struct process *parent)

@@ -108,6 +108,7 @@ static void continue_process(struct process *process, const struct process *befo
 {
     process->clock_ns = before->clock_ns;
     process->children_ns = before->children_ns;
+    process->counted_ns = before->counted_ns;
     process->children_switches = before->children_switches;
     process->guessed_ns = before->guessed_ns;
     process->unwaited_ns = before->unwaited_ns;

@@ -73,6 +73,7 @@ struct process {
     uint64_t ended_tasks;
     uint64_t clock_ns;           /* CPU time of its ended tasks, as counted */
     uint64_t children_ns;        /* CPU time of the children it waited for, with theirs */
+    uint64_t counted_ns;         /* limited: of it, what the kernel counted of these, once they are accounted for */
     uint64_t guessed_ns;         /* the same of ended children whose wait was not seen (inside libc: system, popen) */
     uint64_t unwaited_ns;        /* of these, and of theirs, what stands in the tasks' unwaited_ns */
     struct stack_trust *trust;   /* --call-graph auto; NULL: nothing was compared yet */

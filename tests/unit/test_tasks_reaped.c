@@ -125,6 +125,63 @@ static void test_reaper(void **state)
     stage_free(&stage);
 }
 
+/* The same as stage_reaped(), through the channel of another user than the collector's. */
+static void user_says(struct stage *stage, pid_t waiter, pid_t child, uint64_t cpu_ns, uint64_t time_ns)
+{
+    struct arrival *arrival = stage_arrival(PINJECT_REAPED, child, waiter, 1, time_ns);
+    arrival->limited = true;
+    arrival->user = 7;
+    arrival->utime_ns = cpu_ns;
+    stage_arrive(stage, arrival);
+}
+
+static void wait_says(struct stage *stage, pid_t waiter, pid_t child, uint64_t cpu_ns, uint64_t time_ns)
+{
+    stage_reaped(stage, waiter, child, 0, cpu_ns, time_ns);
+}
+
+static void end_one(struct stage *stage, struct task *task, uint64_t time_ns)
+{
+    stage_exit(task, time_ns);
+    tasks_task_ended(stage->tasks, task, true);
+}
+
+/* Process 101, whose parent ended before it, is in nobody's rusage: what its children used is told by itself. */
+static uint64_t orphans_ns(bool limited, uint64_t told_ns, unsigned times)
+{
+    void (*says)(struct stage *, pid_t, pid_t, uint64_t, uint64_t) = limited ? user_says : wait_says;
+    struct stage stage;
+    struct task *tasks[4];
+    new_traced(&stage, tasks);
+    for (int i = 1; i < 4 && limited; i++) {
+        tasks[i]->process->limited = true;
+        tasks[i]->process->user = 7;
+    }
+    end_one(&stage, tasks[0], T + 50);
+    stage_reaped(&stage, 1, 100, 0, 101 * MS, T + 50);
+    for (unsigned i = 3; i > 1; i--) {
+        end_one(&stage, tasks[i], T + 500 - i * 100);
+        for (unsigned time = 0; time < times; time++)
+            says(&stage, 99 + (pid_t)i, 100 + (pid_t)i, i == 3 ? 110 * MS : told_ns, T + 501 - i * 100);
+    }
+    end_one(&stage, tasks[1], T + 400);
+    stage_close(&stage);
+    assert_int_equal(stage.kit.session.denied, 0);
+    const uint64_t all = stage.tasks->orphans_ns;
+    stage_free(&stage);
+    return all;
+}
+
+static void test_orphan_of_another_user(void **state)
+{
+    (void)state;
+    assert_int_equal(orphans_ns(false, 220 * MS, 1), 320 * MS);
+    assert_int_equal(orphans_ns(true, 220 * MS, 1), 320 * MS); /* ends of its children are plausible, and count */
+    assert_in_range(orphans_ns(true, 220 * MS, 9), 300 * MS, 320 * MS); /* told again and again */
+    assert_in_range(orphans_ns(true, 1000000 * MS, 1), 300 * MS, 320 * MS);
+    assert_int_equal(orphans_ns(true, 0, 1), 100 * MS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +190,7 @@ int main(void)
         cmocka_unit_test(test_tracer_of_a_silent_parent),
         cmocka_unit_test(test_threads_of_a_tracee),
         cmocka_unit_test(test_reaper),
+        cmocka_unit_test(test_orphan_of_another_user),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
