@@ -55,15 +55,6 @@ bool __wrap_opener_settle(struct opener *opener, uint64_t ticket)
     return is_noted ? false : __real_opener_settle(opener, ticket);
 }
 
-enum { PID_OF_USER = 1 << 23 }; /* and a user's number: no process has such a number */
-
-uid_t __real_procfs_uid(pid_t pid);
-uid_t __wrap_procfs_uid(pid_t pid);
-uid_t __wrap_procfs_uid(pid_t pid)
-{
-    return pid >= PID_OF_USER ? (uid_t)(pid - PID_OF_USER) : __real_procfs_uid(pid);
-}
-
 static uint64_t last_key[2];
 
 uint64_t __real_siphash(const uint64_t key[2], const void *bytes, size_t size);
@@ -514,62 +505,6 @@ static void test_forgets(void **state)
     buildids_free(buildids);
 }
 
-/* COUNT files of USER's from number FIRST on are mapped, and their ids are read. */
-static void map_many(struct buildids *buildids, uid_t user, unsigned first, unsigned count)
-{
-    for (unsigned i = first; i < first + count; i++) {
-        const struct mapped_file file = {
-            .pid = PID_OF_USER + (pid_t)user, .maj = 8, .min = 1, .ino = i, .path = "/lib/one"};
-        buildids_expect(buildids, &file, 0, 1);
-        answer(asked_count, asked_count, 0, 7);
-    }
-}
-
-static uint64_t forgotten(struct buildids *buildids)
-{
-    return opener_counts(buildids_opener(buildids)).forgotten;
-}
-
-/* Where there are too many, who has his share loses his own, else who has most: others keep what is gone by now. */
-static void test_forgets_of_one_user(void **state)
-{
-    (void)state;
-    enum { MOST = 16384, SHARE = MOST / 4, FEW = 100, A = 1000000, B = 2000000, C = 3000000, D = 4000000 };
-    struct buildids *buildids = buildids_new();
-    map_many(buildids, 1, A, FEW);
-    map_many(buildids, 2, B, MOST - FEW);
-    assert_int_equal(forgotten(buildids), 0);
-    map_many(buildids, 2, B + MOST, 1);
-    assert_int_equal(forgotten(buildids), MOST - FEW);
-    /* The first user's are there, as the last one of the second's. */
-    unsigned before = asked_count;
-    assert_int_equal(known(buildids, A), 7);
-    assert_int_equal(known(buildids, A + FEW - 1), 7);
-    assert_int_equal(known(buildids, B + MOST), 7);
-    assert_int_equal(asked_count, before);
-    buildids_free(buildids);
-    /* One who has his share, and another who has more. */
-    buildids = buildids_new();
-    asked_count = 0;
-    map_many(buildids, 2, B, SHARE);
-    map_many(buildids, 3, C, MOST - SHARE);
-    map_many(buildids, 2, B + MOST, 1);
-    assert_int_equal(forgotten(buildids), SHARE);
-    assert_int_equal(known(buildids, C), 7);
-    buildids_free(buildids);
-    /* One who has less: the one who has most makes room. */
-    buildids = buildids_new();
-    asked_count = 0;
-    map_many(buildids, 2, B, SHARE - 1);
-    map_many(buildids, 4, D, SHARE);
-    map_many(buildids, 3, C, MOST - 2 * SHARE + 1);
-    map_many(buildids, 2, B + MOST, 1);
-    assert_int_equal(forgotten(buildids), MOST - 2 * SHARE + 1);
-    assert_int_equal(known(buildids, B), 7);
-    assert_int_equal(known(buildids, D), 7);
-    buildids_free(buildids);
-}
-
 /* By readelf, of ourselves; and what only this machine knows. */
 static void test_this_machine(void **state)
 {
@@ -613,7 +548,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_refused, begin_notes, end_notes),
         cmocka_unit_test_setup_teardown(test_keys, begin_notes, end_notes),
         cmocka_unit_test_setup_teardown(test_forgets, begin_notes, end_notes),
-        cmocka_unit_test_setup_teardown(test_forgets_of_one_user, begin_notes, end_notes),
         cmocka_unit_test(test_this_machine),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
