@@ -104,6 +104,7 @@ struct preparation {
     char *const *envp;   /* the program's own */
     char *const *chosen;
     struct pinject_room *room;
+    uint32_t mark;       /* of the room */
     bool joined;         /* with our variables */
 };
 
@@ -133,7 +134,8 @@ static int exec_image(const struct exec_call *call, char *const *envp)
     /* libc refuses an fexecve without an environment, and must not get a vector of ours. */
     if (pinject_object.standing == PINJECT_NOTHING || (call->way == BY_FD && !envp))
         return exec_next(call, envp);
-    struct preparation this = {.call = call, .envp = envp, .chosen = envp, .room = pinject_room_claim()};
+    struct preparation this = {.call = call, .envp = envp, .chosen = envp};
+    this.room = pinject_room_claim(&this.mark);
     if (this.room)
         pinject_room_call(this.room, prepare, &this);
     else if (pinject_object.standing == PINJECT_FOLLOWED)

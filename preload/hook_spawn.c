@@ -112,8 +112,9 @@ static void announce(enum pinject_image image, const pid_t *pid)
 static int spawn(const struct spawn_call *call, pid_t *pid, char *const argv[], char *const envp[])
 {
     pid_t own_pid, *pid_to = pid ? pid : &own_pid;
+    uint32_t mark;
     pinject_object_ready();
-    struct pinject_room *room = pinject_object.standing == PINJECT_NOTHING ? NULL : pinject_room_claim();
+    struct pinject_room *room = pinject_object.standing == PINJECT_NOTHING ? NULL : pinject_room_claim(&mark);
     if (!room)
         return call->next(pid, call->path, call->actions, call->attr, argv, envp);
     enum pinject_image image = image_to_follow(room, call);

@@ -15,14 +15,17 @@ enum {
     SEALED = 1 << 30,    /* in an owner: no tid, but the thread's place in memory */
 };
 
-/* Set once each: rooms are never given back. The first one needs no mapping. */
+/* Rooms are set once each, and never given back. The first one needs no mapping. */
 struct pinject_room_entry {
     uint32_t owner;      /* tid, 0: nobody. The kernel may clear it */
+    uint32_t value;      /* of the mark */
+    uint32_t *mark;      /* in the frame of whoever claimed it; NULL: nobody may take it from its owner */
     struct pinject_room *room;
 };
 
 static struct pinject_room first_room;
-static struct pinject_room_entry entries[ROOMS] = {{0, &first_room}};
+static struct pinject_room_entry entries[ROOMS] = {{.room = &first_room}};
+static uint32_t claims;
 
 /* A thread and its children of vfork, which run in turn, have the same. */
 static uint32_t place_in_memory(void)
@@ -38,11 +41,29 @@ static bool is_left(uint32_t owner, uint32_t me, bool patient)
     return patient && !(owner & SEALED) && owner != me && sys_kill((int)owner, 0) == -ESRCH;
 }
 
+/*
+ * The calling thread's own claim, by a frame that is gone: a handler left it by siglongjmp. Where it stood on a stack
+ * says nothing of that (alternate stacks, coroutines), but no frame loses its mark while it lives. A futex word is
+ * compared by the kernel, which faults on no address; the wait is over before it begins.
+ * Whoever takes it first makes its mark NULL: so a handler that comes in between takes nothing from us.
+ */
+static bool take_abandoned(struct pinject_room_entry *entry)
+{
+    static const struct timespec past = {0, 0};
+    uint32_t *mark = __atomic_load_n(&entry->mark, __ATOMIC_RELAXED);
+    return mark && sys_futex_wait_until(mark, __atomic_load_n(&entry->value, __ATOMIC_RELAXED), &past) == -EAGAIN &&
+           __atomic_compare_exchange_n(&entry->mark, &mark, NULL, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 static bool claim_entry(struct pinject_room_entry *entry, uint32_t me, bool patient)
 {
     uint32_t owner = __atomic_load_n(&entry->owner, __ATOMIC_RELAXED);
+    if (owner == me && !(me & SEALED))
+        return patient && take_abandoned(entry);
     if (owner != 0 && !is_left(owner, me, patient))
         return false;
+    /* The last owner's. Where another thread claims it now, NULL keeps what is its own. */
+    __atomic_store_n(&entry->mark, NULL, __ATOMIC_RELAXED);
     /* Acquire: what the last owner did with it is over. */
     return __atomic_compare_exchange_n(&entry->owner, &owner, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
@@ -69,8 +90,10 @@ static bool watch(struct pinject_room_entry *entry)
 {
     void *word = entry;
     if (pinject_object_sealed() || sys_getpid() == pinject_object.pid ||
-        SYS_2(SYS_prctl, PR_GET_TID_ADDRESS, &word) != 0 || word)
+        SYS_2(SYS_prctl, PR_GET_TID_ADDRESS, &word) != 0)
         return false;
+    if (word) /* taken over, it is watched already */
+        return word == entry;
     SYS_1(SYS_set_tid_address, &entry->owner);
     return true;
 }
@@ -83,18 +106,35 @@ static void forget_vector(struct pinject_room *room)
     room->more_size = 0;
 }
 
-struct pinject_room *pinject_room_claim(void)
+static void set_mark(struct pinject_room_entry *entry, uint32_t *mark)
+{
+    __atomic_store_n(&entry->value, *mark, __ATOMIC_RELAXED);
+    /* The compiler keeps the order; only handlers of this thread look at them. */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&entry->mark, mark, __ATOMIC_RELAXED);
+}
+
+static void give_back(struct pinject_room_entry *entry)
+{
+    __atomic_store_n(&entry->mark, NULL, __ATOMIC_RELAXED);
+    __atomic_store_n(&entry->owner, 0, __ATOMIC_RELEASE);
+}
+
+struct pinject_room *pinject_room_claim(uint32_t *mark)
 {
     uint32_t me = pinject_object_sealed() ? place_in_memory() : (uint32_t)sys_gettid();
+    /* Before the search: a frame that is gone stood here, perhaps. Spread, so that nothing else looks like one. */
+    __atomic_store_n(mark, __atomic_add_fetch(&claims, 1, __ATOMIC_RELAXED) * 0x9e3779b1u, __ATOMIC_RELAXED);
     struct pinject_room_entry *entry = find_entry(me);
     if (!entry)
         return NULL;
+    set_mark(entry, mark);
     struct pinject_room *room = __atomic_load_n(&entry->room, __ATOMIC_RELAXED);
     if (!room) {
         if (!pinject_object_sealed())
             room = sys_map(sizeof(*room), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
         if (!room || sys_failed(room)) {
-            __atomic_store_n(&entry->owner, 0, __ATOMIC_RELEASE);
+            give_back(entry);
             return NULL;
         }
         __atomic_store_n(&entry->room, room, __ATOMIC_RELAXED);
@@ -115,7 +155,7 @@ void pinject_room_release(struct pinject_room *room)
         forget_vector(room);
     if (room->watched)
         SYS_1(SYS_set_tid_address, NULL);
-    __atomic_store_n(&room->entry->owner, 0, __ATOMIC_RELEASE);
+    give_back(room->entry);
 }
 
 void *pinject_room_vector(struct pinject_room *room, size_t size)
@@ -138,7 +178,7 @@ void *pinject_room_vector(struct pinject_room *room, size_t size)
 void pinject_rooms_reset(void)
 {
     for (unsigned i = 0; i < ROOMS; i++)
-        entries[i].owner = 0;
+        give_back(&entries[i]);
 }
 
 /* The frame below is the caller's: whoever unwinds goes on there. */

@@ -9,6 +9,9 @@
  * The owner's number is that word. (Threads and children of fork have such a word for libc already; they need none, as
  * their exec leaves no memory behind.) Where that is not possible a room is free again when its owner has ended.
  *
+ * A handler of the program may leave a hook by siglongjmp. Its room is taken over, when there is no other, by the same
+ * thread, once the frame that claimed it is surely gone: something else stands where its mark was.
+ *
  * Context: anywhere, also a vfork child and a signal handler. errno stays.
  */
 #ifndef PINJECT_PRELOAD_ROOM_H
@@ -36,8 +39,11 @@ struct pinject_room {
     bool watched;     /* the kernel clears the owner */
 };
 
-/* NULL: all are taken, after a wait of some milliseconds, or there is no memory. */
-struct pinject_room *pinject_room_claim(void);
+/*
+ * MARK: a variable in the frame of the caller, which leaves it as it is until the release. NULL: all are taken, after a
+ * wait of some milliseconds, or there is no memory.
+ */
+struct pinject_room *pinject_room_claim(uint32_t *mark);
 /* NULL is accepted. */
 void pinject_room_release(struct pinject_room *room);
 

@@ -315,8 +315,9 @@ enum pinject_image pinject_image_search(struct pinject_judge *judge, const char 
 
 static struct pinject_room the_room;
 
-struct pinject_room *pinject_room_claim(void)
+struct pinject_room *pinject_room_claim(uint32_t *mark)
 {
+    *mark = 0x5a5a5a5a; /* what it held does not matter */
     memset(&the_room.judge, 0x5a, offsetof(struct pinject_judge, path));
     the_room.judge.searches = true;
     hook_note("room%s", hook_kit.no_room ? ": none" : "");
