@@ -59,6 +59,9 @@ static unsigned seal_for(bool strict, const void *program)
     int saved = errno;
     pinject_object_ready();
     unsigned kind = pinject_object.standing == PINJECT_NOTHING ? UNHARMED : judge(strict, program);
+    /* A new image would begin a timer under the filter. */
+    if (kind & UNTIMED && pinject_object.flags & PINJECT_SESSION_TIMER)
+        kind |= SEALED;
     if (kind & ~(unsigned)USER_FIXED)
         pinject_timer_end_all();
     seal(kind, 1);

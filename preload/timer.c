@@ -154,12 +154,24 @@ bool pinject_timer_runs(void)
     return is_own(pinject_sampler_find());
 }
 
+bool pinject_timer_ended(void)
+{
+    return __atomic_load_n(&ended, __ATOMIC_RELAXED) || pinject_object_sealed();
+}
+
+/* Not under a filter that ended the timers, which may kill for it. */
+static void count(struct pinject_sampler *sampler)
+{
+    if (!pinject_timer_ended())
+        pinject_sampler_count(sampler);
+}
+
 /* Counts, and nothing more of the ring. */
 static void leave_ring(struct pinject_sampler *sampler)
 {
     void *map = sampler->page;
     end_timer(sampler);
-    pinject_sampler_count(sampler);
+    count(sampler);
     /* The compiler keeps the order, and the handler runs in this thread: from here on it finds nothing. */
     __atomic_store_n(&sampler->page, NULL, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -216,7 +228,7 @@ void pinject_timer_thread(bool masked)
 
 void pinject_timer_count(void)
 {
-    struct pinject_sampler *sampler = pinject_sampler_find();
+    struct pinject_sampler *sampler = pinject_timer_ended() ? NULL : pinject_sampler_find();
     if (is_own(sampler))
         pinject_sampler_count(sampler);
 }
@@ -226,7 +238,7 @@ bool pinject_timer_before_exec(void)
     struct pinject_sampler *sampler = pinject_object_sealed() ? NULL : pinject_sampler_find();
     if (!is_own(sampler) || sampler->tid == sampler->pid)
         return false;
-    pinject_sampler_count(sampler);
+    count(sampler);
     __atomic_store_n(&sampler->head->execs, 1, __ATOMIC_RELAXED);
     return true;
 }
@@ -260,7 +272,8 @@ void pinject_timer_forked(void)
 
 void pinject_timer_leave(void)
 {
-    pinject_signal_release();
+    if (!pinject_timer_ended())
+        pinject_signal_release();
 }
 
 void pinject_timer_end_all(void)
@@ -270,8 +283,8 @@ void pinject_timer_end_all(void)
         return;
     if (sys_getpid() != pinject_object.pid)
         return; /* a child of vfork: the timers are its parent's */
-    __atomic_store_n(&ended, true, __ATOMIC_RELAXED);
     pinject_timer_count();
+    __atomic_store_n(&ended, true, __ATOMIC_RELAXED);
     pinject_samplers_each(end_timer);
 }
 
@@ -291,6 +304,5 @@ void pinject_timer_give_up_rings(void)
 /* The last counts of whoever ends the process by exit(). */
 __attribute__((destructor)) static void end(void)
 {
-    if (!pinject_object_sealed())
-        pinject_timer_count();
+    pinject_timer_count();
 }

@@ -123,28 +123,42 @@ static void die_of(int number)
     sys_mask(SIG_UNBLOCK, bit_of(number));
 }
 
-static void pass_on(int number, siginfo_t *info, void *context)
+/* MASK: that of the handler is set. */
+static void pass_on(int number, siginfo_t *info, void *context, bool mask)
 {
     struct sigaction action = *shown_now();
     if (action.sa_flags & SA_RESETHAND)
         pinject_signal_action(&(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-    uint64_t mask = *mask_of(context) | *(uint64_t *)(void *)&action.sa_mask;
-    sys_mask(SIG_SETMASK, mask | (action.sa_flags & SA_NODEFER ? 0 : bit_of(number)));
+    if (mask)
+        sys_mask(SIG_SETMASK, *mask_of(context) | *(uint64_t *)(void *)&action.sa_mask |
+                                  (action.sa_flags & SA_NODEFER ? 0 : bit_of(number)));
     if (action.sa_flags & SA_SIGINFO)
         action.sa_sigaction(number, info, context);
     else
         action.sa_handler(number);
 }
 
+/* Without a system call that the program's filter may kill for. Of those that it blocked the first is lost. */
+static bool waits_quietly(int number, void *context)
+{
+    const struct pinject_sampler *sampler = pinject_sampler_find();
+    if (sampler && sampler->masked)
+        *mask_of(context) |= bit_of(number);
+    return sampler && sampler->masked;
+}
+
 static void take_foreign(int number, siginfo_t *info, void *context)
 {
     const struct sigaction *action = shown_now();
-    if (pinject_signal_masked())
+    bool ended = pinject_timer_ended();
+    if (ended && waits_quietly(number, context))
+        return;
+    if (!ended && pinject_signal_masked())
         keep_waiting(number, info, context);
     else if (action->sa_handler == SIG_DFL)
         die_of(number);
     else if (action->sa_handler != SIG_IGN)
-        pass_on(number, info, context);
+        pass_on(number, info, context, !ended);
 }
 
 /* ---- Ours ---- */
@@ -156,6 +170,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
         take_foreign(number, info, context);
         return;
     }
+    if (pinject_timer_ended()) /* this one was on its way */
+        return;
     if (!sampler->page || sampler->tid != sys_gettid())
         return;
     if (!pinject_object_follows()) { /* nobody reads any more */

@@ -31,6 +31,16 @@ def test_refused_filter_seals_nothing():
     check(SEALED not in done.err, done.err)
 
 
+def test_filter_that_kills_for_what_timers_need():
+    """Where timers sample nothing is called under it that only they need: not at an end, not in a new image."""
+    denied = [target("seccomp-deny"), "--"]
+    command = [target("see-filter"), "without-some"]
+    alone = run([*denied, *command]).ok()
+    done = run([*denied, PINJECT_RUN, "-v", "--follow-all", "--", *command]).ok()
+    check_equal(done.out_bytes.splitlines(), alone.out_bytes.splitlines(), "output")
+    check_in(SEALED, done.err)
+
+
 def calls_of(*before):
     """The system calls of a program and all its children, by name; before execve nothing of it runs."""
     run([*before, "strace", "-f", "-qq", "-o", "calls", target("see-filter"), "inside"]).ok()

@@ -463,6 +463,19 @@ static void test_filters(void **state)
     assert_counts(2, 3, 1);
 }
 
+/* Where all images begin timers, none may know of us under such a filter. */
+static void test_filters_in_a_session_of_timers(void **state)
+{
+    (void)state;
+    begin(PINJECT_SESSION_VFORK | PINJECT_SESSION_TIMER);
+    assert_int_equal(set_filter(&program), 0);
+    assert_notes("prctl 22: 2 program 0 0, sealed 0 blind 0 fixed 0\n");
+    harms.timers = true;
+    assert_int_equal(set_filter(&program), 0);
+    assert_notes("timers end\nprctl 22: 2 program 0 0, sealed 1 blind 0 fixed 0\nforget ours\n");
+    assert_counts(1, 0, 0);
+}
+
 /* What the kernel will refuse is not looked at; nor is anything where there is no session. */
 static void test_filters_not_judged(void **state)
 {
@@ -574,6 +587,7 @@ int main(void)
         cmocka_unit_test_teardown(test_syscall, end),
         cmocka_unit_test_teardown(test_other_prctl, end),
         cmocka_unit_test_teardown(test_filters, end),
+        cmocka_unit_test_teardown(test_filters_in_a_session_of_timers, end),
         cmocka_unit_test_teardown(test_filters_not_judged, end),
         cmocka_unit_test_teardown(test_strict, end),
         cmocka_unit_test_teardown(test_filters_by_number, end),

@@ -161,9 +161,29 @@ static void ends_all(void)
     compute(20);
     MUST(seen->expired <= before + 1); /* one was on its way */
     pinject_timer_end_all();
+    /* What only timers need may end the program by now. */
+    before = seen->counts;
+    MUST(pinject_timer_ended());
+    pinject_timer_count();
+    pinject_timer_leave();
     pinject_timer_stop();
+    MUST(seen->counts == before && seen->released == 0);
     pinject_timer_start(2);
     MUST(!pinject_timer_runs() && head_of(1)->started == 0);
+}
+
+static void executes_later(void)
+{
+    pinject_timer_start(2);
+    pinject_timer_end_all();
+    unsigned before = seen->counts;
+    MUST(pinject_timer_before_exec() && head_of(1)->execs == 1 && seen->counts == before);
+}
+
+static void execs_after_the_end(void)
+{
+    pinject_timer_start(1);
+    in_thread(executes_later);
 }
 
 /* A filter comes while a thread begins: its timer does not stay. */
@@ -224,6 +244,7 @@ static void test_end(void **state)
     in_child(two_begin_at_once);
     in_child(gives_up);
     in_child(ends_all);
+    in_child(execs_after_the_end);
     in_child(ends_while_it_begins);
     in_child(ends_not_its_parents);
     in_child(exits);

@@ -3,7 +3,10 @@
 #include "check.h"
 
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdbool.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -21,7 +24,7 @@ static struct pinject_sampler sampler;
 static struct perf_event_mmap_page page;
 static struct pinject_segment segment;
 struct pinject_object pinject_object = {.begun = 2, .standing = PINJECT_FOLLOWED, .channel.segment = &segment};
-static bool has_sampler;
+static bool has_sampler, ended;
 static volatile unsigned samples;
 static uint64_t put_in;
 
@@ -47,6 +50,11 @@ void pinject_sampler_take(struct pinject_sampler *its, uint64_t overrun, const v
     (void)overrun;
     if (its == &sampler && context)
         samples++;
+}
+
+bool pinject_timer_ended(void)
+{
+    return ended;
 }
 
 void pinject_signal_put_in(int number)
@@ -113,6 +121,11 @@ static void plain(int number)
 {
     got = number;
     got_blocked = is_blocked(number) + 2 * is_blocked(SIGUSR1);
+}
+
+static void note(int number)
+{
+    got = number;
 }
 
 static void full(int number, siginfo_t *info, void *context)
@@ -346,11 +359,67 @@ static void a_timer_of_the_program(void)
     MUST(got == number && samples == 0);
 }
 
+/* As one that was on its way when the program forbade itself what the handler does: no system call but its return. */
+static void shut_in(void)
+{
+    static struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigreturn, 3, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigqueueinfo, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+    MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+static void queue(pid_t pid, int number, int code, void *pointer)
+{
+    siginfo_t info = {.si_signo = number, .si_code = code};
+    info.si_value.sival_ptr = pointer;
+    MUST(syscall(SYS_rt_sigqueueinfo, pid, number, &info) == 0);
+}
+
+static void is_quiet_in_the_end(void)
+{
+    pid_t pid = getpid();
+    int number = taken();
+    pinject_sampler_own();
+    sampler.page = &page;
+    queue(pid, number, SI_TIMER, &sampler);
+    MUST(samples == 1);
+    show(SIG_IGN, 0);
+    ended = true;
+    shut_in();
+    queue(pid, number, SI_TIMER, &sampler);
+    MUST(samples == 1);
+    queue(pid, number, SI_QUEUE, NULL);
+}
+
+static void is_quiet_with_a_handler(void)
+{
+    pid_t pid = getpid();
+    int number = taken();
+    pinject_sampler_own();
+    pinject_signal_action(&(struct sigaction){.sa_handler = note}, NULL);
+    ended = true;
+    shut_in();
+    queue(pid, number, SI_QUEUE, NULL);
+    MUST(got == number);
+    /* What the program blocked: the second one waits in the kernel. */
+    sampler.masked = true;
+    got = 0;
+    queue(pid, number, SI_QUEUE, NULL);
+    queue(pid, number, SI_QUEUE, NULL);
+    MUST(got == 0);
+}
+
 static void test_ours(void **state)
 {
     (void)state;
     assert_int_equal(in_child(takes_samples), 0);
     assert_int_equal(in_child(a_timer_of_the_program), 0);
+    assert_int_equal(in_child(is_quiet_in_the_end), 0);
+    assert_int_equal(in_child(is_quiet_with_a_handler), 0);
 }
 
 /* ---- Masks, exec, the end ---- */

@@ -142,6 +142,24 @@ static void in_a_box(void)
     see_exercise();
 }
 
+/* Not a list of what is needed, but of what may not be: nothing of it is called here. */
+static void without_some(void)
+{
+    static struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrusage, 7, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 6, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_timer_create, 5, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_timer_settime, 4, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_timer_delete, 3, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigqueueinfo, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_tgsigqueueinfo, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)};
+    struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+    see_result("filter", install(BY_SYSCALL, &program));
+    see_exercise();
+}
+
 static void *thread_under(void *data)
 {
     (void)data;
@@ -246,6 +264,7 @@ int main(int argc, char **argv)
 {
     static const struct see_case cases[] = {
         {"killing", killing}, {"trapping", trapping}, {"answering", answering}, {"in-a-box", in_a_box},
+        {"without-some", without_some},
         {"by-a-thread", by_a_thread},
         {"stacked", stacked}, {"inside", inside}, {"refused", refused}, {"strict", strict},
         {"returns-twice", calls_that_return_twice},
