@@ -149,16 +149,25 @@ PINJECT_HOOK int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_fi
     return spawn(&call, pid, argv, envp);
 }
 
+/*
+ * Below glibc 2.39 a program that looks for these two finds them here. They answer as libc's own do where the kernel
+ * has no such descriptors, which whoever calls them has to expect, and do nothing else.
+ */
+static int spawn_pidfd(const struct spawn_call *call, int *pidfd, char *const argv[], char *const envp[])
+{
+    return pinject_next()->pidfd_spawns ? spawn(call, pidfd, argv, envp) : ENOSYS;
+}
+
 PINJECT_HOOK int pidfd_spawn(int *pidfd, const char *path, const posix_spawn_file_actions_t *actions,
                              const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
     const struct spawn_call call = {pinject_next()->pidfd_spawn, path, false, true, actions, attr};
-    return spawn(&call, pidfd, argv, envp);
+    return spawn_pidfd(&call, pidfd, argv, envp);
 }
 
 PINJECT_HOOK int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file_actions_t *actions,
                               const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
     const struct spawn_call call = {pinject_next()->pidfd_spawnp, file, true, true, actions, attr};
-    return spawn(&call, pidfd, argv, envp);
+    return spawn_pidfd(&call, pidfd, argv, envp);
 }

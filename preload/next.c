@@ -328,6 +328,7 @@ static void resolve(void)
     for (size_t i = 0; i < OTHERS; i++)
         store(&others[i].address, &symbols[FIRST_OTHER + i]);
     next.sanitized = symbols[SANITIZER].address;
+    next.pidfd_spawns = next.pidfd_spawn != no_spawn;
     next.wait4_cancels = wait4_cancels(symbols[VERSION].address);
 }
 

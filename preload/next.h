@@ -39,6 +39,7 @@ struct pinject_next {
                        char *const[], char *const[]);
     int (*pidfd_spawnp)(int *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
                         char *const[], char *const[]);
+    bool pidfd_spawns; /* libc has these two */
     int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
     int (*thrd_create)(thrd_t *, thrd_start_t, void *);
     pid_t (*fork_only)(void); /* _Fork */

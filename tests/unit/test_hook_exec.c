@@ -173,6 +173,7 @@ static void begin(uint32_t flags)
     hook_next.posix_spawnp = next_spawnp;
     hook_next.pidfd_spawn = next_pidfd;
     hook_next.pidfd_spawnp = next_pidfd_by_name;
+    hook_next.pidfd_spawns = true;
     directory = (struct pinject_spawn_directory){AT_FDCWD, false, false};
     directory_error = 0;
     spawned_pid = 4321;
@@ -535,6 +536,14 @@ static void test_spawn_of_a_descriptor(void **state)
     hook_kit.result = EACCES;
     assert_int_equal(hook_pidfd_spawnp(&pidfd, "/x", NULL, NULL, arguments, joined_env), EACCES);
     assert_notes("room\nsignal before\npidfd by name:\nspawn /x {name,one}\n  in {A=b}\nsignal after\nrelease\n");
+    /* Where libc has none: no look at the program, no request. */
+    hook_kit.image = PINJECT_IMAGE_STATIC;
+    hook_next.pidfd_spawns = false;
+    pidfd = -1;
+    assert_int_equal(hook_pidfd_spawn(&pidfd, "/x", NULL, NULL, arguments, joined_env), ENOSYS);
+    assert_int_equal(hook_pidfd_spawnp(&pidfd, "/x", NULL, NULL, arguments, joined_env), ENOSYS);
+    assert_int_equal(pidfd, -1);
+    assert_notes("");
 }
 
 static void test_spawn_fails(void **state)

@@ -111,6 +111,8 @@ static const char *wrong_member(void)
     }
     if (!is("syscall", &pinject_next_syscall))
         return "syscall";
+    if (!next->pidfd_spawns)
+        return "pidfd_spawns";
     return next->sanitized ? NULL : "sanitized";
 }
 
@@ -223,6 +225,7 @@ static void test_exec(void **state)
     assert_fails(next->execveat(-1, "x", true_argv, no_env, 0), EBADF);
     assert_int_equal(next->posix_spawn(NULL, "x", NULL, NULL, true_argv, no_env), ENOSYS);
     assert_int_equal(next->posix_spawnp(NULL, "x", NULL, NULL, true_argv, no_env), ENOSYS);
+    assert_false(next->pidfd_spawns);
     assert_int_equal(next->pidfd_spawn(NULL, "x", NULL, NULL, true_argv, no_env), ENOSYS);
     assert_int_equal(next->pidfd_spawnp(NULL, "x", NULL, NULL, true_argv, no_env), ENOSYS);
 }
