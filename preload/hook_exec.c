@@ -135,6 +135,7 @@ static int exec_image(const struct exec_call *call, char *const *envp)
     if (pinject_object.standing == PINJECT_NOTHING || (call->way == BY_FD && !envp))
         return exec_next(call, envp);
     struct preparation this = {.call = call, .envp = envp, .chosen = envp};
+    pinject_object_enter();
     this.room = pinject_room_claim(&this.mark);
     if (this.room)
         pinject_room_call(this.room, prepare, &this);
@@ -142,15 +143,18 @@ static int exec_image(const struct exec_call *call, char *const *envp)
         __atomic_fetch_add(&pinject_object.channel.requests->dropped, 1, __ATOMIC_RELAXED);
     bool changed = pinject_signal_before_exec();
     bool told = pinject_timer_before_exec();
+    pinject_object_leave();
     int result = exec_next(call, this.chosen);
     /* Ours may be too much, also where the program's own environ holds them: then it goes unfollowed. */
     if (errno == E2BIG && this.joined) {
         pinject_room_call(this.room, leave_out, &this);
         result = exec_next(call, this.chosen);
     }
+    pinject_object_enter();
     pinject_timer_after_exec(told);
     pinject_signal_after_exec(changed);
     pinject_room_release(this.room);
+    pinject_object_leave();
     return result;
 }
 

@@ -53,11 +53,12 @@ static void seal(unsigned kind, int change)
         __atomic_fetch_add(&pinject_object.user_fixed, change, __ATOMIC_SEQ_CST);
 }
 
-/* Before the filter is there, as it may be one for all threads. */
-static unsigned seal_for(bool strict, const void *program)
+/* Before the filter is there. One for all threads waits for those that make system calls of ours. */
+static unsigned seal_for(bool strict, const void *program, bool all_threads)
 {
     int saved = errno;
     pinject_object_ready();
+    bool before = pinject_object_sealed();
     unsigned kind = pinject_object.standing == PINJECT_NOTHING ? UNHARMED : judge(strict, program);
     /* A new image would begin a timer under the filter. */
     if (kind & UNTIMED && pinject_object.flags & PINJECT_SESSION_TIMER)
@@ -65,6 +66,8 @@ static unsigned seal_for(bool strict, const void *program)
     if (kind & ~(unsigned)USER_FIXED)
         pinject_timer_end_all();
     seal(kind, 1);
+    if (all_threads && !before && kind & (SEALED | UNTIMED))
+        pinject_object_settle();
     errno = saved;
     return kind;
 }
@@ -91,7 +94,7 @@ PINJECT_HOOK int prctl(int option, ...)
     if (option != PR_SET_SECCOMP)
         return pinject_next()->prctl(option, a, b, c, d);
     bool strict = a == SECCOMP_MODE_STRICT;
-    unsigned kind = seal_for(strict, (const void *)b);
+    unsigned kind = seal_for(strict, (const void *)b, false);
     int result = pinject_next()->prctl(option, a, b, c, d);
     return (int)sealed(kind, strict, result != 0, result);
 }
@@ -109,7 +112,8 @@ long pinject_filter_by_syscall(long number, long a, long b, long c, long d, long
     if (by_prctl ? a != PR_SET_SECCOMP : a != SECCOMP_SET_MODE_STRICT && a != SECCOMP_SET_MODE_FILTER)
         return pinject_next_syscall(number, a, b, c, d, e, 0L);
     bool strict = by_prctl ? b == SECCOMP_MODE_STRICT : a == SECCOMP_SET_MODE_STRICT;
-    unsigned kind = seal_for(strict, (const void *)c);
+    bool all_threads = !by_prctl && !strict && (unsigned)b & SECCOMP_FILTER_FLAG_TSYNC;
+    unsigned kind = seal_for(strict, (const void *)c, all_threads);
     long result = pinject_next_syscall(number, a, b, c, d, e, 0L);
     /* A positive result is a thread that could not get the filter, or the listener's descriptor. */
     bool listener = !by_prctl && !strict && (unsigned)b & SECCOMP_FILTER_FLAG_NEW_LISTENER;

@@ -100,38 +100,60 @@ static enum pinject_image image_to_follow(struct pinject_room *room, const struc
     return judge(&room->judge, call);
 }
 
-/* It runs already: it cannot ask for itself. */
+/* It runs already: it cannot ask for itself. The process may have been sealed meanwhile. */
 static void announce(enum pinject_image image, const pid_t *pid)
 {
     int saved = errno;
-    if (pinject_image_is_closed(image))
+    if (pinject_image_is_closed(image) && pinject_object_follows())
         pinject_object_spawned(*pid);
     errno = saved;
+}
+
+struct spawn_preparation {
+    struct pinject_room *room;
+    enum pinject_image image;
+    char *const *chosen;
+    bool join, changed;
+};
+
+static void prepare(const struct spawn_call *call, char *const argv[], char *const envp[],
+                    struct spawn_preparation *ret)
+{
+    ret->image = image_to_follow(ret->room, call);
+    if (pinject_image_takes(ret->image) && is_near_limit(argv, envp))
+        ret->image = PINJECT_IMAGE_REFUSES;
+    ret->join = pinject_image_takes(ret->image);
+    ret->chosen = pinject_env_chosen(ret->room, envp, ret->join);
+    if (call->pidfd && pinject_image_is_closed(ret->image))
+        pinject_object_inherit(); /* nobody can announce the child afterwards */
+    ret->changed = pinject_signal_before_exec();
 }
 
 static int spawn(const struct spawn_call *call, pid_t *pid, char *const argv[], char *const envp[])
 {
     pid_t own_pid, *pid_to = pid ? pid : &own_pid;
+    struct spawn_preparation this;
     uint32_t mark;
     pinject_object_ready();
-    struct pinject_room *room = pinject_object.standing == PINJECT_NOTHING ? NULL : pinject_room_claim(&mark);
-    if (!room)
+    if (pinject_object.standing == PINJECT_NOTHING)
         return call->next(pid, call->path, call->actions, call->attr, argv, envp);
-    enum pinject_image image = image_to_follow(room, call);
-    if (pinject_image_takes(image) && is_near_limit(argv, envp))
-        image = PINJECT_IMAGE_REFUSES;
-    bool join = pinject_image_takes(image);
-    char *const *chosen = pinject_env_chosen(room, envp, join);
-    if (call->pidfd && pinject_image_is_closed(image))
-        pinject_object_inherit(); /* nobody can announce the child afterwards */
-    bool changed = pinject_signal_before_exec();
-    int error = call->next(pid_to, call->path, call->actions, call->attr, argv, chosen);
-    if (error == E2BIG && join)
-        error = call->next(pid_to, call->path, call->actions, call->attr, argv, pinject_env_chosen(room, envp, false));
-    pinject_signal_after_exec(changed);
-    pinject_room_release(room);
+    pinject_object_enter();
+    this.room = pinject_room_claim(&mark);
+    if (this.room)
+        prepare(call, argv, envp, &this);
+    pinject_object_leave();
+    if (!this.room)
+        return call->next(pid, call->path, call->actions, call->attr, argv, envp);
+    int error = call->next(pid_to, call->path, call->actions, call->attr, argv, this.chosen);
+    if (error == E2BIG && this.join)
+        error = call->next(pid_to, call->path, call->actions, call->attr, argv,
+                           pinject_env_chosen(this.room, envp, false));
+    pinject_object_enter();
+    pinject_signal_after_exec(this.changed);
+    pinject_room_release(this.room);
     if (error == 0 && !call->pidfd)
-        announce(image, pid_to);
+        announce(this.image, pid_to);
+    pinject_object_leave();
     return error;
 }
 

@@ -23,17 +23,21 @@
 __attribute__((noinline)) static struct pinject_thread_record begin(void *data)
 {
     struct pinject_thread_record record = *(struct pinject_thread_record *)data;
-    if (pinject_signal_number())
+    pinject_object_enter();
+    if (pinject_signal_number() && !pinject_object_sealed())
         pinject_timer_thread(record.masked);
     pinject_object_thread(record.creator);
     pinject_thread_pool_give(data);
+    pinject_object_leave();
     return record;
 }
 
 static void end(void *nothing)
 {
     (void)nothing;
+    pinject_object_enter();
     pinject_timer_stop();
+    pinject_object_leave();
 }
 
 /* A timer outlives its thread, and nobody but the thread knows its last counts. pthread_exit and cancel come by. */
@@ -72,9 +76,8 @@ static int begin_c11(void *data)
     return record.start.c11(record.argument);
 }
 
-static struct pinject_thread_record *prepare(union pinject_thread_start start, void *argument)
+static struct pinject_thread_record *take(union pinject_thread_start start, void *argument)
 {
-    pinject_object_ready();
     if (!pinject_object.threads || !pinject_object_follows()) {
         if (pinject_object.threads)
             pinject_object_count_sealed(~0u);
@@ -90,6 +93,15 @@ static struct pinject_thread_record *prepare(union pinject_thread_start start, v
     record->masked = pinject_signal_number() && pinject_signal_masked();
     record->start = start;
     record->argument = argument;
+    return record;
+}
+
+static struct pinject_thread_record *prepare(union pinject_thread_start start, void *argument)
+{
+    pinject_object_ready();
+    pinject_object_enter();
+    struct pinject_thread_record *record = take(start, argument);
+    pinject_object_leave();
     return record;
 }
 

@@ -21,12 +21,16 @@ static uint64_t ns_of(struct timeval time)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
 }
 
-/* Inline, for the stack. */
+/* Inline, for the stack. The process may have been sealed while it waited. */
 __attribute__((always_inline)) static inline void report(pid_t pid, int status, const struct rusage *usage)
 {
-    if (pid > 0 && (WIFEXITED(status) || WIFSIGNALED(status)))
+    if (pid <= 0 || (!WIFEXITED(status) && !WIFSIGNALED(status)))
+        return;
+    pinject_object_enter();
+    if (pinject_object_follows())
         pinject_object_reaped(pid, status, ns_of(usage->ru_utime), ns_of(usage->ru_stime),
                               (uint64_t)(usage->ru_nvcsw + usage->ru_nivcsw));
+    pinject_object_leave();
 }
 
 PINJECT_HOOK pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)

@@ -31,6 +31,15 @@ static uint32_t inheriting[FORKING];
 
 _Static_assert(PINJECT_TASKS == 1 << TID_BITS, "a tid has its room beside the thread's key");
 
+enum { SETTLE_ROUNDS = 50, SETTLE_NS = 100000 };
+
+void pinject_object_settle(void)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    for (int i = 0; i < SETTLE_ROUNDS && __atomic_load_n(&pinject_object.busy, __ATOMIC_ACQUIRE) != 0; i++)
+        sys_sleep_ns(SETTLE_NS);
+}
+
 enum pinject_image pinject_object_admits(enum pinject_image image)
 {
     return image == PINJECT_IMAGE_TAKES && !pinject_object_reachable() ? PINJECT_IMAGE_REFUSES : image;
@@ -249,19 +258,27 @@ void pinject_object_thread(int32_t creator)
     ask(PINJECT_THREAD, 0, creator);
 }
 
-void pinject_object_inherit(void)
+static void inherit(void)
 {
-    int saved = errno;
-    pinject_object_ready();
     int32_t tid = sys_gettid();
     /* Timers sample whom the object is in, and nobody else. */
-    bool wanted = pinject_object_follows() && !(pinject_object.flags & PINJECT_SESSION_TIMER) &&
+    bool wanted = !(pinject_object.flags & PINJECT_SESSION_TIMER) &&
                   __atomic_load_n(inheriting_slot(tid), __ATOMIC_RELAXED) != (uint32_t)tid;
     struct pinject_claim mine = {NULL, 0, 0};
     if (wanted)
         mine = claim(PINJECT_INHERIT, 0, 0);
     if (mine.slot && pinject_request_send(&pinject_object.channel, mine) == 0)
         __atomic_store_n(inheriting_slot(tid), (uint32_t)tid, __ATOMIC_RELAXED);
+}
+
+void pinject_object_inherit(void)
+{
+    int saved = errno;
+    pinject_object_ready();
+    pinject_object_enter();
+    if (pinject_object_follows())
+        inherit();
+    pinject_object_leave();
     errno = saved;
 }
 
@@ -342,10 +359,12 @@ static uint64_t *forking_slot(uint64_t key)
 void pinject_object_before_fork(void)
 {
     uint64_t key = forking_key();
-    if (pinject_object.standing != PINJECT_FOLLOWED || pinject_object_sealed())
-        return;
-    bool known = is_known(sys_getpid(), sys_getppid());
-    __atomic_store_n(forking_slot(key), key | (known ? (uint32_t)sys_gettid() : 0), __ATOMIC_RELAXED);
+    pinject_object_enter();
+    if (pinject_object.standing == PINJECT_FOLLOWED && !pinject_object_sealed()) {
+        bool known = is_known(sys_getpid(), sys_getppid());
+        __atomic_store_n(forking_slot(key), key | (known ? (uint32_t)sys_gettid() : 0), __ATOMIC_RELAXED);
+    }
+    pinject_object_leave();
 }
 
 void pinject_object_forked(void)
@@ -353,6 +372,7 @@ void pinject_object_forked(void)
     struct pinject_object *object = &pinject_object;
     uint64_t key = forking_key();
     uint64_t word = *forking_slot(key);
+    object->busy = 0; /* they are not here */
     pinject_rooms_reset();
     pinject_session_forked();
     if (pinject_object_sealed()) {

@@ -36,6 +36,7 @@ struct pinject_object {
     char **argv;
     char session[sizeof(PINJECT_ENV_SESSION "=") + PINJECT_PATH];
     char preload[PINJECT_PATH];
+    uint32_t busy __attribute__((aligned(64))); /* threads in what the next two enclose: atomic, and often written */
 };
 
 extern struct pinject_object pinject_object;
@@ -54,6 +55,25 @@ static inline bool pinject_object_sealed(void)
 {
     return __builtin_expect(__atomic_load_n(&pinject_object.sealed, __ATOMIC_RELAXED) != 0, 0);
 }
+
+/*
+ * Around what looks whether the process is sealed, and makes system calls then: a filter for all threads waits until
+ * none is there. A handler of the program's may leave it for good, which costs each such filter its patience.
+ */
+static inline void pinject_object_enter(void)
+{
+    __atomic_fetch_add(&pinject_object.busy, 1, __ATOMIC_SEQ_CST);
+    /* Pairs with that of pinject_object_settle(): who is not seen there sees the seal. */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void pinject_object_leave(void)
+{
+    __atomic_fetch_sub(&pinject_object.busy, 1, __ATOMIC_RELEASE);
+}
+
+/* Waits for that, 5 ms at most. */
+void pinject_object_settle(void);
 
 /* Whether this process is followed by a session that still runs. */
 static inline bool pinject_object_follows(void)

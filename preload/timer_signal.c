@@ -163,15 +163,8 @@ static void take_foreign(int number, siginfo_t *info, void *context)
 
 /* ---- Ours ---- */
 
-static void on_signal(int number, siginfo_t *info, void *context)
+static void take_own(struct pinject_sampler *sampler, const siginfo_t *info, void *context)
 {
-    struct pinject_sampler *sampler = info->si_value.sival_ptr;
-    if (info->si_code != SI_TIMER || !pinject_sampler_is(sampler)) {
-        take_foreign(number, info, context);
-        return;
-    }
-    if (pinject_timer_ended()) /* this one was on its way */
-        return;
     if (!sampler->page || sampler->tid != sys_gettid())
         return;
     if (!pinject_object_follows()) { /* nobody reads any more */
@@ -180,6 +173,19 @@ static void on_signal(int number, siginfo_t *info, void *context)
         return;
     }
     pinject_sampler_take(sampler, info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0, context);
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    struct pinject_sampler *sampler = info->si_value.sival_ptr;
+    if (info->si_code != SI_TIMER || !pinject_sampler_is(sampler)) {
+        take_foreign(number, info, context);
+        return;
+    }
+    pinject_object_enter();
+    if (!pinject_timer_ended()) /* else it was on its way */
+        take_own(sampler, info, context);
+    pinject_object_leave();
 }
 
 #if defined(__x86_64__)

@@ -67,8 +67,16 @@ const char *hook_vector(char *const *vector)
     return text;
 }
 
+/* A filter for all threads waits for what is within, and for no call of the program's. */
+static void within(bool expected)
+{
+    if (expected != (pinject_object.busy != 0))
+        hook_note("busy: %u", pinject_object.busy);
+}
+
 long hook_answer(void)
 {
+    within(false);
     if (hook_kit.meanwhile)
         hook_kit.meanwhile();
     if (hook_kit.error_once) {
@@ -105,6 +113,12 @@ void hook_kit_begin(uint32_t flags)
 
 /* ---- object.h ---- */
 
+void pinject_object_settle(void)
+{
+    hook_note("settle, sealed %u", pinject_object.sealed);
+    errno = EIO;
+}
+
 void pinject_object_init(int argc, char **argv, char **envp)
 {
     (void)argc, (void)argv, (void)envp;
@@ -125,22 +139,26 @@ enum pinject_image pinject_object_admits(enum pinject_image image)
 
 void pinject_object_thread(int32_t creator)
 {
+    within(true);
     hook_note("thread of %s", creator == getpid() ? "the first" : "another");
 }
 
 void pinject_object_arm(const char *path)
 {
+    within(true);
     hook_note("arm %s", hook_text(path));
 }
 
 void pinject_object_net(bool covered, uint32_t flags, const char *path, char *const *argv)
 {
+    within(true);
     const char *which = flags == PINJECT_REQUEST_SECURE ? " secure" : flags ? " ?" : "";
     hook_note("net%s%s %s %s", covered ? " covered" : "", which, hook_text(path), hook_vector(argv));
 }
 
 void pinject_object_spawned(int32_t pid)
 {
+    within(true);
     hook_note("spawned %d", pid);
     errno = EIO; /* a hook may not rely on it */
 }
@@ -152,12 +170,14 @@ void pinject_object_inherit(void)
 
 void pinject_object_snapshot(void)
 {
+    within(true);
     hook_note("snapshot");
 }
 
 void pinject_object_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t stime_ns, uint64_t switches)
 {
     (void)switches;
+    within(true);
     hook_note("reaped %d %#x %llu %llu", pid, (unsigned)status, (unsigned long long)utime_ns,
               (unsigned long long)stime_ns);
 }
@@ -236,12 +256,14 @@ bool pinject_timer_runs(void)
 
 bool pinject_timer_before_exec(void)
 {
+    within(true);
     hook_note("timer before");
     return hook_kit.timer_tells;
 }
 
 void pinject_timer_after_exec(bool told)
 {
+    within(true);
     hook_note("timer after%s", told ? " told" : "");
 }
 
@@ -253,11 +275,13 @@ void pinject_timer_end_all(void)
 
 void pinject_timer_thread(bool masked)
 {
+    within(true);
     hook_note("timer thread%s", masked ? " masked" : "");
 }
 
 void pinject_timer_stop(void)
 {
+    within(true);
     hook_note("timer stop");
 }
 
@@ -284,12 +308,14 @@ void pinject_signal_set_masked(bool masked)
 
 bool pinject_signal_before_exec(void)
 {
+    within(true);
     hook_note("signal before");
     return hook_kit.signal_changes;
 }
 
 void pinject_signal_after_exec(bool changed)
 {
+    within(true);
     hook_note("signal after%s", changed ? " changed" : "");
 }
 
@@ -320,12 +346,14 @@ struct pinject_room *pinject_room_claim(uint32_t *mark)
     *mark = 0x5a5a5a5a; /* what it held does not matter */
     memset(&the_room.judge, 0x5a, offsetof(struct pinject_judge, path));
     the_room.judge.searches = true;
+    within(true);
     hook_note("room%s", hook_kit.no_room ? ": none" : "");
     return hook_kit.no_room ? NULL : &the_room;
 }
 
 void pinject_room_release(struct pinject_room *room)
 {
+    within(true);
     hook_note("release%s", room ? "" : " none");
 }
 

@@ -213,6 +213,8 @@ int pinject_request_send(const struct pinject_channel *channel, struct pinject_c
     bool sane = channel == &pinject_object.channel && claim.slot == &slot && claim.index == 3 &&
                 claim.generation == 5 && strcmp(slot.comm, name) == 0 && slot.startup_ns > 0 &&
                 slot.startup_ns <= used_ns;
+    if (slot.kind == PINJECT_INHERIT && !pinject_object.busy)
+        note("not busy");
     note("%s %#x pid %s tid %s ppid %s by %s%s", kinds[slot.kind], slot.flags, whose(slot.pid), whose(slot.tid),
          whose(slot.ppid), whose(slot.parent_tid), sane ? "" : " ?");
     return play.answer;

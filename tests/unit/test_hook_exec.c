@@ -614,6 +614,11 @@ static void test_spawn_near_the_limit(void **state)
     }
 }
 
+static void seal(void)
+{
+    pinject_object.sealed = 1;
+}
+
 /* What may change until libc looks, or be seen from elsewhere, is not judged, and gets a net. */
 static void test_spawn_judges(void **state)
 {
@@ -632,6 +637,11 @@ static void test_spawn_judges(void **state)
     hook_kit.unreachable = true;
     hook_posix_spawn(NULL, "/x", NULL, NULL, arguments, other_env);
     assert_notes("room\nlook at -1 /x\nclose directory -1\n" SPAWN "  in same\nsignal after\nrelease\nspawned 4321\n");
+    hook_kit.meanwhile = seal; /* by another thread */
+    hook_posix_spawn(NULL, "/x", NULL, NULL, arguments, other_env);
+    assert_notes("room\nlook at -1 /x\nclose directory -1\n" SPAWN "  in same\nsignal after\nrelease\n");
+    hook_kit.meanwhile = NULL;
+    pinject_object.sealed = 0;
     hook_kit.unreachable = false;
     directory_error = -EMFILE;
     hook_posix_spawn(NULL, "/x", NULL, NULL, arguments, other_env);

@@ -523,8 +523,9 @@ static void test_filters_by_number(void **state)
     harms.length = 2;
     harms.all = true;
     assert_int_equal(syscall(SYS_seccomp, WORDS(SECCOMP_SET_MODE_FILTER, 3, &program, 4, 5, 6)), 0);
-    snprintf(expected, sizeof(expected), "timers end\nsyscall %d: 1 3 %ld 4 5 0\nforget ours\n", SYS_seccomp,
-             (long)&program);
+    /* For all threads: those within are waited for, once it is known that no more come. */
+    snprintf(expected, sizeof(expected), "timers end\nsettle, sealed 1\nsyscall %d: 1 3 %ld 4 5 0\nforget ours\n",
+             SYS_seccomp, (long)&program);
     assert_notes(expected);
     assert_counts(1, 0, 0);
     assert_int_equal(syscall(SYS_prctl, WORDS(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 4, 5, 6)), 0);
@@ -535,6 +536,18 @@ static void test_filters_by_number(void **state)
     assert_int_equal(syscall(SYS_prctl, WORDS(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0, 0)), 0);
     assert_counts(3, 1, 0);
     hook_notes();
+    /* Sealed before: nobody is within, and no call may be made. */
+    assert_int_equal(syscall(SYS_seccomp, WORDS(SECCOMP_SET_MODE_FILTER, 1, &program, 4, 5, 6)), 0);
+    assert_null(strstr(hook_notes(), "settle"));
+    /* For one thread, or one that allows all: nobody is waited for. */
+    pinject_object.sealed = 0;
+    assert_int_equal(syscall(SYS_seccomp, WORDS(SECCOMP_SET_MODE_FILTER, 2, &program, 4, 5, 6)), 0);
+    pinject_object.sealed = 0;
+    harms.all = false;
+    assert_int_equal(syscall(SYS_seccomp, WORDS(SECCOMP_SET_MODE_FILTER, 1, &program, 4, 5, 6)), 0);
+    assert_null(strstr(hook_notes(), "settle"));
+    harms.all = true;
+    pinject_object.sealed = 3;
     /* Questions. A number that the thread synchronisation of a filter gives is a failure. */
     assert_int_equal(syscall(SYS_seccomp, WORDS(SECCOMP_GET_ACTION_AVAIL, 3, &program, 4, 5, 6)), 0);
     snprintf(expected, sizeof(expected), "syscall %d: 2 3 %ld 4 5 0\n", SYS_seccomp, (long)&program);

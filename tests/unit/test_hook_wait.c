@@ -100,6 +100,22 @@ static void test_reported(void **state)
     assert_int_equal(errno, ERANGE);
 }
 
+static void seal(void)
+{
+    pinject_object.sealed = 1;
+}
+
+/* Another thread seals the process while this one waits. */
+static void test_sealed_meanwhile(void **state)
+{
+    (void)state;
+    begin(PINJECT_SESSION_REAPED);
+    hook_kit.result = 55;
+    hook_kit.meanwhile = seal;
+    assert_int_equal(hook_wait(NULL), 55);
+    assert_notes("wait4 -1 status 0 usage\n");
+}
+
 static void test_nobody_ended(void **state)
 {
     int status;
@@ -543,6 +559,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_not_wanted),
         cmocka_unit_test(test_reported),
+        cmocka_unit_test(test_sealed_meanwhile),
         cmocka_unit_test(test_nobody_ended),
         cmocka_unit_test(test_waitid),
         cmocka_unit_test(test_waitid_of_a_dump),

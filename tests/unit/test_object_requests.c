@@ -3,6 +3,7 @@
 #include "object_kit.h"
 
 #include "pinject/pinject.h"
+#include "preload/sys.h"
 
 /* ---- Requests ---- */
 
@@ -124,6 +125,44 @@ static void test_small_questions(void **state)
         assert_int_equal(pinject_object_admits((enum pinject_image)image),
                          image == PINJECT_IMAGE_TAKES ? PINJECT_IMAGE_REFUSES : (enum pinject_image)image);
     }
+}
+
+/* ---- Filters for all threads ---- */
+
+static void *leaves(void *nothing)
+{
+    (void)nothing;
+    pinject_object_leave();
+    return NULL;
+}
+
+static void test_settle(void **state)
+{
+    const uint64_t patience = 50 * 100000;
+    pthread_t thread;
+    (void)state;
+    begin(PINJECT_SESSION_PTHREAD);
+    pinject_object_settle();
+    pinject_object_enter();
+    uint64_t since = sys_clock_ns(CLOCK_MONOTONIC);
+    pinject_object_settle(); /* who does not leave is waited for, but not for ever */
+    assert_true(sys_clock_ns(CLOCK_MONOTONIC) - since >= patience);
+    since = sys_clock_ns(CLOCK_MONOTONIC);
+    assert_int_equal(pthread_create(&thread, NULL, leaves, NULL), 0);
+    pinject_object_settle();
+    assert_true(__atomic_load_n(&pinject_object.busy, __ATOMIC_ACQUIRE) == 0 ||
+                sys_clock_ns(CLOCK_MONOTONIC) - since >= patience);
+    pthread_join(thread, NULL);
+    assert_int_equal(pinject_object.busy, 0);
+    /* Its own ways keep the count. */
+    pinject_object_inherit();
+    pinject_object_before_fork();
+    assert_int_equal(pinject_object.busy, 0);
+    /* Nobody who was within is in a child of fork. */
+    pinject_object_enter();
+    pinject_object_forked();
+    assert_int_equal(pinject_object.busy, 0);
+    notes();
 }
 
 /* ---- fork ---- */
@@ -276,6 +315,7 @@ int main(void)
         cmocka_unit_test(test_thread),
         cmocka_unit_test(test_inherit),
         cmocka_unit_test(test_small_questions),
+        cmocka_unit_test(test_settle),
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_fork_not_prepared),
         cmocka_unit_test(test_fork_of_an_unknown_process),

@@ -10,7 +10,9 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -183,6 +185,51 @@ static void by_a_thread(void)
     see_child("filtered", pid);
 }
 
+static int to_child[2];
+
+/* The first thread sleeps: as it has nothing else to do, in wait(). */
+static bool first_thread_waits(void)
+{
+    char path[64], state = 'S';
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", getpid());
+    FILE *file = fopen(path, "r");
+    if (file && fscanf(file, "%*d %*s %c", &state) != 1)
+        state = 'S';
+    if (file)
+        fclose(file);
+    return state == 'S';
+}
+
+static void *thread_that_ends_a_child(void *data)
+{
+    struct sock_fprog program = list_of_needed(SECCOMP_RET_KILL_PROCESS, SYS_read);
+    while (!first_thread_waits())
+        sched_yield();
+    see_result("filter of a thread", install(FOR_ALL_THREADS, &program));
+    return write(to_child[1], "x", 1) == 1 ? data : NULL;
+}
+
+/* The door closes while another thread waits for a child. */
+static void while_another_waits(void)
+{
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        pthread_t thread;
+        char byte;
+        if (pipe(to_child) < 0)
+            _exit(2);
+        pid_t child = fork();
+        if (child == 0)
+            _exit(read(to_child[0], &byte, 1) == 1 ? 7 : 1);
+        pthread_create(&thread, NULL, thread_that_ends_a_child, NULL);
+        see_child("waited for", child);
+        pthread_join(thread, NULL);
+        exit(0);
+    }
+    see_child("filtered", pid);
+}
+
 /* Twice, and from one image to the next. */
 static void stacked(void)
 {
@@ -266,6 +313,7 @@ int main(int argc, char **argv)
         {"killing", killing}, {"trapping", trapping}, {"answering", answering}, {"in-a-box", in_a_box},
         {"without-some", without_some},
         {"by-a-thread", by_a_thread},
+        {"while-another-waits", while_another_waits},
         {"stacked", stacked}, {"inside", inside}, {"refused", refused}, {"strict", strict},
         {"returns-twice", calls_that_return_twice},
     };
