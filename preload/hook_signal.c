@@ -5,8 +5,9 @@
  */
 #include "next.h"
 #include "object.h"
+#include "reach.h"
+#include "timer.h"
 #include "timer_signal.h"
-
 
 /* Signals, as bits, whose handler's mask we changed: ours was taken out, or put in. */
 static uint64_t taken_out, put_in;
@@ -81,6 +82,19 @@ PINJECT_HOOK int sigaction(int number, const struct sigaction *action, struct si
         set_bit(&put_in, bit, !has && on_stack);
     }
     return result;
+}
+
+/* Ours would end the program on a stack that is too small for it. */
+PINJECT_HOOK int sigaltstack(const stack_t *stack, stack_t *old)
+{
+    struct pinject_reach reach = {0};
+    if (stack && hidden()) {
+        pinject_object_enter();
+        if (hidden() && pinject_reach(&reach, stack, sizeof(*stack)) && !(stack->ss_flags & SS_DISABLE))
+            pinject_timer_alternate(stack->ss_size);
+        pinject_object_leave();
+    }
+    return pinject_next()->sigaltstack(stack, old);
 }
 
 /* signal() of our own number. */

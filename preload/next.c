@@ -152,6 +152,12 @@ static int no_sigaction(int number, const struct sigaction *action, struct sigac
     return failed(-ENOSYS);
 }
 
+static int plain_sigaltstack(const stack_t *stack, stack_t *old)
+{
+    long result = SYS_2(SYS_sigaltstack, stack, old);
+    return result < 0 ? failed(result) : 0;
+}
+
 static void (*no_signal(int number, void (*handler)(int)))(int)
 {
     (void)number, (void)handler;
@@ -227,6 +233,7 @@ static struct pinject_next next = {
     .setreuid = no_setreuid,
     .setresuid = no_setresuid,
     .sigaction = no_sigaction,
+    .sigaltstack = plain_sigaltstack,
     .signal = no_signal,
     .sigprocmask = no_sigprocmask,
     .pthread_sigmask = late_pthread_sigmask,
@@ -270,6 +277,7 @@ static const struct {
     {"setns", offsetof(struct pinject_next, setns)},
     {"timer_create", offsetof(struct pinject_next, timer_create)},
     {"sigaction", offsetof(struct pinject_next, sigaction)},
+    {"sigaltstack", offsetof(struct pinject_next, sigaltstack)},
     {"signal", offsetof(struct pinject_next, signal)},
     {"sigprocmask", offsetof(struct pinject_next, sigprocmask)},
     {"pthread_sigmask", offsetof(struct pinject_next, pthread_sigmask)},

@@ -48,6 +48,7 @@ struct pinject_next {
     int (*waitid)(idtype_t, id_t, siginfo_t *, int);
     bool wait4_cancels; /* wait4 is a cancellation point, as waitpid and waitid always are */
     int (*sigaction)(int, const struct sigaction *, struct sigaction *);
+    int (*sigaltstack)(const stack_t *, stack_t *);
     void (*(*signal)(int, void (*)(int)))(int);
     int (*sigprocmask)(int, const sigset_t *, sigset_t *);
     int (*pthread_sigmask)(int, const sigset_t *, sigset_t *);

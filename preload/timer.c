@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include "text.h"
+#include <sys/auxv.h>
 
 enum {
     THREAD_ID = 4,        /* SIGEV_THREAD_ID */
@@ -14,7 +15,16 @@ enum {
     TURNS = 100, TURN_NS = 100000,
     SUFFIX = sizeof(PINJECT_RINGS_SUFFIX) - 1,
     END = SUFFIX + 21 + 1, /* behind the segment's path: a dot and the digits of a name; a NUL */
+    HANDLER = 1024,       /* of the stack */
+#if defined(__x86_64__)
+    FRAME_MAX = 4096,     /* half of SIGSTKSZ, as it was when it was a number */
+#else
+    FRAME_MAX = 8192,
+#endif
 };
+#ifndef AT_MINSIGSTKSZ
+#define AT_MINSIGSTKSZ 51 /* newer than the oldest headers */
+#endif
 #define INTERVAL_MAX_NS 10000000000ull
 /* The calling thread's user time: what clock_getcpuclockid(3) makes. */
 #define USER_CLOCK ((clockid_t)(~0u << 3 | USER_TIME))
@@ -178,12 +188,37 @@ static void leave_ring(struct pinject_sampler *sampler)
     sys_unmap(map, PINJECT_RING_STRIDE);
 }
 
+/*
+ * The kernel puts the signal's frame on the alternate stack, and ends a program where it does not fit. Cut, as the most
+ * that it may be holds what only few programs ask for (AMX); 0: the kernel does not tell.
+ */
+static bool is_too_small(size_t stack)
+{
+    size_t frame = getauxval(AT_MINSIGSTKSZ);
+    return stack < (frame && frame < FRAME_MAX ? frame : FRAME_MAX) + HANDLER;
+}
+
+void pinject_timer_alternate(size_t size)
+{
+    struct pinject_sampler *sampler = pinject_timer_ended() ? NULL : pinject_sampler_find();
+    if (is_own(sampler) && is_too_small(size))
+        end_timer(sampler);
+}
+
+/* That of the thread which forked, as a child has it. */
+static bool has_small_stack(void)
+{
+    stack_t stack = {.ss_flags = SS_DISABLE};
+    SYS_2(SYS_sigaltstack, NULL, &stack);
+    return !(stack.ss_flags & SS_DISABLE) && is_too_small(stack.ss_size);
+}
+
 /* ERROR: of the signal. */
 static int begin(struct pinject_sampler *sampler, int error)
 {
     pinject_sampler_count(sampler);
     if (error == 0)
-        error = make_timer(sampler);
+        error = has_small_stack() ? -ENOMEM : make_timer(sampler);
     if (error < 0)
         return error;
     __atomic_fetch_add(&sampler->head->started, 1, __ATOMIC_RELAXED);

@@ -21,6 +21,7 @@
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* A thread's. A vfork child finds its parent's, and must not use it: tid tells. */
@@ -62,6 +63,8 @@ void pinject_timer_start(int answer);
 void pinject_timer_thread(bool masked);
 /* Whether the calling thread has one; not a vfork child of it. Context: such a child too. */
 bool pinject_timer_runs(void);
+/* The calling thread is about to get an alternate stack of SIZE bytes: where the signal does not fit, no more comes. */
+void pinject_timer_alternate(size_t size);
 /* The thread ends: last counts, no timer, no ring. */
 void pinject_timer_stop(void);
 /* Brings the counts in the ring up to date. */

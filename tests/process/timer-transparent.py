@@ -110,6 +110,27 @@ def test_small_stacks():
     same(need("python3"), "-S", "-E", "-c", code)
 
 
+def test_small_alternate_stacks():
+    """A stack on which no frame of a signal fits, in the program and a child of fork: a tick there would end both."""
+    code = """if True:
+        import ctypes, os, time
+        class Stack(ctypes.Structure):
+            _fields_ = [("at", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t)]
+        room = ctypes.create_string_buffer(16384)
+        def take(size):
+            print(ctypes.CDLL(None).sigaltstack(ctypes.byref(Stack(ctypes.addressof(room), 0, size)), None), flush=True)
+        def burn():
+            end = time.process_time() + 0.1
+            while time.process_time() < end: pass
+        take(5120 if os.uname().machine == "aarch64" else 2048)
+        burn()
+        pid = os.fork()
+        burn()
+        if pid: print(os.waitpid(pid, 0)[1])
+        """
+    same(need("python3"), "-S", "-E", "-c", code)
+
+
 def test_stacks_cannot_be_read():
     """Without process_vm_readv chains have one entry, and nothing faults."""
     same(target("signal-views"), "5",

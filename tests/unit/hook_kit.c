@@ -279,6 +279,12 @@ void pinject_timer_thread(bool masked)
     hook_note("timer thread%s", masked ? " masked" : "");
 }
 
+void pinject_timer_alternate(size_t size)
+{
+    within(true);
+    hook_note("alternate %zu", size);
+}
+
 void pinject_timer_stop(void)
 {
     within(true);

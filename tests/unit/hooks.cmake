@@ -5,7 +5,7 @@ set(hooked execve execv execvpe execvp fexecve execveat execl execlp execle posi
   pidfd_spawn pidfd_spawnp
   wait wait3 wait4 waitpid waitid setuid seteuid setreuid setresuid _Fork __libc_start_main dl_iterate_phdr
   prctl timer_create mq_notify aio_read aio_write aio_fsync lio_listio aio_read64 aio_write64 aio_fsync64 lio_listio64
-  getaddrinfo_a system popen unshare setns clone sigaction signal sigprocmask pthread_sigmask pthread_create
+  getaddrinfo_a system popen unshare setns clone sigaction sigaltstack signal sigprocmask pthread_sigmask pthread_create
   thrd_create)
 list(TRANSFORM hooked REPLACE "(.+)" "\\1=hook_\\1")
 foreach(family exec filter fork inherit main signal spawn thread user wait)
@@ -17,6 +17,7 @@ pinject_unit_test(hook_wait SOURCES test_hook_wait.c hook_kit.c ${preload}/hook_
   ${preload}/hook_fork.c ${preload}/hook_main.c LINK Threads::Threads LABELS preload)
 pinject_unit_test(hook_inherit SOURCES test_hook_inherit.c hook_kit.c ${preload}/hook_inherit.c
   ${preload}/hook_filter.c ${preload}/reach.c LABELS preload)
-pinject_unit_test(hook_signal SOURCES test_hook_signal.c hook_kit.c ${preload}/hook_signal.c LABELS preload)
+pinject_unit_test(hook_signal SOURCES test_hook_signal.c hook_kit.c ${preload}/hook_signal.c ${preload}/reach.c
+  LABELS preload)
 pinject_unit_test(hook_thread SOURCES test_hook_thread.c hook_kit.c ${preload}/hook_thread.c ${preload}/cancel.c
   LINK Threads::Threads ${CMAKE_DL_LIBS} LABELS preload)

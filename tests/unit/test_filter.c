@@ -199,6 +199,7 @@ static const struct call timer_calls[] = {
     {SYS_rt_sigaction, {60, 0x1000, 0x1000, 8}, false},
     {SYS_timer_create, {0, 0x1000, 0x1000}, false},
     {SYS_madvise, {0x1000, 4096, MADV_DONTFORK}, false},
+    {SYS_sigaltstack, {0, 0x1000}, false},
     {SYS_rt_sigreturn, {0}, true},
     {SYS_gettid, {0}, true},
     {SYS_clock_gettime, {CLOCK_MONOTONIC, 0x1000}, true},

@@ -10,6 +10,7 @@
 #include <signal.h>
 
 int hook_sigaction(int number, const struct sigaction *action, struct sigaction *old);
+int hook_sigaltstack(const stack_t *stack, stack_t *old);
 sighandler_t hook_signal(int number, sighandler_t handler);
 int hook_sigprocmask(int how, const sigset_t *set, sigset_t *old);
 int hook_pthread_sigmask(int how, const sigset_t *set, sigset_t *old);
@@ -354,6 +355,33 @@ static void test_mask_is_asked(void **state)
     assert_notes("pthread_sigmask 0\n");
 }
 
+static int next_sigaltstack(const stack_t *stack, stack_t *old)
+{
+    hook_note("sigaltstack%s%s", stack ? " new" : "", old ? " old" : "");
+    return (int)hook_answer();
+}
+
+/* Where ours would not fit is looked at before it is there; wild pointers are the kernel's. */
+static void test_alternate_stacks(void **state)
+{
+    stack_t stack = {.ss_size = 3000}, none = {.ss_size = 3000, .ss_flags = SS_DISABLE}, old;
+    (void)state;
+    begin();
+    hook_next.sigaltstack = next_sigaltstack;
+    hook_kit.result = 7;
+    assert_int_equal(hook_sigaltstack(&stack, &old), 7);
+    assert_notes("alternate 3000\nsigaltstack new old\n");
+    hook_sigaltstack(NULL, &old);
+    hook_sigaltstack(&none, NULL);
+    hook_sigaltstack((const stack_t *)8, NULL);
+    hook_kit.signal = 0; /* no timer runs */
+    hook_sigaltstack(&stack, NULL);
+    hook_kit.signal = OURS;
+    pinject_object.sealed = 1;
+    hook_sigaltstack(&stack, NULL);
+    assert_notes("sigaltstack old\nsigaltstack new\nsigaltstack new\nsigaltstack new\nsigaltstack new\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -366,6 +394,7 @@ int main(void)
         cmocka_unit_test(test_put_in),
         cmocka_unit_test(test_masks),
         cmocka_unit_test(test_mask_is_asked),
+        cmocka_unit_test(test_alternate_stacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,6 +88,7 @@ static const char *wrong_member(void)
     CHECK("sigaction", sigaction);
     CHECK("signal", signal);
     CHECK("sigprocmask", sigprocmask);
+    CHECK("sigaltstack", sigaltstack);
     CHECK("pthread_sigmask", pthread_sigmask);
     CHECK("setuid", setuid);
     CHECK("seteuid", seteuid);
@@ -131,7 +132,7 @@ static void test_each_has_its_own(void **state)
         size_t before = asked_count;
         asked_count = 0;
         pinject_next();
-        bool once = asked_count == 0 && before == 44 && strcmp(asked[32].name, "__sanitizer_print_stack_trace") == 0;
+        bool once = asked_count == 0 && before == 45 && strcmp(asked[33].name, "__sanitizer_print_stack_trace") == 0;
         if (wrong)
             fprintf(stderr, "wrong: %s\n", wrong);
         _exit(!wrong && kept && once ? 0 : 1);
@@ -321,6 +322,9 @@ static void test_kernels_own(void **state)
     assert_fails(next->prctl(PR_SET_NO_NEW_PRIVS, 1ul, 1ul, 0ul, 0ul), EINVAL);
     assert_fails(next->prctl(PR_SET_NO_NEW_PRIVS, 1ul, 0ul, 1ul, 0ul), EINVAL);
     assert_fails(next->prctl(PR_SET_NO_NEW_PRIVS, 1ul, 0ul, 0ul, 1ul), EINVAL);
+    stack_t stack;
+    assert_int_equal(next->sigaltstack(NULL, &stack), 0);
+    assert_fails(next->sigaltstack((const stack_t *)8, NULL), EFAULT);
     assert_int_equal(next->unshare(0), 0);
     assert_fails(next->unshare(1), EINVAL);
     assert_fails(next->setns(-1, 0), EBADF);

@@ -172,6 +172,29 @@ static void ends_all(void)
     MUST(!pinject_timer_runs() && head_of(1)->started == 0);
 }
 
+/* Room for the largest frame is enough, for the smallest is not. */
+static void has_little_stack(void)
+{
+    static char bytes[16384];
+    stack_t stack = {.ss_sp = bytes, .ss_size = 2048};
+    pinject_timer_alternate(2048); /* there is no timer yet */
+    pinject_timer_start(1);
+    pinject_timer_alternate(sizeof(bytes));
+    MUST(pinject_sampler_find()->timer > 0);
+    pinject_timer_alternate(2048);
+    MUST(pinject_sampler_find()->timer == 0 && pinject_timer_runs());
+    MUST(has_timers(0));
+    pinject_timer_stop();
+    /* As a child of fork has it. */
+    MUST(syscall(SYS_sigaltstack, &stack, NULL) == 0);
+    pinject_timer_start(2);
+    MUST(!pinject_timer_runs() && head_of(1)->error == -ENOMEM);
+    stack.ss_size = sizeof(bytes);
+    MUST(syscall(SYS_sigaltstack, &stack, NULL) == 0);
+    pinject_timer_start(2);
+    MUST(pinject_timer_runs());
+}
+
 static void executes_later(void)
 {
     pinject_timer_start(2);
@@ -245,6 +268,7 @@ static void test_end(void **state)
     in_child(gives_up);
     in_child(ends_all);
     in_child(execs_after_the_end);
+    in_child(has_little_stack);
     in_child(ends_while_it_begins);
     in_child(ends_not_its_parents);
     in_child(exits);
