@@ -113,7 +113,7 @@ def test_only_the_hooks_are_exported():
     names = {line.split()[-1] for line in run(["nm", "-D", "--defined-only", PRELOAD]).ok().lines}
     check_equal(names, set("""pinject_active execl execle execlp execv execve execveat execvp execvpe fexecve
         posix_spawn posix_spawnp pidfd_spawn pidfd_spawnp pthread_create thrd_create _Fork prctl syscall
-        wait wait3 wait4 waitid waitpid
+        wait wait3 wait4 waitid waitpid sigaltstack
         setuid seteuid setreuid setresuid sigaction signal sigprocmask pthread_sigmask __libc_start_main dl_iterate_phdr
         aio_fsync aio_fsync64 aio_read aio_read64 aio_write aio_write64 lio_listio lio_listio64 clone getaddrinfo_a
         mq_notify popen setns system timer_create unshare""".split()))
