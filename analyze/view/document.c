@@ -9,6 +9,7 @@
 #include "analyze/view/coverage.h"
 #include "analyze/view/event_group.h"
 #include "analyze/view/hits.h"
+#include "analyze/view/inlines.h"
 #include "analyze/view/json.h"
 #include "analyze/view/line_hits.h"
 #include "analyze/view/memory.h"
@@ -19,7 +20,7 @@
 #define TASK_FUNCTIONS 20 /* of one task, without --top */
 
 static void function_object(struct json *json, struct view *view, struct hits *hits, const struct hits_row *row,
-                            const uint32_t *entries, uint32_t count)
+                            const struct inlines *inlines, const uint32_t *entries, uint32_t count)
 {
     struct names_function function = names_function(hits->names, (uint32_t)row->key);
     json_object(json, NULL);
@@ -28,6 +29,7 @@ static void function_object(struct json *json, struct view *view, struct hits *h
     rows_json_figures(json, row, hits->weight);
     event_group_json(json, view, hits, row);
     json_bool(json, "inlined", function.inlined);
+    inlines_json(inlines, row->key, json);
     if (view->settings->symbols.count)
         butterfly_json(json, view, hits, row, entries, count);
     json_end_object(json);
@@ -47,10 +49,12 @@ static void functions_list(struct json *json, struct view *view, uint32_t task, 
         hits_count_inlined(&hits);
     hits_sort(&hits, view->settings->sort);
     rows_choose(&rows, view, &hits, limit, view->settings->cum);
+    struct inlines *inlines = task == EVENT_GROUP_ALL ? inlines_new(view, &hits, &rows, entries, count) : NULL;
     json_list(json, "functions");
     for (size_t i = 0; i < rows.count; i++)
-        function_object(json, view, &hits, rows.list[i], entries, count);
+        function_object(json, view, &hits, rows.list[i], inlines, entries, count);
     json_end_list(json);
+    inlines_free(inlines);
     rows_release(&rows);
     hits_release(&hits);
 }

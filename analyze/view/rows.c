@@ -9,6 +9,7 @@
 #include "analyze/view/chains.h"
 #include "analyze/view/command.h"
 #include "analyze/view/event_group.h"
+#include "analyze/view/inlines.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
@@ -223,6 +224,34 @@ static uint32_t *mark_stacks(struct hits *hits, const struct rows *rows, size_t 
     return hits_mark_stacks(hits, rows->list + from, left < HITS_MARKED ? left : HITS_MARKED, entries, count);
 }
 
+/* The rows, each with its call trees where TREES, else with what was inlined there. */
+static void fill(struct grid *grid, struct view *view, struct hits *hits, const struct rows *rows, bool trees,
+                 const struct chains_part *all)
+{
+    const struct settings *settings = view->settings;
+    const bool utf8 = view->output->utf8;
+    struct inlines *inlines = inlines_new(view, hits, rows, all->entries, all->count);
+    struct chains_part part = *all;
+    uint32_t *marks = NULL;
+    for (size_t i = 0; i < rows->count; i++) {
+        add_row(grid, view, hits, rows->list[i]);
+        inlines_show(inlines, rows->list[i]->key, grid, utf8);
+        if (!trees)
+            continue;
+        part.bit = i % HITS_MARKED;
+        if (part.bit == 0) {
+            free(marks);
+            part.marks = marks = mark_stacks(hits, rows, i, all->entries, all->count);
+        }
+        if (settings->callers)
+            chains_show(hits, rows->list[i]->key, &part, CHAINS_CALLERS, hits->weight, grid, utf8);
+        if (settings->callees)
+            chains_show(hits, rows->list[i]->key, &part, CHAINS_CALLEES, hits->weight, grid, utf8);
+    }
+    free(marks);
+    inlines_free(inlines);
+}
+
 void rows_print(struct view *view, struct hits *hits, const struct rows *rows, const uint32_t *entries, uint32_t count)
 {
     const struct kind *kind = &kinds[hits->by];
@@ -231,7 +260,6 @@ void rows_print(struct view *view, struct hits *hits, const struct rows *rows, c
         print_group(view, hits, rows);
         return;
     }
-    bool utf8 = view->output->utf8;
     bool trees = hits_has_stacks(hits->by) && (settings->callers || settings->callees);
     /* Whoever names functions wants to know all of each; else a short tree stands below each line. */
     bool wings = trees && settings->symbols.count;
@@ -240,24 +268,8 @@ void rows_print(struct view *view, struct hits *hits, const struct rows *rows, c
         columns[i] = kind->columns[i];
     if (!view->profile->events[view->profile->event].nanoseconds)
         columns[1].head = "Weight";
-    struct grid *grid = grid_new(columns, kind->count, utf8);
-    struct chains_part part = {.entries = entries, .count = count};
-    uint32_t *marks = NULL;
-    for (size_t i = 0; i < rows->count; i++) {
-        add_row(grid, view, hits, rows->list[i]);
-        if (!trees || wings)
-            continue;
-        part.bit = i % HITS_MARKED;
-        if (part.bit == 0) {
-            free(marks);
-            part.marks = marks = mark_stacks(hits, rows, i, entries, count);
-        }
-        if (settings->callers)
-            chains_show(hits, rows->list[i]->key, &part, CHAINS_CALLERS, hits->weight, grid, utf8);
-        if (settings->callees)
-            chains_show(hits, rows->list[i]->key, &part, CHAINS_CALLEES, hits->weight, grid, utf8);
-    }
-    free(marks);
+    struct grid *grid = grid_new(columns, kind->count, view->output->utf8);
+    fill(grid, view, hits, rows, trees && !wings, &(struct chains_part){.entries = entries, .count = count});
     grid_print(grid, view->output, true);
     grid_free(grid);
     print_more(view, hits, rows);

@@ -20,7 +20,7 @@ struct rows {
 void rows_choose(struct rows *rows, const struct view *view, const struct hits *hits, uint64_t limit, double cum);
 void rows_release(struct rows *rows);
 
-/* Prints ROWS as a table, with call trees where they are wanted (from ENTRIES[COUNT]). */
+/* Prints ROWS as a table, with call trees where they are wanted, or with what was inlined (from ENTRIES[COUNT]). */
 void rows_print(struct view *view, struct hits *hits, const struct rows *rows, const uint32_t *entries, uint32_t count);
 
 /* The member of the document that --by asks for ("objects", "processes", "addresses"), and "commands". */

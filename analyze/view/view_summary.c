@@ -260,7 +260,7 @@ static void show_functions(struct view *view)
         print_functions_markdown(view, &hits, &rows);
     } else {
         fputc('\n', view->output->to);
-        rows_print(view, &hits, &rows, NULL, 0);
+        rows_print(view, &hits, &rows, view->selection->entries, view->selection->entry_count);
     }
     rows_release(&rows);
     hits_release(&hits);

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/view/inlines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view/brief.h"
+#include "analyze/view/lines.h"
+#include "analyze/view/map.h"
+#include "analyze/view/memory.h"
+#include "analyze/view/order.h"
+#include "analyze/view/text.h"
+
+#define HEAVY_PERCENT 5    /* of everything, by itself: what is inlined in such a function is looked up, */
+#define MOST_HEAVY 20      /* of so many, which is all there can be */
+#define THIRD 33.33        /* percent of the function: so much is worth a line */
+#define MOST_NAMED 3
+#define NAME_COLUMNS 40
+
+/* An inlined function in one that has code. */
+struct part {
+    uint32_t in, function; /* index of the heavy one; number of struct lines */
+    uint64_t self_samples, self_weight; /* where it is the innermost */
+    uint64_t total_samples, total_weight, stamp;
+    double distance; /* from the innermost, times the weight */
+};
+
+struct inlines {
+    struct lines *lines;
+    const struct hits *hits;
+    const struct hits_row *heavy[MOST_HEAVY];
+    size_t heavy_count;
+    struct map keys;
+    struct part *parts;
+    size_t count, capacity;
+    uint64_t stamp;
+};
+
+static bool is_wanted(const struct view *view)
+{
+    const struct settings *settings = view->settings;
+    return settings->by == BY_FUNCTION && !view->inlined && !view->lines && !settings->group && !settings->no_inline &&
+           !settings->callers && !settings->callees && !settings->call_tree;
+}
+
+static void find_heavy(struct inlines *inlines, const struct rows *rows)
+{
+    for (size_t i = 0; i < rows->count && inlines->heavy_count < MOST_HEAVY; i++)
+        if (text_share(rows->list[i]->self_weight, inlines->hits->weight) >= HEAVY_PERCENT)
+            inlines->heavy[inlines->heavy_count++] = rows->list[i];
+}
+
+static void add_part(struct inlines *inlines, uint32_t in, uint32_t function, uint32_t distance,
+                     const struct profile_entry *entry)
+{
+    uint32_t index = map_add(&inlines->keys, in, function);
+    if (index == inlines->count) {
+        inlines->parts = memory_grow(inlines->parts, &inlines->capacity, inlines->count + 1, sizeof(*inlines->parts));
+        inlines->parts[inlines->count++] = (struct part){.in = in, .function = function};
+    }
+    struct part *part = &inlines->parts[index];
+    part->self_samples += distance ? 0 : entry->samples;
+    part->self_weight += distance ? 0 : entry->weight;
+    if (part->stamp == inlines->stamp)
+        return;
+    part->stamp = inlines->stamp;
+    part->total_samples += entry->samples;
+    part->total_weight += entry->weight;
+    part->distance += (double)distance * (double)entry->weight;
+}
+
+/* What hit in a heavy function, which INDEX_OF has by key. */
+static void add_entries(struct inlines *inlines, struct hits *hits, const uint8_t *index_of, const uint32_t *entries,
+                        uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct profile_entry *entry = &hits->profile->entries[entries[i]];
+        const uint32_t leaf = hits->profile->stacks[entry->stack].frames[0];
+        const uint8_t index = index_of[hits_frame_key(hits, leaf)];
+        if (!index)
+            continue;
+        uint32_t parts;
+        const struct lines_part *part = lines_frame(inlines->lines, leaf, &parts);
+        inlines->stamp++;
+        for (uint32_t j = 0; j + 1 < parts; j++)
+            add_part(inlines, index - 1u, part[j].function, j, entry);
+    }
+}
+
+struct inlines *inlines_new(const struct view *view, struct hits *hits, const struct rows *rows,
+                            const uint32_t *entries, uint32_t count)
+{
+    if (!is_wanted(view))
+        return NULL;
+    struct inlines *inlines = memory_new(1, sizeof(*inlines));
+    inlines->hits = hits;
+    find_heavy(inlines, rows);
+    if (!inlines->heavy_count)
+        return inlines;
+    uint8_t *index_of = memory_new(hits->row_of_capacity, sizeof(*index_of));
+    for (size_t i = 0; i < inlines->heavy_count; i++)
+        index_of[inlines->heavy[i]->key] = (uint8_t)(i + 1);
+    inlines->lines = lines_new(view->names, view->profile->frame_count);
+    add_entries(inlines, hits, index_of, entries, count);
+    free(index_of);
+    return inlines;
+}
+
+void inlines_free(struct inlines *inlines)
+{
+    if (!inlines)
+        return;
+    lines_free(inlines->lines);
+    map_release(&inlines->keys);
+    free(inlines->parts);
+    free(inlines);
+}
+
+static double distance_of(const struct part *part)
+{
+    return part->distance / (double)part->total_weight;
+}
+
+static int by_distance(const void *left, const void *right, void *context)
+{
+    const struct part *a = *(const struct part *const *)left, *b = *(const struct part *const *)right;
+    const struct inlines *inlines = context;
+    const double x = distance_of(a), y = distance_of(b);
+    return x < y ? -1 : x > y ? 1 : lines_order_functions(inlines->lines, a->function, b->function);
+}
+
+/* The heaviest first; of equal ones that which the other is inlined in. */
+static int by_weight(const void *left, const void *right, void *context)
+{
+    int order = order_larger((*(const struct part *const *)left)->total_weight,
+                             (*(const struct part *const *)right)->total_weight);
+    return order ? order : -by_distance(left, right, context);
+}
+
+/*
+ * What is named of FUNCTION, MOST_NAMED at most in RET. Where more have a third of it, they are inlined in each other:
+ * the innermost ones are nearer to what took the time than those that only hand it on.
+ */
+static size_t choose(const struct inlines *inlines, uint64_t function, const struct part **ret)
+{
+    size_t heavy = 0, count = 0;
+    while (inlines && heavy < inlines->heavy_count && inlines->heavy[heavy]->key != function)
+        heavy++;
+    if (!inlines || heavy == inlines->heavy_count || !inlines->count)
+        return 0;
+    const struct part **list = memory_new(inlines->count, sizeof(*list));
+    for (size_t i = 0; i < inlines->count; i++) {
+        const struct part *part = &inlines->parts[i];
+        if (part->in == heavy && text_share(part->total_weight, inlines->heavy[heavy]->self_weight) >= THIRD)
+            list[count++] = part;
+    }
+    qsort_r(list, count, sizeof(*list), by_distance, (void *)(uintptr_t)inlines);
+    count = count < MOST_NAMED ? count : MOST_NAMED;
+    qsort_r(list, count, sizeof(*list), by_weight, (void *)(uintptr_t)inlines);
+    memcpy(ret, list, count * sizeof(*list));
+    free(list);
+    return count;
+}
+
+void inlines_show(const struct inlines *inlines, uint64_t function, struct grid *grid, bool utf8)
+{
+    const struct part *parts[MOST_NAMED];
+    const size_t count = choose(inlines, function, parts);
+    char *line = memory_text("      inlined:");
+    for (size_t i = 0; i < count; i++) {
+        char share[TEXT_AMOUNT], *clean = text_clean(lines_function(inlines->lines, parts[i]->function).symbol, utf8);
+        char *name = brief_name(clean, NAME_COLUMNS, utf8);
+        char *longer = memory_print("%s%s %s %s", line, i ? "," : "", name,
+                                    text_percent(share, parts[i]->total_weight, inlines->hits->weight));
+        free(name);
+        free(clean);
+        free(line);
+        line = longer;
+    }
+    if (count)
+        grid_line(grid, line);
+    free(line);
+}
+
+void inlines_json(const struct inlines *inlines, uint64_t function, struct json *json)
+{
+    const struct part *parts[MOST_NAMED];
+    const size_t count = choose(inlines, function, parts);
+    if (!count)
+        return;
+    json_list(json, "inlined_here");
+    for (size_t i = 0; i < count; i++) {
+        const struct hits_row figures = {.self_samples = parts[i]->self_samples,
+                                         .self_weight = parts[i]->self_weight,
+                                         .total_samples = parts[i]->total_samples,
+                                         .total_weight = parts[i]->total_weight};
+        json_object(json, NULL);
+        json_string(json, "symbol", lines_function(inlines->lines, parts[i]->function).symbol);
+        rows_json_figures(json, &figures, inlines->hits->weight);
+        json_end_object(json);
+    }
+    json_end_list(json);
+}
