@@ -208,7 +208,7 @@ static const struct option_row rows[] = {
      "no first level for commands, as --by=function"},
     {0, "group", NULL, 0, options_take_flag, FIELD(group), 0, REPORT,
      "show all sampled events side by side; --event chooses the first column"},
-    {0, "by", "function|object|task|process|comm|address|line|inline", 0, take_by, FIELD(by), 0, REPORT,
+    {0, "by", "function|object|task|process|comm|address|line|inline|file", 0, take_by, FIELD(by), 0, REPORT,
      "group rows by"},
     {0, "by", "function|object|task|process|comm|address", 0, take_by, FIELD(by), 0, FLAME,
      "group boxes by; task, process and comm are the first level (default: comm)"},
@@ -394,6 +394,7 @@ static int check_group(const struct settings *settings)
                         : settings->callers                                       ? "--callers"
                         : settings->callees                                       ? "--callees"
                         : settings->by == BY_LINE || settings->by == BY_INLINE    ? "--by line and --by inline"
+                        : settings->by == BY_FILE                                 ? "--by file"
                         : settings->sort_given && settings->sort == SORT_TOTAL    ? "--sort total"
                         : settings->inlined                                       ? "--inline"
                                                                                   : NULL;

@@ -127,3 +127,16 @@ char *brief_name(const char *clean, size_t columns, bool utf8)
     text_cut(brief, columns, utf8);
     return brief;
 }
+
+char *brief_path(const char *clean, size_t columns, bool utf8)
+{
+    const char *rest = clean;
+    if (text_columns(clean, utf8) <= columns)
+        return memory_text(clean);
+    for (const char *at = clean; (at = strchr(at + 1, '/'));) {
+        rest = at;
+        if (text_columns(rest, utf8) + 3 <= columns)
+            break;
+    }
+    return rest == clean ? memory_text(clean) : memory_print("...%s", rest);
+}

@@ -31,7 +31,8 @@ void hits_release(struct hits *hits)
 
 bool hits_has_stacks(int by)
 {
-    return by == BY_FUNCTION || by == BY_OBJECT || by == BY_ADDRESS || by == BY_LINE || by == BY_INLINE;
+    return by == BY_FUNCTION || by == BY_OBJECT || by == BY_ADDRESS || by == BY_LINE || by == BY_INLINE ||
+           by == BY_FILE;
 }
 
 static uint32_t number_of(struct hits *hits, uint32_t frame)

@@ -29,7 +29,7 @@ struct row {
 
 struct sum {
     struct lines *lines;
-    bool by_line;
+    int by;
     struct row *rows;
     size_t count, capacity; /* those behind COUNT, up to KNOWN, are not shown */
     size_t known;
@@ -39,12 +39,31 @@ struct sum {
 
 bool line_hits_wanted(int by)
 {
-    return by == BY_LINE || by == BY_INLINE;
+    return by == BY_LINE || by == BY_INLINE || by == BY_FILE;
+}
+
+static bool has_filters(const struct settings *settings)
+{
+    return settings->objects.count || settings->symbols.count;
+}
+
+/* KEY: of a line where rows are lines, else of a function. */
+static bool is_wanted(const struct view *view, uint32_t key)
+{
+    const struct settings *settings = view->settings;
+    if (!has_filters(settings))
+        return true;
+    if (settings->by == BY_LINE) {
+        struct lines_line line = lines_line(view->lines, key);
+        return select_place(settings, line.object, line.symbol);
+    }
+    struct lines_function function = lines_function(view->lines, key);
+    return select_place(settings, function.object, function.symbol);
 }
 
 static struct row *row_of(struct sum *sum, const struct lines_part *part)
 {
-    uint32_t key = sum->by_line ? part->line : part->function;
+    uint32_t key = sum->by == BY_LINE ? part->line : sum->by == BY_FILE ? part->file : part->function;
     uint32_t index = map_add(&sum->keys, key, 0);
     if (index == sum->count) {
         sum->rows = memory_grow(sum->rows, &sum->capacity, sum->count + 1, sizeof(*sum->rows));
@@ -53,9 +72,10 @@ static struct row *row_of(struct sum *sum, const struct lines_part *part)
     return &sum->rows[index];
 }
 
-static void add(struct sum *sum, const struct profile *profile, const struct profile_entry *entry)
+/* A file has what those of its functions have that the filters want: it may be a part of many. */
+static void add(struct sum *sum, const struct view *view, const struct profile_entry *entry)
 {
-    const struct profile_stack *stack = &profile->stacks[entry->stack];
+    const struct profile_stack *stack = &view->profile->stacks[entry->stack];
     uint32_t distance = 0;
     sum->weight += entry->weight;
     sum->stamp++;
@@ -63,6 +83,8 @@ static void add(struct sum *sum, const struct profile *profile, const struct pro
         uint32_t parts;
         const struct lines_part *part = lines_frame(sum->lines, stack->frames[i], &parts);
         for (uint32_t j = 0; j < parts; j++, distance++) {
+            if (sum->by == BY_FILE && !is_wanted(view, part[j].function))
+                continue;
             struct row *row = row_of(sum, &part[j]);
             if (i == 0 && j == 0) {
                 row->self_samples += entry->samples;
@@ -87,7 +109,10 @@ static int by_self(const void *left, const void *right, void *context)
         order = order_larger(a->total_weight, b->total_weight);
     if (order)
         return order;
-    return sum->by_line ? lines_order(sum->lines, a->key, b->key) : lines_order_functions(sum->lines, a->key, b->key);
+    if (sum->by == BY_FILE)
+        return lines_order_files(sum->lines, a->key, b->key);
+    return sum->by == BY_LINE ? lines_order(sum->lines, a->key, b->key)
+                              : lines_order_functions(sum->lines, a->key, b->key);
 }
 
 static int by_total(const void *left, const void *right, void *context)
@@ -95,25 +120,6 @@ static int by_total(const void *left, const void *right, void *context)
     const struct row *a = left, *b = right;
     int order = order_larger(a->total_weight, b->total_weight);
     return order ? order : by_self(left, right, context);
-}
-
-static bool has_filters(const struct settings *settings)
-{
-    return settings->objects.count || settings->symbols.count;
-}
-
-/* KEY: of a line or of a function, as the rows are. */
-static bool is_wanted(const struct view *view, uint32_t key)
-{
-    const struct settings *settings = view->settings;
-    if (!has_filters(settings))
-        return true;
-    if (settings->by == BY_LINE) {
-        struct lines_line line = lines_line(view->lines, key);
-        return select_place(settings, line.object, line.symbol);
-    }
-    struct lines_function function = lines_function(view->lines, key);
-    return select_place(settings, function.object, function.symbol);
 }
 
 bool line_hits_find(const struct view *view, const uint32_t *entries, uint32_t count)
@@ -139,18 +145,18 @@ struct left {
 static struct sum sum_up(struct view *view, const uint32_t *entries, uint32_t count, uint64_t limit,
                          struct left *ret_left)
 {
-    struct sum sum = {.lines = view->lines, .by_line = view->settings->by == BY_LINE};
+    struct sum sum = {.lines = view->lines, .by = view->settings->by};
     bool total = view->settings->sort == SORT_TOTAL;
     double cum = view->settings->cum;
     uint64_t cumulated = 0;
     size_t shown = 0;
     *ret_left = (struct left){0};
     for (uint32_t i = 0; i < count; i++)
-        add(&sum, view->profile, &view->profile->entries[entries[i]]);
+        add(&sum, view, &view->profile->entries[entries[i]]);
     if (sum.count)
         qsort_r(sum.rows, sum.count, sizeof(*sum.rows), total ? by_total : by_self, &sum);
     for (size_t i = 0; i < sum.count; i++) {
-        if (!is_wanted(view, sum.rows[i].key))
+        if (sum.by != BY_FILE && !is_wanted(view, sum.rows[i].key))
             continue;
         if (shown >= limit || (cum > 0 && shown && text_share(cumulated, sum.weight) >= cum)) {
             ret_left->count++;
@@ -183,7 +189,14 @@ static char *line_text(const struct lines_line *line)
 
 static void add_label(struct grid *grid, const struct sum *sum, const struct row *row)
 {
-    if (sum->by_line) {
+    if (sum->by == BY_FILE) {
+        const struct lines_file file = lines_file(sum->lines, row->key);
+        char *text = file.file ? memory_text(file.file) : memory_print("%s (no line)", text_base(file.object));
+        grid_brief(grid, OUTPUT_PLAIN, "", text, brief_path);
+        free(text);
+        return;
+    }
+    if (sum->by == BY_LINE) {
         struct lines_line line = lines_line(sum->lines, row->key);
         char *text = line_text(&line);
         grid_cell(grid, OUTPUT_PLAIN, text);
@@ -198,6 +211,11 @@ static void add_label(struct grid *grid, const struct sum *sum, const struct row
     free(text);
 }
 
+/* In the order of enum settings_by. */
+static const struct {
+    const char *one, *many, *member;
+} kinds[] = {{"line", "lines", "lines"}, {"function", "functions", "inlined"}, {"file", "files", "files"}};
+
 static void print_left(struct view *view, const struct sum *sum, const struct left *left)
 {
     char number[TEXT_AMOUNT], share[TEXT_AMOUNT];
@@ -206,7 +224,7 @@ static void print_left(struct view *view, const struct sum *sum, const struct le
     output_color(view->output, OUTPUT_DIM);
     /* Totals have each other in them: there is no sum. */
     fprintf(view->output->to, "and %s more with %s%s together; --top all shows all\n",
-            text_plural(number, left->count, sum->by_line ? "line" : "function", sum->by_line ? "lines" : "functions"),
+            text_plural(number, left->count, kinds[sum->by - BY_LINE].one, kinds[sum->by - BY_LINE].many),
             view->settings->sort == SORT_TOTAL ? "a Self of " : "", text_percent(share, left->weight, sum->weight));
     output_color(view->output, OUTPUT_PLAIN);
 }
@@ -347,12 +365,13 @@ void line_hits_print(struct view *view, const uint32_t *entries, uint32_t count,
     bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
     struct left left;
     struct sum sum = sum_up(view, entries, count, limit, &left);
+    const bool files = sum.by == BY_FILE, by_line = sum.by == BY_LINE;
     struct grid_column columns[] = {{"Self", true},
                                     {nanoseconds ? "Time" : "Weight", true},
                                     {"Total", true},
-                                    {sum.by_line ? "Line" : "Object", false, !sum.by_line},
+                                    {files ? "File" : by_line ? "Line" : "Object", false, sum.by == BY_INLINE},
                                     {"Function"}};
-    struct grid *grid = grid_new(columns, sizeof(columns) / sizeof(columns[0]), view->output->utf8);
+    struct grid *grid = grid_new(columns, sizeof(columns) / sizeof(columns[0]) - files, view->output->utf8);
     for (size_t i = 0; i < sum.count; i++) {
         const struct row *row = &sum.rows[i];
         char text[TEXT_AMOUNT];
@@ -368,7 +387,7 @@ void line_hits_print(struct view *view, const uint32_t *entries, uint32_t count,
         fputs("nothing here matches the filters\n", view->output->to);
     grid_free(grid);
     print_left(view, &sum, &left);
-    if (sum.by_line && view->settings->sort == SORT_SELF && view->settings->tasks != TASKS_APART &&
+    if (by_line && view->settings->sort == SORT_SELF && view->settings->tasks != TASKS_APART &&
         !has_filters(view->settings))
         print_callers(view, &sum, entries, count);
     sum_release(&sum);
@@ -484,7 +503,11 @@ void line_hits_print_lacks(struct view *view)
 static void row_json(struct json *json, const struct sum *sum, const struct row *row)
 {
     json_object(json, NULL);
-    if (sum->by_line) {
+    if (sum->by == BY_FILE) {
+        const struct lines_file file = lines_file(sum->lines, row->key);
+        json_string(json, "file", file.file);
+        json_string(json, "dso", file.object);
+    } else if (sum->by == BY_LINE) {
         struct lines_line line = lines_line(sum->lines, row->key);
         json_string(json, "file", line.file);
         if (line.file && line.number)
@@ -513,7 +536,7 @@ void line_hits_json(struct json *json, struct view *view)
     struct left left;
     struct sum sum = sum_up(view, selection->entries, selection->entry_count,
                             view->settings->top ? view->settings->top : SETTINGS_ALL, &left);
-    json_list(json, sum.by_line ? "lines" : "inlined");
+    json_list(json, kinds[sum.by - BY_LINE].member);
     for (size_t i = 0; i < sum.count; i++)
         row_json(json, &sum, &sum.rows[i]);
     json_end_list(json);

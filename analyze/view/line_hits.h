@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples added up by source line, or by function with the inlined ones apart: report --by line and --by inline. */
+/*
+ * Samples added up by source line, by source file, or by function with the inlined ones apart: report --by line, file
+ * and inline.
+ */
 #ifndef ANALYZE_VIEW_LINE_HITS_H
 #define ANALYZE_VIEW_LINE_HITS_H
 
@@ -12,7 +15,7 @@
     "A sample is on the instruction that had to wait, often the one after a slow one (a division, a cache miss): "     \
     "look at the line before, too."
 
-/* Whether BY (enum settings_by) is one of the two. */
+/* Whether BY (enum settings_by) is one of the three. */
 bool line_hits_wanted(int by);
 /* Whether one of ENTRIES[COUNT] hit a line or function that the filters leave. VIEW->lines must be there. */
 bool line_hits_find(const struct view *view, const uint32_t *entries, uint32_t count);
@@ -20,7 +23,7 @@ bool line_hits_find(const struct view *view, const uint32_t *entries, uint32_t c
 void line_hits_print(struct view *view, const uint32_t *entries, uint32_t count, uint64_t limit);
 /* The objects whose code has no lines, how many samples and addresses that concerns, and why. */
 void line_hits_print_lacks(struct view *view);
-/* The member "lines" or "inlined", and "lines_missing". */
+/* The member "lines", "files" or "inlined", and "lines_missing". */
 void line_hits_json(struct json *json, struct view *view);
 
 #endif

@@ -31,6 +31,7 @@ struct lines {
     struct names *names;
     struct map_strings strings;
     struct map functions, lines;
+    struct map files; /* (string of the file, or of the object, 1 for a file) */
     struct function *function_list;
     struct line *line_list;
     size_t function_capacity, line_capacity;
@@ -58,6 +59,7 @@ void lines_free(struct lines *lines)
     free(lines->line_list);
     map_release(&lines->functions);
     map_release(&lines->lines);
+    map_release(&lines->files);
     map_strings_release(&lines->strings);
     free(lines);
 }
@@ -87,6 +89,11 @@ static uint32_t number_line(struct lines *lines, const char *file, uint32_t numb
     return index;
 }
 
+static uint32_t number_file(struct lines *lines, const char *file, const char *object)
+{
+    return map_add(&lines->files, map_strings_add(&lines->strings, file ? file : object), file != NULL);
+}
+
 /* FOUND: NULL where COUNT is 0. */
 static struct parts *number_parts(struct lines *lines, uint32_t frame, const struct symbol_line *found, size_t count)
 {
@@ -109,6 +116,7 @@ static struct parts *number_parts(struct lines *lines, uint32_t frame, const str
         }
         parts->list[i].function = number_function(lines, symbol, linkage, place->object, inlined);
         parts->list[i].line = number_line(lines, found[i].file, found[i].line, parts->list[i].function);
+        parts->list[i].file = number_file(lines, found[i].file, place->object);
     }
     return parts;
 }
@@ -175,6 +183,13 @@ struct lines_line lines_line(const struct lines *lines, uint32_t index)
     };
 }
 
+struct lines_file lines_file(const struct lines *lines, uint32_t index)
+{
+    const struct map_pair *pair = &lines->files.pairs[index];
+    const char *text = lines->strings.texts[pair->a];
+    return pair->b ? (struct lines_file){.file = text} : (struct lines_file){.object = text};
+}
+
 int lines_order_functions(const struct lines *lines, uint32_t a, uint32_t b)
 {
     struct lines_function x = lines_function(lines, a), y = lines_function(lines, b);
@@ -192,6 +207,14 @@ int lines_order(const struct lines *lines, uint32_t a, uint32_t b)
                                                                 lines->line_list[b].function);
     int order = strcmp(x.file, y.file);
     return order ? order : order_smaller(x.number, y.number);
+}
+
+int lines_order_files(const struct lines *lines, uint32_t a, uint32_t b)
+{
+    struct lines_file x = lines_file(lines, a), y = lines_file(lines, b);
+    if (!x.file != !y.file)
+        return x.file ? -1 : 1;
+    return x.file ? strcmp(x.file, y.file) : strcmp(x.object, y.object);
 }
 
 const char *lines_why(struct lines *lines, uint32_t frame)

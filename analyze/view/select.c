@@ -73,7 +73,7 @@ bool select_finds(const struct settings *settings, const struct profile *profile
                   const uint32_t *entries, uint32_t count)
 {
     /* Inlined functions have names that no address has by itself. */
-    bool inlined = settings->by == BY_LINE || settings->by == BY_INLINE ||
+    bool inlined = settings->by == BY_LINE || settings->by == BY_INLINE || settings->by == BY_FILE ||
                    (settings->inlined && !names_shows_inlined(names));
     bool any = inlined || (!settings->objects.count && !settings->symbols.count);
     for (uint32_t i = 0; i < count && !any; i++)

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* In the order of the words of --by. */
-enum settings_by { BY_FUNCTION, BY_OBJECT, BY_TASK, BY_PROCESS, BY_COMM, BY_ADDRESS, BY_LINE, BY_INLINE };
+enum settings_by { BY_FUNCTION, BY_OBJECT, BY_TASK, BY_PROCESS, BY_COMM, BY_ADDRESS, BY_LINE, BY_INLINE, BY_FILE };
 /* In the order of the words of --sort and --color. */
 enum settings_sort { SORT_SELF, SORT_TOTAL };
 /* Of report: TASKS_USUAL is together in text; the JSON document has both. */

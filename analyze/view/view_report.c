@@ -230,7 +230,8 @@ static void print_user_part(struct view *view)
         !(view->lines || view->settings->by == BY_FUNCTION))
         return;
     char *line = memory_print("%s that call the kernel show only their user part: their order says nothing about the "
-                              "%s of this run in the kernel.", view->lines ? "Lines" : "Functions",
+                              "%s of this run in the kernel.",
+                              view->settings->by == BY_FILE ? "Files" : view->lines ? "Lines" : "Functions",
                               text_time(time, session->kernel_ns));
     output_wrapped(view->output, 2, line);
     free(line);

@@ -51,12 +51,35 @@ static void test_brackets_that_do_not_close(void **state)
     expect("", 0, "");
 }
 
+static void test_paths(void **state)
+{
+    static const struct {
+        const char *path, *brief;
+        size_t columns;
+    } paths[] = {
+        {"/usr/include/c++/12/bits/stl_algo.h", "/usr/include/c++/12/bits/stl_algo.h", 35},
+        {"/usr/include/c++/12/bits/stl_algo.h", ".../include/c++/12/bits/stl_algo.h", 34},
+        {"/usr/include/c++/12/bits/stl_algo.h", ".../bits/stl_algo.h", 20},
+        {"/usr/include/c++/12/bits/stl_algo.h", ".../stl_algo.h", 3},
+        {"src/a.c", ".../a.c", 6},
+        {"a-long-name.c", "a-long-name.c", 4},
+        {"", "", 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        char *brief = brief_path(paths[i].path, paths[i].columns, true);
+        assert_string_equal(brief, paths[i].brief);
+        free(brief);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_what_is_no_argument),
         cmocka_unit_test(test_brackets_that_do_not_close),
+        cmocka_unit_test(test_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

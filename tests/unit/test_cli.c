@@ -100,7 +100,7 @@ static void test_choices(void **state)
         int by;
     } by[] = {{"--by function", BY_FUNCTION}, {"--by=object", BY_OBJECT}, {"--by task", BY_TASK},
               {"--by process", BY_PROCESS},   {"--by comm", BY_COMM},     {"--by address", BY_ADDRESS},
-              {"--by line", BY_LINE},         {"--by inline", BY_INLINE}};
+              {"--by line", BY_LINE},         {"--by inline", BY_INLINE}, {"--by file", BY_FILE}};
     for (size_t i = 0; i < sizeof(by) / sizeof(by[0]); i++) {
         assert_int_equal(good(by[i].words)->by, by[i].by);
         assert_true(cli.settings.by_given);

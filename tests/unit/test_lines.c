@@ -232,6 +232,35 @@ static void test_numbers(void **state)
     end(lines);
 }
 
+/* A file is one in all objects; code without a file is one for each object. */
+static void test_files(void **state)
+{
+    struct lines *lines = of_frames(FRAMES);
+    const struct lines_part *parts[FRAMES];
+    uint32_t count;
+    (void)state;
+    for (uint32_t i = 0; i < FRAMES; i++)
+        parts[i] = lines_frame(lines, i, &count);
+    assert_int_equal(parts[INLINED][0].file, parts[IN_LIB][0].file);
+    assert_int_equal(parts[INLINED][0].file, parts[INLINED][1].file);
+    assert_int_equal(parts[WITHOUT][0].file, parts[BARE][0].file);
+    assert_int_not_equal(parts[WITHOUT][0].file, parts[IN_GONE][0].file);
+    assert_int_not_equal(parts[IN_GONE][0].file, parts[NOWHERE][0].file);
+    const uint32_t order[] = {parts[INLINED][0].file, parts[PLAIN][0].file, parts[BARE][0].file,
+                              parts[IN_GONE][0].file, parts[NOWHERE][0].file};
+    static const char *const files[] = {"a.h", "b.c"}, *const objects_of[] = {"/opt/app", "/opt/gone", "[unknown]"};
+    for (uint32_t i = 0; i < 5; i++) {
+        const struct lines_file file = lines_file(lines, order[i]);
+        assert_string_equal(i < 2 ? file.file : file.object, i < 2 ? files[i] : objects_of[i - 2]);
+        assert_null(i < 2 ? file.object : file.file);
+        for (uint32_t j = 0; j < 5; j++) {
+            const int sign = lines_order_files(lines, order[i], order[j]);
+            assert_int_equal((sign > 0) - (sign < 0), (i > j) - (i < j));
+        }
+    }
+    end(lines);
+}
+
 static void test_new_frames(void **state)
 {
     (void)state;
@@ -401,7 +430,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_by_one), cmocka_unit_test(test_threads),    cmocka_unit_test(test_at_once),
-        cmocka_unit_test(test_numbers),    cmocka_unit_test(test_new_frames), cmocka_unit_test(test_order),
+        cmocka_unit_test(test_numbers),     cmocka_unit_test(test_files),    cmocka_unit_test(test_new_frames), cmocka_unit_test(test_order),
         cmocka_unit_test(test_reasons),    cmocka_unit_test(test_stacks),     cmocka_unit_test(test_deep_stacks),
         cmocka_unit_test(test_many_lines),
     };
