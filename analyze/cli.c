@@ -254,6 +254,8 @@ static const struct option_row rows[] = {
     {'t', "tid", "LIST", 0, take_numbers, FIELD(tids), 0, PROFILE, "only these threads, by tid"},
     {'c', "comm", "NAME", 0, take_list, FIELD(comms), 0, PROFILE | DIFF,
      "only this command, by name or pattern such as 'cc1*'; may be repeated"},
+    {0, "command-line", "TEXT", 0, take_list, FIELD(command_lines), 0, PROFILE | DIFF,
+     "only tasks with TEXT in their command line, such as 'big.cpp'; may be repeated"},
     {0, "object", "NAME", 0, take_list, FIELD(objects), 0, FLAME,
      "only stacks through this object; may be repeated"},
     {'o', "object", "NAME", 0, take_list, FIELD(objects), 0, REPORT | SCRIPT | SUMMARY | DIFF | ANNOTATE | TOP,
@@ -336,6 +338,7 @@ static void settings_release(struct settings *settings)
     free(settings->pids.items);
     free(settings->tids.items);
     free(settings->comms.items);
+    free(settings->command_lines.items);
     free(settings->objects.items);
     free(settings->symbols.items);
     free(settings->debug_paths.items);

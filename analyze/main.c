@@ -216,7 +216,7 @@ static enum profile_merge merge_of(const struct cli *cli)
 {
     const struct settings *settings = &cli->settings;
     bool by_task = settings->by == BY_TASK || settings->by == BY_PROCESS;
-    if (settings->pids.count || settings->tids.count || settings->comms.count)
+    if (select_by_task(settings))
         return PROFILE_BY_TASK;
     bool whole_samples = settings->objects.count || settings->symbols.count;
     bool together = settings->json ? settings->tasks == TASKS_TOGETHER : settings->tasks != TASKS_APART;
@@ -235,7 +235,7 @@ static bool shows_few_tasks(const struct cli *cli)
     const struct settings *settings = &cli->settings;
     return cli->command->view == view_report && hits_has_stacks(settings->by) && !settings->json && !settings->group &&
            settings->top != SETTINGS_ALL && !settings->objects.count && !settings->symbols.count &&
-           !settings->pids.count && !settings->tids.count && !settings->comms.count;
+           !select_by_task(settings);
 }
 
 /* The profile of VIEW from its paths. 0; 1 after messages about some of the files; -1 after one that says why not. */

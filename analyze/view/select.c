@@ -26,6 +26,11 @@ static bool has_word(const struct settings_list *list, const char *word)
     return list->count == 0;
 }
 
+bool select_by_task(const struct settings *settings)
+{
+    return settings->pids.count || settings->tids.count || settings->comms.count || settings->command_lines.count;
+}
+
 bool select_comm(const struct settings *settings, const char *comm)
 {
     return has_word(&settings->comms, comm);
@@ -96,9 +101,49 @@ int select_refuse(const struct settings *settings, const char *hint)
     return 1;
 }
 
+/* The words with blanks between them; owned by the caller. */
+static char *join(const char *const *words, uint32_t count)
+{
+    size_t size = 1;
+    for (uint32_t i = 0; i < count; i++)
+        size += strlen(words[i]) + 1;
+    char *line = memory_new(size, 1), *to = line;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i)
+            *to++ = ' ';
+        to = stpcpy(to, words[i]);
+    }
+    return line;
+}
+
+/* Whether one of LIST is in the command line, as it is or as views show it, with quotes. */
+static bool has_part(const struct settings_list *list, const char *const *words, uint32_t count)
+{
+    char *shown = text_command(words, count), *plain = join(words, count);
+    bool has = false;
+    for (size_t i = 0; i < list->count && !has; i++)
+        has = strstr(plain, list->items[i]) || strstr(shown, list->items[i]);
+    free(plain);
+    free(shown);
+    return has;
+}
+
+static bool select_command_line(const struct settings *settings, const struct profile_task *task)
+{
+    const struct settings_list *list = &settings->command_lines;
+    if (!list->count)
+        return true;
+    bool has = task->cmdline_count ? has_part(list, task->cmdline, task->cmdline_count)
+                                   : has_part(list, &task->comm, 1);
+    for (uint32_t i = 0; i < task->image_count && !has; i++)
+        has = has_part(list, task->images[i].cmdline, task->images[i].cmdline_count);
+    return has;
+}
+
 bool select_task(const struct settings *settings, const struct profile_task *task)
 {
-    if (!has_number(&settings->pids, task->pid) || !has_number(&settings->tids, task->tid))
+    if (!has_number(&settings->pids, task->pid) || !has_number(&settings->tids, task->tid) ||
+        !select_command_line(settings, task))
         return false;
     if (select_comm(settings, task->comm))
         return true;
@@ -226,7 +271,7 @@ struct selection *select_new(const struct profile *profile, const struct setting
         selection->total_weight += selection->weights[task];
         selection->lost += profile->tasks[task].lost;
     }
-    selection->filtered = settings->pids.count || settings->tids.count || settings->comms.count;
+    selection->filtered = select_by_task(settings);
     if (!selection->filtered && profile->lost > selection->lost)
         selection->lost = profile->lost;
     qsort_r(selection->order, selection->task_count, sizeof(*selection->order), compare_weight, selection);

@@ -37,6 +37,8 @@ void select_free(struct selection *selection);
 /* The frames of the chosen samples, by index; NULL: all there are. Owned by the caller. */
 bool *select_frames(const struct selection *selection, const struct profile *profile);
 
+/* Whether some filter chooses tasks. */
+bool select_by_task(const struct settings *settings);
 bool select_comm(const struct settings *settings, const char *comm);
 bool select_task(const struct settings *settings, const struct profile_task *task);
 /* By --object and --symbol. */

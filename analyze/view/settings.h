@@ -49,7 +49,7 @@ struct settings {
     double min;   /* percent: what is below is summed up or not drawn; where it is given */
     uint64_t threads; /* 0: one per CPU */
     struct settings_numbers pids, tids;
-    struct settings_list comms, objects, symbols, debug_paths;
+    struct settings_list comms, command_lines, objects, symbols, debug_paths;
     const char *event, *session, *symfs, *file, *title;
     const struct export_format *format; /* of export */
     double interval;       /* seconds between two looks of top; 0: its own choice */

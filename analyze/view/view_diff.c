@@ -135,6 +135,7 @@ static int check_document(const struct view *view, size_t number)
     const char *option = settings->total                                                           ? "--total"
                          : settings->inlined                                                       ? "--inline"
                          : settings->comms.count                                                   ? "--comm"
+                         : settings->command_lines.count                                           ? "--command-line"
                          : settings->no_demangle                                                   ? "--no-demangle"
                          : settings->diff_by_given && settings->diff_by == (int)COMPARE_STACK ? "--by stack"
                                                                                                : NULL;

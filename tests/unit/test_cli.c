@@ -154,6 +154,16 @@ static void test_lists(void **state)
     assert_string_equal(settings->objects.items[0], "app");
     assert_int_equal(settings->debug_paths.count, 2);
     bad("--comm=", "option '--comm' needs a value that is not empty");
+    static const char *const commands[] = {"report", "summary", "tree",   "counts", "script", "flame",
+                                           "annotate", "top", "archive", "export perf", "diff a b"};
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        char line[64];
+        snprintf(line, sizeof(line), "%s --command-line a.c --command-line=b.c", commands[i]);
+        settings = good(line);
+        assert_int_equal(settings->command_lines.count, 2);
+        assert_string_equal(settings->command_lines.items[1], "b.c");
+    }
+    bad("--command-line=", "option '--command-line' needs a value that is not empty");
 }
 
 static void test_numbers(void **state)

@@ -88,6 +88,33 @@ static void test_filters(void **state)
     free(text);
 }
 
+/* Command lines as they are, and as views show them; what ran before counts, and without one the name does. */
+static void test_command_lines(void **state)
+{
+    static const char *const words[] = {"cc1plus", "-o", "my file.o", "big.cpp"}, *const before[] = {"sh", "-c", "x"};
+    static const struct profile_image images[] = {{.comm = "sh", .cmdline = before, .cmdline_count = 3},
+                                                  {.comm = "cc1plus", .cmdline = words, .cmdline_count = 4}};
+    const struct profile_task task = {.pid = 7, .comm = "cc1plus", .cmdline = words, .cmdline_count = 4,
+                                      .images = images, .image_count = 2};
+    const struct profile_task bare = {.pid = 8, .comm = "swapper"};
+    static const struct {
+        const char *text;
+        bool has, has_bare;
+    } texts[] = {{"big.cpp", true, false},       {"-o my file.o big", true, false}, {"-o 'my file.o' big", true, false},
+                 {"sh -c x", true, false},       {"x cc1plus", false, false},       {"big.cpp ", false, false},
+                 {"big.cp*", false, false},      {"wapp", false, true},             {"p", true, true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        const char *list[] = {"none of them", texts[i].text};
+        const struct settings settings = {.command_lines = {list, 2, 2}};
+        assert_int_equal(select_task(&settings, &task), texts[i].has);
+        assert_int_equal(select_task(&settings, &bare), texts[i].has_bare);
+        assert_true(select_by_task(&settings));
+    }
+    assert_true(select_task(&(struct settings){0}, &task));
+    assert_false(select_by_task(&(struct settings){0}));
+}
+
 static void test_call_trees(void **state)
 {
     (void)state;
@@ -542,7 +569,7 @@ int main(void)
         cmocka_unit_test(test_sections_are_heaviest_first),
         cmocka_unit_test(test_hostile_command_line_is_harmless),
         cmocka_unit_test(test_top_and_cum_leave_a_line),
-        cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_filters), cmocka_unit_test(test_command_lines),
         cmocka_unit_test(test_call_trees),
         cmocka_unit_test(test_call_tree_says_what_was_cut),
         cmocka_unit_test(test_by),
