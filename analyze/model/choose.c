@@ -10,6 +10,10 @@
 
 #define ID_TEXT 33
 #define SHORT_BYTES 4 /* of an id, in messages */
+#define LONGEST_FOLDER 60
+#define DESCRIPTION (LONGEST_FOLDER + 80)
+#define LISTED 4
+#define LIST (LISTED * (DESCRIPTION + 2) + 8)
 
 void choose_text(const uint8_t *id, size_t bytes, char *ret)
 {
@@ -17,16 +21,44 @@ void choose_text(const uint8_t *id, size_t bytes, char *ret)
         snprintf(ret + 2 * i, 3, "%02x", id[i]);
 }
 
-/* "1a2b3c4d of 2026-11-21 10:51:07" */
-static void describe(const struct session_seen *session, char *ret, size_t size)
+/* How much of PATH is its folder. */
+static size_t folder_size(const char *path)
 {
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? (size_t)(slash - path) + (slash == path) : 0;
+}
+
+static bool same_folder(const char *one, const char *other)
+{
+    const size_t size = folder_size(one);
+    return folder_size(other) == size && (!size || memcmp(one, other, size) == 0);
+}
+
+/* " in FOLDER", where sessions come from several folders, else "". */
+static void describe_folder(const struct loader *loader, const struct session_seen *session, char *ret, size_t size)
+{
+    const size_t length = folder_size(session->path), cut = length > LONGEST_FOLDER ? length - LONGEST_FOLDER : 0;
+    bool apart = false;
+    for (uint32_t i = 0; i < loader->session_count; i++)
+        apart |= loader->sessions[i].files && !same_folder(loader->sessions[i].path, session->path);
+    *ret = '\0';
+    if (apart)
+        snprintf(ret, size, " in %s%.*s", cut ? "..." : "", length ? (int)(length - cut) : 1,
+                 length ? session->path + cut : ".");
+}
+
+/* "1a2b3c4d of 2026-11-21 10:51:07" */
+static void describe(const struct loader *loader, const struct session_seen *session, char *ret, size_t size)
+{
+    char folder[LONGEST_FOLDER + 16];
     char id[ID_TEXT], when[32] = "an unknown time";
     time_t seconds = (time_t)(session->start_realtime_ns / 1000000000u);
     struct tm tm;
     if (session->start_realtime_ns && localtime_r(&seconds, &tm))
         strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
     choose_text(session->id, SHORT_BYTES, id);
-    snprintf(ret, size, "%s of %s", id, when);
+    describe_folder(loader, session, folder, sizeof(folder));
+    snprintf(ret, size, "%s of %s%s", id, when, folder);
 }
 
 static void list_sessions(const struct loader *loader, uint32_t without, char *ret, size_t size)
@@ -35,14 +67,14 @@ static void list_sessions(const struct loader *loader, uint32_t without, char *r
     uint32_t listed = 0;
     ret[0] = '\0';
     for (uint32_t i = 0; i < loader->session_count && used < size; i++) {
-        char text[80];
+        char text[DESCRIPTION];
         if (i == without || loader->sessions[i].files == 0)
             continue;
-        if (listed++ == 4) {
+        if (listed++ == LISTED) {
             snprintf(ret + used, size - used, ", ...");
             return;
         }
-        describe(&loader->sessions[i], text, sizeof(text));
+        describe(loader, &loader->sessions[i], text, sizeof(text));
         used += (size_t)snprintf(ret + used, size - used, "%s%s", listed > 1 ? ", " : "", text);
     }
 }
@@ -51,7 +83,7 @@ static int choose_named(const struct loader *loader, const char *wanted, uint32_
 {
     size_t length = strlen(wanted);
     uint32_t found = LOOKUP_NONE, matches = 0;
-    char list[400];
+    char list[LIST];
     list_sessions(loader, LOOKUP_NONE, list, sizeof(list));
     if (length == 0 || length >= ID_TEXT || wanted[strspn(wanted, "0123456789abcdefABCDEF")]) {
         report_error("'%s' is no session; give the beginning of an id, one of: %s (sessions are never mixed)", wanted,
@@ -105,10 +137,11 @@ int choose_session(struct loader *loader, const char *wanted, uint32_t *ret_sess
     loader->profile.files_other_session = files;
     *ret_session = chosen;
     if (others > 0 && !wanted) {
-        char list[400], shown[80];
+        char list[LIST], shown[DESCRIPTION];
         list_sessions(loader, chosen, list, sizeof(list));
-        describe(&loader->sessions[chosen], shown, sizeof(shown));
-        report_note("%u file%s of %u other session%s %s left out (%s); shown is the newest, %s; --session chooses",
+        describe(loader, &loader->sessions[chosen], shown, sizeof(shown));
+        report_note("%u file%s of %u other session%s %s left out (%s); shown is the newest, %s; --session chooses, "
+                    "'panalyze diff' compares runs",
                     files, files == 1 ? "" : "s", others, others == 1 ? "" : "s", files == 1 ? "is" : "are", list,
                     shown);
     }

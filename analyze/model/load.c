@@ -101,6 +101,7 @@ int loader_look(struct loader *loader, struct input *input, struct problem *prob
     struct pinject_item_task task;
     bool ours;
     session_of_file(&file, &seen, &ours);
+    seen.path = input->path;
     input->own = ours && ours_task(&file, &task);
     if (input->own) {
         input->pid = task.pid;

@@ -54,6 +54,7 @@ struct session_seen {
     bool ours;
     uint64_t start_realtime_ns;
     uint32_t files;
+    const char *path; /* of the first one */
 };
 
 struct loader {
