@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "analyze/model/loader.h"
 #include "analyze/model/raw.h"
 
 struct event {
@@ -222,6 +223,41 @@ static void test_many_sessions(void **state)
     expect_choice(FILES, "nothing", 0, 0, "b3b3b3b3 of 2001-09-09 01:46:43, ... (sessions are never mixed)");
 }
 
+/* Runs of one folder are told apart by their times alone, others by their folders; of long ones the end is shown. */
+static void test_folders(void **state)
+{
+    static const char longest[] = "/123456789012345678901234567890123456789012345678901234567890";
+    char path[2][128];
+    static struct session_seen sessions[2];
+    static struct loader loader = {.sessions = sessions, .session_count = 2};
+    static const struct {
+        const char *first, *second, *first_folder, *second_folder;
+    } places[] = {{"out.1.1", "out.2.2", "", ""},       {"a/out.1.1", "a/b.2.2", "", ""},
+                  {"/out.1.1", "/b.2.2", "", ""},       {"out.1.1", "a/out.2.2", " in .", " in a"},
+                  {"/out.1.1", "/a/b/out.2.2", " in /", " in /a/b"}, {"a/out.1.1", "b/out.1.1", " in a", " in b"}};
+    (void)state;
+    setenv("TZ", "UTC", 1);
+    for (size_t i = 0; i <= sizeof(places) / sizeof(places[0]); i++) {
+        const bool last = i == sizeof(places) / sizeof(places[0]);
+        uint32_t chosen;
+        char wanted[512];
+        snprintf(path[0], sizeof(path[0]), last ? "%s/out.1.1" : "%s", last ? longest + 1 : places[i].first);
+        snprintf(path[1], sizeof(path[1]), last ? "%s/out.1.1" : "%s", last ? longest : places[i].second);
+        for (unsigned j = 0; j < 2; j++)
+            sessions[j] = (struct session_seen){{(uint8_t)(0xa1 + j)}, true, 1000000000 + j, 1, path[j]};
+        snprintf(wanted, sizeof(wanted), "(a1000000 of 1970-01-01 00:00:01%s%s); shown is the newest, a2000000 of "
+                                         "1970-01-01 00:00:01%s%s; --session chooses, 'panalyze diff' compares runs",
+                 last ? " in " : places[i].first_folder, last ? longest + 1 : "",
+                 last ? " in ..." : places[i].second_folder, last ? longest + 1 : "");
+        check_capture();
+        assert_int_equal(choose_session(&loader, NULL, &chosen), 0);
+        assert_int_equal(chosen, 1);
+        const char *said = check_captured();
+        if (!strstr(said, wanted))
+            fail_msg("'%s' instead of '%s'", said, wanted);
+    }
+}
+
 static void test_named(void **state)
 {
     (void)state;
@@ -364,8 +400,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_event),    cmocka_unit_test(test_names_of_events),
         cmocka_unit_test(test_list_of_events), cmocka_unit_test(test_newest),
-        cmocka_unit_test(test_many_sessions),  cmocka_unit_test(test_named),
-        cmocka_unit_test(test_same_file),      cmocka_unit_test(test_left_out),
+        cmocka_unit_test(test_many_sessions),  cmocka_unit_test(test_folders),
+        cmocka_unit_test(test_named),          cmocka_unit_test(test_same_file),
+        cmocka_unit_test(test_left_out),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
