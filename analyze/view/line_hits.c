@@ -190,7 +190,7 @@ static char *line_text(const struct lines_line *line)
 static void add_label(struct grid *grid, const struct sum *sum, const struct row *row)
 {
     if (sum->by == BY_FILE) {
-        const struct lines_file file = lines_file(sum->lines, row->key);
+        const struct lines_source file = lines_source(sum->lines, row->key);
         char *text = file.file ? memory_text(file.file) : memory_print("%s (no line)", text_base(file.object));
         grid_brief(grid, OUTPUT_PLAIN, "", text, brief_path);
         free(text);
@@ -504,7 +504,7 @@ static void row_json(struct json *json, const struct sum *sum, const struct row 
 {
     json_object(json, NULL);
     if (sum->by == BY_FILE) {
-        const struct lines_file file = lines_file(sum->lines, row->key);
+        const struct lines_source file = lines_source(sum->lines, row->key);
         json_string(json, "file", file.file);
         json_string(json, "dso", file.object);
     } else if (sum->by == BY_LINE) {

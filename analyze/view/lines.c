@@ -183,11 +183,11 @@ struct lines_line lines_line(const struct lines *lines, uint32_t index)
     };
 }
 
-struct lines_file lines_file(const struct lines *lines, uint32_t index)
+struct lines_source lines_source(const struct lines *lines, uint32_t index)
 {
     const struct map_pair *pair = &lines->files.pairs[index];
     const char *text = lines->strings.texts[pair->a];
-    return pair->b ? (struct lines_file){.file = text} : (struct lines_file){.object = text};
+    return pair->b ? (struct lines_source){.file = text} : (struct lines_source){.object = text};
 }
 
 int lines_order_functions(const struct lines *lines, uint32_t a, uint32_t b)
@@ -211,7 +211,7 @@ int lines_order(const struct lines *lines, uint32_t a, uint32_t b)
 
 int lines_order_files(const struct lines *lines, uint32_t a, uint32_t b)
 {
-    struct lines_file x = lines_file(lines, a), y = lines_file(lines, b);
+    struct lines_source x = lines_source(lines, a), y = lines_source(lines, b);
     if (!x.file != !y.file)
         return x.file ? -1 : 1;
     return x.file ? strcmp(x.file, y.file) : strcmp(x.object, y.object);

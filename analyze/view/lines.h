@@ -17,7 +17,7 @@ struct lines;
 struct lines_part {
     uint32_t function; /* the same for all of a function, another where it is inlined: see lines_function() */
     uint32_t line;     /* the same for all of a line: see lines_line() */
-    uint32_t file;     /* the same for all of a source file: see lines_file() */
+    uint32_t file;     /* the same for all of a source file: see lines_source() */
 };
 
 struct lines_function {
@@ -32,7 +32,7 @@ struct lines_line {
     const char *symbol, *object; /* of the first code that was met */
 };
 
-struct lines_file {
+struct lines_source {
     const char *file;   /* NULL: not known; then it stands for all such code of one object */
     const char *object; /* that one; NULL where the file is known */
 };
@@ -48,7 +48,7 @@ const struct lines_part *lines_frame(struct lines *lines, uint32_t frame, uint32
 /* Valid until the next lines_frame(). */
 struct lines_function lines_function(const struct lines *lines, uint32_t function);
 struct lines_line lines_line(const struct lines *lines, uint32_t line);
-struct lines_file lines_file(const struct lines *lines, uint32_t file);
+struct lines_source lines_source(const struct lines *lines, uint32_t file);
 /* As in order.h: by file and number, what is not known last; functions by symbol and object. */
 int lines_order(const struct lines *lines, uint32_t a, uint32_t b);
 int lines_order_functions(const struct lines *lines, uint32_t a, uint32_t b);

@@ -250,7 +250,7 @@ static void test_files(void **state)
                               parts[IN_GONE][0].file, parts[NOWHERE][0].file};
     static const char *const files[] = {"a.h", "b.c"}, *const objects_of[] = {"/opt/app", "/opt/gone", "[unknown]"};
     for (uint32_t i = 0; i < 5; i++) {
-        const struct lines_file file = lines_file(lines, order[i]);
+        const struct lines_source file = lines_source(lines, order[i]);
         assert_string_equal(i < 2 ? file.file : file.object, i < 2 ? files[i] : objects_of[i - 2]);
         assert_null(i < 2 ? file.object : file.file);
         for (uint32_t j = 0; j < 5; j++) {
