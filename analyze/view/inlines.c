@@ -39,7 +39,7 @@ struct inlines {
 static bool is_wanted(const struct view *view)
 {
     const struct settings *settings = view->settings;
-    return settings->by == BY_FUNCTION && !view->inlined && !view->lines && !settings->group && !settings->no_inline &&
+    return settings->by == BY_FUNCTION && !settings->inlined && !view->lines && !settings->group && !settings->no_inline &&
            !settings->callers && !settings->callees && !settings->call_tree;
 }
 
