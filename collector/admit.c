@@ -117,6 +117,14 @@ static void continue_process(struct process *process, const struct process *befo
     *startup = *startup > before->clock_ns ? *startup - before->clock_ns : 0;
 }
 
+/* Who says nothing himself has his parent's, as the kernel tells that; what a request says of a parent is not asked. */
+static struct share *find_share(struct tasks *tasks, const struct arrival *arrival, const struct process *parent)
+{
+    if (arrival->limited)
+        return shares_of(&tasks->shares, arrival->user);
+    return parent && (arrival->netted || arrival->found) ? parent->share : &tasks->shares.own;
+}
+
 /* The process of a first thread. */
 static struct process *new_process(struct tasks *tasks, struct arrival *arrival)
 {
@@ -139,6 +147,7 @@ static struct process *new_process(struct tasks *tasks, struct arrival *arrival)
     if (!process)
         return NULL;
     process->told_ppid = told_ppid;
+    process->share = find_share(tasks, arrival, parent);
     continue_process(process, &before, arrival);
     process->pidfd = arrival->pidfd;
     arrival->pidfd = -1;
@@ -345,6 +354,7 @@ static void note_user(struct tasks *tasks, const struct arrival *arrival)
     if (process) {
         process->limited = true;
         process->user = arrival->user;
+        process->share = shares_of(&tasks->shares, arrival->user);
     }
 }
 

@@ -12,8 +12,9 @@ enum { PENDING_MAX = 1 << 20 };
 enum { LOOKS = 32 };
 /*
  * Each record of a mapping becomes as many as its process has threads, and is compared with all that the process has
- * mapped; rings that must be read at once (of who ends, who forks, who is in a net) have as many as they like. So a
- * process has so many bytes of copies and comparisons a second; when all have had TOLD_ALL, each one has TOLD_LEAST.
+ * mapped; rings that must be read at once (of who ends, who forks, who is in a net) have as many as they like. And each
+ * thread's file begins with all of them. So a process has so many bytes of copies and comparisons a second; when all of
+ * its user have had TOLD_ALL, each of them has TOLD_LEAST: more than the file of any usual one begins with.
  * Bytes, not time: what is lost depends on the program alone, not on what else runs.
  */
 enum { TOLD_MOST = 64 << 20, TOLD_ALL = 128 << 20, TOLD_LEAST = 1 << 20, SECOND_NS = 1000 * 1000 * 1000 };
@@ -51,8 +52,15 @@ void tasks_introduce(struct tasks *tasks, struct task *task, uint64_t time_ns)
     struct records_stamp stamp = tasks_stamp(tasks, task, time_ns);
     const struct space *space = &task->process->space;
     records_make_comm(&tasks->layout, &stamp, task->comm, &buffer);
-    for (size_t i = 0; i < space_count(space); i++)
+    for (size_t i = 0; i < space_count(space); i++) {
+        const size_t before = buffer.size;
         records_make_mmap(&tasks->layout, &stamp, space_at(space, i), &buffer);
+        if (tasks_may_tell(tasks, task->process, buffer.size - before))
+            continue;
+        buffer.size = before;
+        tasks->mappings_untold += space_count(space) - i;
+        break;
+    }
     put_made(tasks, task, &buffer);
 }
 
@@ -91,17 +99,18 @@ static void take_sample(struct tasks *tasks, struct task *task, const struct per
 bool tasks_may_tell(struct tasks *tasks, struct process *process, uint64_t bytes)
 {
     const uint64_t second = tasks->now_ns / SECOND_NS;
-    if (tasks->told_second != second)
-        tasks->told = 0;
-    tasks->told_second = second;
+    struct share *share = process->share;
+    if (share->told_second != second)
+        share->told = 0;
+    share->told_second = second;
     if (process->told_second != second)
         process->told = 0;
     process->told_second = second;
-    const uint64_t most = tasks->told < TOLD_ALL ? TOLD_MOST : TOLD_LEAST;
+    const uint64_t most = share->told < TOLD_ALL ? TOLD_MOST : TOLD_LEAST;
     if (process->told + bytes > most)
         return false;
     process->told += bytes;
-    tasks->told += bytes;
+    share->told += bytes;
     return true;
 }
 

@@ -10,6 +10,7 @@
 
 #include "collector/space.h"
 
+struct share;
 struct stack_trust;
 struct task;
 
@@ -37,6 +38,7 @@ struct process {
     pid_t told_ppid;             /* its parent when it asked: not who made it, where that has ended, or CLONE_PARENT */
     bool limited;                /* USER is known, and has a channel of his own */
     uid_t user;
+    struct share *share;         /* of its user, as far as that is known; not ours */
     struct task *tasks;          /* live ones */
     unsigned live;
     struct task *leader;         /* the first thread, until its file is written; may have ended */

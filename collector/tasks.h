@@ -23,6 +23,7 @@
 #include "collector/records.h"
 #include "collector/result.h"
 #include "collector/session.h"
+#include "collector/shares.h"
 #include "collector/space.h"
 #include "collector/stacks.h"
 #include "collector/tids.h"
@@ -178,7 +179,7 @@ struct tasks {
     uint64_t round;                /* its number, and how long the rings of one process are read in it */
     uint64_t share_ns;
     uint64_t batch;                /* number of arrivals, of nets' records, of found tasks that are taken together */
-    uint64_t told_second, told;    /* as in struct process, of all */
+    struct shares shares;          /* of users */
     bool closing;                  /* nothing is held back any more */
     bool root_ended;               /* what ends now was not waited for by the tree */
     /* Totals. */

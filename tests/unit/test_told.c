@@ -98,10 +98,12 @@ static void the_end_has_the_same_bound(void **state)
 static void all_have_a_bound(void **state)
 {
     (void)state;
-    tasks->told_second = tasks->now_ns / 1000000000;
-    tasks->told = ALL - 1;
+    struct share *share = leader->process->share;
+    assert_ptr_equal(other->process->share, share);
+    share->told_second = tasks->now_ns / 1000000000;
+    share->told = ALL - 1;
     assert_true(tasks_may_tell(tasks, leader->process, 2 * LEAST));
-    assert_int_equal(tasks->told, ALL - 1 + 2 * LEAST);
+    assert_int_equal(share->told, ALL - 1 + 2 * LEAST);
     assert_false(tasks_may_tell(tasks, leader->process, 1));
     assert_false(tasks_may_tell(tasks, other->process, LEAST + 1));
     assert_true(tasks_may_tell(tasks, other->process, LEAST));
@@ -110,6 +112,70 @@ static void all_have_a_bound(void **state)
     assert_true(tasks_may_tell(tasks, other->process, MOST));
     assert_false(tasks_may_tell(tasks, other->process, 1));
     assert_true(tasks_may_tell(tasks, leader->process, MOST));
+}
+
+/* Neither a storm of threads, nor one of processes, makes more of what is mapped. Each file has as many as it may. */
+static void who_begins_has_the_same_bound(void **state)
+{
+    (void)state;
+    put_places(leader, 0x100000);
+    tasks_drain(tasks, leader);
+    leave(leader->process, (1 + PLACES) * RECORD + RECORD + RECORD / 2);
+    stage_thread(&stage, 100, 103, T + 200, 10);
+    assert_int_equal(tasks->mappings_untold, 0);
+    stage_thread(&stage, 100, 104, T + 201, 10);
+    assert_int_equal(tasks->mappings_untold, PLACES);
+    stage_thread(&stage, 100, 105, T + 202, 10);
+    assert_int_equal(tasks->mappings_untold, PLACES + 1 + PLACES);
+    tasks->now_ns += 1000000000;
+    stage_thread(&stage, 100, 106, T + 203, 10);
+    assert_int_equal(tasks->mappings_untold, 1 + 2 * PLACES);
+    stage_close(&stage);
+    assert_int_equal(mappings_of("out.100.103"), 1 + PLACES);
+    assert_int_equal(mappings_of("out.100.104"), 1);
+    assert_int_equal(mappings_of("out.100.105"), 0);
+    assert_int_equal(mappings_of("out.100.106"), 1 + PLACES);
+}
+
+/* Who is of another user than who has had all has all. */
+static void users_have_their_own(void **state)
+{
+    (void)state;
+    enum { USER = 4711 };
+    struct arrival *arrival = stage_arrival(PINJECT_PROCESS, 300, 300, 1, T + 10);
+    stage_events(&stage, arrival, 10);
+    arrival->limited = true;
+    arrival->user = USER;
+    tasks_admit(tasks, arrival);
+    struct process *process = tasks_find_process(tasks, 300);
+    assert_ptr_equal(process->share, shares_of(&tasks->shares, USER));
+    assert_ptr_not_equal(process->share, leader->process->share);
+    leader->process->share->told_second = tasks->now_ns / 1000000000;
+    leader->process->share->told = ALL;
+    assert_false(tasks_may_tell(tasks, leader->process, LEAST + 1));
+    assert_true(tasks_may_tell(tasks, process, MOST));
+    assert_false(tasks_may_tell(tasks, process, 1));
+    /* What it makes and does not ask is its user's; what says that it was made by it is not. */
+    for (unsigned i = 0; i < 3; i++) {
+        arrival = stage_arrival(PINJECT_PROCESS, 301 + (int)i, 301 + (int)i, 300, T + 20);
+        stage_events(&stage, arrival, 10);
+        arrival->found = i == 1;
+        arrival->netted = i == 2;
+        tasks_admit(tasks, arrival);
+        assert_ptr_equal(tasks_find_process(tasks, 301 + (int)i)->share, i ? process->share : leader->process->share);
+    }
+    /* Of one that is told of by others its user may tell later. */
+    arrival = stage_arrival(PINJECT_IMAGE, 301, 301, 300, T + 30);
+    arrival->limited = true;
+    arrival->user = USER;
+    tasks_admit(tasks, arrival);
+    assert_ptr_equal(tasks_find_process(tasks, 301)->share, process->share);
+    /* Beyond so many they share a place. */
+    for (uid_t user = 1; user < 2 * SHARES; user++)
+        shares_of(&tasks->shares, user);
+    assert_ptr_equal(shares_of(&tasks->shares, USER), process->share);
+    assert_ptr_equal(shares_of(&tasks->shares, 2 * SHARES), &tasks->shares.users[SHARES - 2]);
+    assert_int_equal(tasks->shares.count, SHARES - 1);
 }
 
 /* Who maps nothing loses nothing, however many threads end at once and whatever their process has had. */
@@ -202,7 +268,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(too_many_are_in_one_file),  TEST(the_end_has_the_same_bound), TEST(all_have_a_bound),
         TEST(a_storm_loses_nothing),     TEST(known_ones_are_not_copied),  TEST(copies_are_written),
-        TEST(rings_are_read_once_in_a_batch),
+        TEST(rings_are_read_once_in_a_batch), TEST(who_begins_has_the_same_bound), TEST(users_have_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
