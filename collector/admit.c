@@ -130,6 +130,7 @@ static struct process *new_process(struct tasks *tasks, struct arrival *arrival)
 {
     struct process *old = tasks_find_process(tasks, arrival->pid);
     const struct process *parent = find_parent(tasks, arrival);
+    struct share *share = find_share(tasks, arrival, parent);
     const pid_t told_ppid = arrival->ppid;
     if (parent && parent->pid != arrival->pid)
         arrival->ppid = parent->pid;
@@ -147,13 +148,13 @@ static struct process *new_process(struct tasks *tasks, struct arrival *arrival)
     if (!process)
         return NULL;
     process->told_ppid = told_ppid;
-    process->share = find_share(tasks, arrival, parent);
     continue_process(process, &before, arrival);
     process->pidfd = arrival->pidfd;
     arrival->pidfd = -1;
     set_root(tasks, process, arrival);
     if (arrival->kind == PINJECT_FORK)
         error = copy_parent(tasks, process, arrival);
+    process_set_share(process, share);
     if (arrival->kind == PINJECT_PROCESS) {
         process->program = program_new(arrival->exec, arrival->cmdline, arrival->cmdline_size);
         error = arrival->maps ? space_add_maps(&process->space, arrival->maps, arrival->time_ns) : 0;
@@ -354,7 +355,7 @@ static void note_user(struct tasks *tasks, const struct arrival *arrival)
     if (process) {
         process->limited = true;
         process->user = arrival->user;
-        process->share = shares_of(&tasks->shares, arrival->user);
+        process_set_share(process, shares_of(&tasks->shares, arrival->user));
     }
 }
 

@@ -33,6 +33,8 @@ static void add_records(struct tasks *tasks)
     struct unseen *unseen = &tasks->unseen;
     unseen_add(unseen, "executable mapping dropped: too many in one process", "",
                tasks->mappings_forgotten + (tasks->root_process ? tasks->root_process->space.forgotten : 0), 0);
+    unseen_add(unseen, "executable mapping dropped: too many in the processes of a user", "",
+               shares_refused(&tasks->shares), 0);
     unseen_add(unseen, "executable mapping not in the files of all threads: too many in one process", "",
                tasks->mappings_untold, 0);
     unseen_add(unseen, "damaged ring or record", "", tasks->broken_rings, 0);

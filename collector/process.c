@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/shares.h"
 #include "common/clock.h"
 
 /* linux/pidfd.h as of 6.15: older headers lack it. */
@@ -89,6 +90,12 @@ struct process *process_new(pid_t pid, pid_t ppid, uint64_t start_ns)
     process->pidfd = -1;
     space_init(&process->space);
     return process;
+}
+
+void process_set_share(struct process *process, struct share *share)
+{
+    process->share = share;
+    process->space.room = &share->room;
 }
 
 void process_free(struct process *process)

@@ -87,6 +87,8 @@ struct process {
 };
 
 struct process *process_new(pid_t pid, pid_t ppid, uint64_t start_ns);
+/* What it maps from now on is its share's. */
+void process_set_share(struct process *process, struct share *share);
 /* No task may be linked any more. NULL is accepted. */
 void process_free(struct process *process);
 /* All CPU time in USAGE. */

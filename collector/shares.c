@@ -12,3 +12,11 @@ struct share *shares_of(struct shares *shares, uid_t user)
     *share = (struct share){.user = user};
     return share;
 }
+
+uint64_t shares_refused(const struct shares *shares)
+{
+    uint64_t refused = shares->own.room.refused;
+    for (unsigned i = 0; i < shares->count; i++)
+        refused += shares->users[i].room.refused;
+    return refused;
+}

@@ -9,11 +9,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collector/space.h"
+
 /* The users of channels, and one for all whose user is not known. */
 enum { SHARES = 33 };
 
 struct share {
     uid_t user;
+    struct space_room room;     /* of what they have mapped */
     uint64_t told_second, told; /* in that second: bytes of copies of mappings, and comparisons (drain.c) */
 };
 
@@ -25,5 +28,7 @@ struct shares {
 };
 
 struct share *shares_of(struct shares *shares, uid_t user);
+/* Mappings of all that found no room. */
+uint64_t shares_refused(const struct shares *shares);
 
 #endif

@@ -23,6 +23,7 @@ struct mapping *mapping_new(const struct mapping *values, const char *path)
         return NULL;
     *mapping = *values;
     mapping->references = 1;
+    mapping->room = NULL;
     memcpy(mapping->path, path, size);
     return mapping;
 }
@@ -33,10 +34,32 @@ struct mapping *mapping_get(struct mapping *mapping)
     return mapping;
 }
 
+static size_t size_of(const struct mapping *mapping)
+{
+    return sizeof(*mapping) + strlen(mapping->path) + 1;
+}
+
 void mapping_put(struct mapping *mapping)
 {
-    if (mapping && --mapping->references == 0)
-        free(mapping);
+    if (!mapping || --mapping->references)
+        return;
+    if (mapping->room)
+        mapping->room->bytes -= size_of(mapping);
+    free(mapping);
+}
+
+static bool take_room(struct space *space, struct mapping *mapping)
+{
+    struct space_room *room = space->room;
+    if (!room || mapping->room)
+        return true;
+    if (room->bytes + size_of(mapping) > SPACE_BYTES) {
+        room->refused++;
+        return false;
+    }
+    room->bytes += size_of(mapping);
+    mapping->room = room;
+    return true;
 }
 
 bool mapping_same_object(const struct mapping *a, const struct mapping *b)
@@ -180,15 +203,17 @@ int space_add(struct space *space, struct mapping *mapping)
         size_t out = take_out(list, 0, most, is_nameless, NULL);
         space->forgotten += out + take_out(list, 0, most - out, is_any, NULL);
     }
-    put_item(list, mapping_get(mapping));
+    const bool has_room = take_room(space, mapping);
+    if (has_room)
+        put_item(list, mapping_get(mapping));
     space->version = next_version();
-    return 0;
+    return has_room ? 0 : -ENOSPC;
 }
 
 int space_fork(const struct space *space, uint64_t time_ns, struct space *copy)
 {
     bool shared = true;
-    space_init(copy);
+    *copy = (struct space){.room = space->room};
     if (!space->list)
         return 0;
     for (size_t i = space->list->count; shared && i-- > 0;)
@@ -249,7 +274,8 @@ static int add_line(struct space *space, const struct mapping *values, const cha
     struct mapping *mapping = mapping_new(values, path);
     int error = mapping ? 0 : -ENOMEM;
     if (mapping && *end <= values->start && !(error = make_writable(space))) {
-        put_item(space->list, mapping_get(mapping));
+        if (take_room(space, mapping))
+            put_item(space->list, mapping_get(mapping));
         space->version = next_version();
         *end = values->start + values->size;
     } else if (mapping && !error) {
@@ -257,7 +283,7 @@ static int add_line(struct space *space, const struct mapping *values, const cha
         error = space_add(space, mapping);
     }
     mapping_put(mapping);
-    return error;
+    return error == -ENOSPC ? 0 : error;
 }
 
 int space_add_maps(struct space *space, const char *maps, uint64_t time_ns)

@@ -17,9 +17,21 @@
  */
 enum { SPACE_MAPPINGS = 4096 };
 
-/* One executable mapping. Shared and immutable. */
+/*
+ * Bytes of mappings with their paths, which have 4 KiB each at most, in all spaces of a room. A thousand programs that
+ * share nothing have so many when each has 300 libraries.
+ */
+enum { SPACE_BYTES = 48 << 20 };
+
+struct space_room {
+    uint64_t bytes;              /* of the mappings that are in spaces */
+    uint64_t refused;            /* mappings, for want of room */
+};
+
+/* One executable mapping. Shared and, but for its room, immutable. */
 struct mapping {
     unsigned references;
+    struct space_room *room;     /* in which it is counted, and which outlives it; NULL: in none */
     uint32_t maj, min;
     uint32_t prot, flags;        /* as mmap(2) */
     uint64_t time_ns;
@@ -42,6 +54,7 @@ struct mapping_list {
 
 struct space {
     struct mapping_list *list;   /* NULL: nothing is mapped */
+    struct space_room *room;     /* of mappings that come; NULL: no bound. Not ours, stays when it is released */
     uint64_t forgotten;          /* mappings, for want of room; stays when it is released */
     uint64_t version;            /* changes with what is mapped; equal ones of any two spaces mean the same mappings */
 };
@@ -55,9 +68,12 @@ bool mapping_same_object(const struct mapping *a, const struct mapping *b);
 
 void space_init(struct space *space);
 void space_release(struct space *space);
-/* Adds a reference of its own to MAPPING and forgets what it covers. 0 or -ENOMEM. */
+/*
+ * Adds a reference of its own to MAPPING and forgets what it covers. 0; -ENOMEM; -ENOSPC: the room is full, which is
+ * counted there.
+ */
 int space_add(struct space *space, struct mapping *mapping);
-/* COPY (initialized, empty) becomes what SPACE was at TIME_NS. 0 or -ENOMEM. */
+/* COPY (initialized, empty) becomes what SPACE was at TIME_NS, with its room. 0 or -ENOMEM. */
 int space_fork(const struct space *space, uint64_t time_ns, struct space *copy);
 /* Adds the executable mappings of MAPS, the text of /proc/PID/maps. Lines without sense are skipped. 0 or -ENOMEM. */
 int space_add_maps(struct space *space, const char *maps, uint64_t time_ns);

@@ -133,7 +133,7 @@ struct process *tasks_add_process(struct tasks *tasks, pid_t pid, pid_t ppid, ui
     struct process *process = process_new(pid, ppid, start_ns);
     if (!process)
         return NULL;
-    process->share = &tasks->shares.own;
+    process_set_share(process, &tasks->shares.own);
     struct process **bucket = &tasks->by_pid[(uint32_t)pid % TASKS_TABLE];
     process->next = *bucket;
     *bucket = process;

@@ -94,6 +94,7 @@ static const char lines_of_session[] =
     "12 look-up in /proc given up: it took too long, or no thread was free for it|\n"
     "8 request dropped: the collector has no memory or no descriptors left|\n"
     "9 executable mapping dropped: too many in one process|\n"
+    "41 executable mapping dropped: too many in the processes of a user|\n"
     "15 executable mapping not in the files of all threads: too many in one process|\n"
     "10 damaged ring or record|\n"
     "31 file that was mapped and did not answer when it was read|\n"
@@ -136,6 +137,9 @@ static void ledger_has_a_line_for_each_loss(void **state)
     session->no_memory = 8;
     stage.tasks->mappings_forgotten = 9;
     stage.tasks->mappings_untold = 15;
+    stage.tasks->shares.own.room.refused = 11;
+    shares_of(&stage.tasks->shares, 1)->room.refused = 10;
+    shares_of(&stage.tasks->shares, 2)->room.refused = 20;
     stage.tasks->broken_rings = 10;
     expect_ledger(&stage, true); /* nothing is covered by inheritance */
     session->inherited = 1;

@@ -438,6 +438,7 @@ static int set_up(void **state)
     tasks.now_ns = tasks_now_ns();
     records_layout_init(&tasks.layout, &plan);
     process = process_new(getpid(), getppid(), tasks.now_ns);
+    process_set_share(process, &tasks.shares.own);
     task.process = process;
     task.pid = task.tid = getpid();
     task.ids[0] = 7;
