@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "collector/attach.h"
+#include "collector/net_kept.h"
 #include "collector/net_ring.h"
 #include "collector/numbers.h"
 #include "collector/records.h"
@@ -37,6 +38,7 @@ enum {
     RING_FACTOR = 16,  /* all tasks of a CPU share the ring that else one has */
     DUMP_FACTOR = 4,   /* the same where rings are large, for dumps of stacks */
     RING_SHARE = 16,   /* of the memory that is left */
+    ROOM = 64 << 10,   /* for what was read and not taken, at least: as much as a net's rings have, each */
 };
 
 /* The events of a net on one CPU. */
@@ -54,6 +56,7 @@ struct net {
     pid_t pid, tid;              /* its root: 0 when the number is another's */
     int pidfd;                   /* of pid; -1: unknown */
     unsigned readings;
+    uint64_t room, kept;         /* bytes of records: that may be kept, and that were since the last were taken */
     uint64_t members;            /* that are told to be in it, at least those who are */
     unsigned cpu_count;
     struct net_cpu cpus[];
@@ -72,9 +75,7 @@ struct nets {
     uint64_t ids[PLAN_EVENTS];
     uint32_t *inside;            /* per live tid: the number of its net, written under the lock, atomic; 0: in none */
     pid_t highest;               /* of them */
-    struct net_record **records; /* read, not taken */
-    size_t count, capacity;
-    uint64_t order;
+    struct net_kept kept;
     uint64_t lost;
     _Alignas(8) unsigned char scratch[PINJECT_RING_RECORD_MAX];
 };
@@ -207,6 +208,7 @@ static int open_cpus(struct nets *nets, struct net *net, unsigned configured, bo
         int status = open_cpu(nets, net, cpu, (int)number, configured, on_exec);
         if (status == 0) {
             net->cpu_count++;
+            net->room += cpu->map_size > ROOM ? cpu->map_size : ROOM;
             continue;
         }
         close_cpu(nets, cpu);
@@ -347,32 +349,39 @@ static bool note_lost(struct nets *nets, const struct perf_event_header *record)
     return true;
 }
 
+/*
+ * Doors read rings as well: where nobody takes what they read, it is as if the rings were full. What tells of tasks is
+ * worth more than samples.
+ */
+static bool has_place(struct net *net, const struct perf_event_header *record)
+{
+    const uint64_t most = record->type == PERF_RECORD_SAMPLE ? net->room : 2 * net->room;
+    if (net->kept + record->size > most)
+        return false;
+    net->kept += record->size;
+    return true;
+}
+
 static void keep(struct nets *nets, struct net *net, const struct net_cpu *cpu, const struct perf_event_header *record)
 {
-    if (nets->count == nets->capacity) {
-        size_t capacity = nets->capacity ? 2 * nets->capacity : 256;
-        struct net_record **records = realloc(nets->records, capacity * sizeof(struct net_record *));
-        if (!records) {
-            nets->lost++;
-            return;
-        }
-        nets->records = records;
-        nets->capacity = capacity;
+    if (!has_place(net, record)) {
+        nets->lost++;
+        return;
     }
-    struct net_record *kept = malloc(sizeof(*kept) + record->size);
+    struct net_record *kept = net_kept_add(&nets->kept, record);
     if (!kept) {
         nets->lost++;
         return;
     }
     unsigned event = records_event(&nets->layout, cpu->ids, record);
-    *kept = (struct net_record){.order = nets->order++, .net = net->number, .event = event, .readings = net->readings};
-    memcpy(kept->bytes, record, record->size);
+    kept->net = net->number;
+    kept->event = event;
+    kept->readings = net->readings;
     struct perf_event_header *copy = (struct perf_event_header *)(void *)kept->bytes;
     records_set_id(&nets->layout, nets->ids[event], copy);
     records_writer(&nets->layout, event, copy, &kept->pid, &kept->tid);
     kept->time_ns = records_time(&nets->layout, event, copy);
     kept->root = kept->tid == net->tid || (kept->tid == net->pid && kept->pid == net->pid);
-    nets->records[nets->count++] = kept;
 }
 
 static void take_record(struct nets *nets, struct net *net, const struct net_cpu *cpu,
@@ -496,32 +505,15 @@ void nets_made_by(struct nets *nets, pid_t creator, pid_t tid)
     pthread_mutex_unlock(&nets->lock);
 }
 
-static int compare(const void *one, const void *other)
-{
-    const struct net_record *a = *(struct net_record *const *)one, *b = *(struct net_record *const *)other;
-    if (a->time_ns != b->time_ns)
-        return a->time_ns > b->time_ns ? 1 : -1;
-    return (a->order > b->order) - (a->order < b->order);
-}
-
 struct net_record *nets_take(struct nets *nets, uint64_t before_ns, uint64_t *lost)
 {
-    struct net_record *first = NULL, **end = &first;
-    size_t taken = 0;
     pthread_mutex_lock(&nets->lock);
     read_all(nets);
     *lost += nets->lost;
     nets->lost = 0;
-    if (nets->count)
-        qsort(nets->records, nets->count, sizeof(struct net_record *), compare);
-    for (; taken < nets->count && nets->records[taken]->time_ns < before_ns; taken++) {
-        *end = nets->records[taken];
-        end = &(*end)->next;
-    }
-    *end = NULL;
-    nets->count -= taken;
-    if (taken && nets->count)
-        memmove(nets->records, nets->records + taken, nets->count * sizeof(struct net_record *));
+    struct net_record *first = net_kept_take(&nets->kept, before_ns);
+    for (struct net *net = nets->first; net; net = net->next)
+        net->kept = 0; /* what stays is no older than BEFORE_NS */
     pthread_mutex_unlock(&nets->lock);
     return first;
 }
@@ -574,9 +566,7 @@ void nets_free(struct nets *nets)
         nets->first = net->next;
         free_net(nets, net);
     }
-    for (size_t i = 0; i < nets->count; i++)
-        free(nets->records[i]);
-    free(nets->records);
+    net_kept_release(&nets->kept);
     if (nets->inside)
         munmap(nets->inside, PINJECT_TASKS * sizeof(*nets->inside));
     if (nets->epoll >= 0)

@@ -63,7 +63,8 @@ void nets_forget(struct nets *nets, pid_t tid);
 void nets_made_by(struct nets *nets, pid_t creator, pid_t tid);
 /*
  * What was written before BEFORE_NS, by time, linked by next. Each is the caller's, to be freed with free(). What was
- * lost for want of room in a ring is added to *LOST.
+ * lost for want of room in a ring is added to *LOST, and what was read and not kept: of each net as many bytes of
+ * samples are kept as its rings have, 64 KiB for each at least, and of all records twice as many.
  */
 struct net_record *nets_take(struct nets *nets, uint64_t before_ns, uint64_t *lost);
 

@@ -38,6 +38,14 @@ void __wrap_net_ring_end(struct net_ring *ring)
         __real_net_ring_end(ring);
 }
 
+/* What the kernel has written meanwhile is left where it is. */
+bool __real_net_ring_has_stopped(struct net_ring *ring, uint64_t now_ns, bool ended, void *scratch);
+bool __wrap_net_ring_has_stopped(struct net_ring *ring, uint64_t now_ns, bool ended, void *scratch);
+bool __wrap_net_ring_has_stopped(struct net_ring *ring, uint64_t now_ns, bool ended, void *scratch)
+{
+    return !played_count && __real_net_ring_has_stopped(ring, now_ns, ended, scratch);
+}
+
 /* ---- Memory that is refused ---- */
 
 static size_t largest = SIZE_MAX; /* of a shared mapping that is allowed */
@@ -323,6 +331,59 @@ static void many_records_are_kept(void **state)
     fake_close(&fake);
 }
 
+/* Doors read, and nobody takes: samples are dropped first, all is counted, and ends are seen. */
+static void what_nobody_takes_is_bounded(void **state)
+{
+    (void)state;
+    enum { MANY = sizeof(played) / sizeof(played[0]), THIRD = 78, ROOM = 64 << 10 };
+    static const uint32_t types[] = {PERF_RECORD_SAMPLE, PERF_RECORD_COMM};
+    uint64_t kept_bytes[2] = {0}, lost = 0, read = 0, kept_count = 0;
+    const pid_t root = getpid();
+    fake_open(&fake);
+    struct nets *nets = fake.session.nets;
+    int status = nets_open(nets, root, root, false);
+    if (status == -EPERM && geteuid() != 0)
+        skip();
+    assert_int_equal(status, 0);
+    const uint64_t least = fake.session.ring_bytes;
+    const uint64_t most = least + (uint64_t)sysconf(_SC_NPROCESSORS_CONF) * ROOM;
+    play(PERF_RECORD_FORK, root, root, THIRD);
+    assert_true(nets_know(nets, THIRD));
+    read++;
+    for (unsigned i = 0; i < 2; i++) {
+        for (played_count = 0; played_count < MANY;)
+            play(types[i], root, root, 0);
+        const uint64_t size = ((const struct perf_event_header *)(const void *)played[0])->size;
+        for (uint64_t bytes = 0; bytes < 3 * most; bytes += MANY * size, read += MANY) {
+            played_at = 0;
+            assert_true(nets_know(nets, THIRD));
+        }
+    }
+    played_at = played_count = 0;
+    play(PERF_RECORD_EXIT, root, THIRD, THIRD);
+    assert_false(nets_know(nets, THIRD) || is_covered(THIRD));
+    read++;
+    for (struct net_record *kept = nets_take(nets, UINT64_MAX, &lost), *next; kept; kept = next, kept_count++) {
+        const struct perf_event_header *record = (const void *)kept->bytes;
+        kept_bytes[record->type != PERF_RECORD_SAMPLE] += record->size;
+        next = kept->next;
+        free(kept);
+    }
+    assert_in_range(kept_bytes[0], least - 2 * PLAYED_SIZE, most);
+    assert_in_range(kept_bytes[0] + kept_bytes[1], 2 * least - 2 * PLAYED_SIZE, 2 * most);
+    assert_int_equal(kept_count + lost, read);
+    /* What was taken makes room. */
+    for (played_at = played_count = 0; played_count < MANY;)
+        play(PERF_RECORD_SAMPLE, root, root, 0);
+    for (struct net_record *kept = nets_take(nets, UINT64_MAX, &lost), *next; kept; kept = next, kept_count++) {
+        next = kept->next;
+        free(kept);
+    }
+    assert_int_equal(kept_count + lost, read + MANY);
+    played_count = played_at = 0;
+    fake_close(&fake);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +391,7 @@ int main(void)
         cmocka_unit_test(rings_are_bounded),
         cmocka_unit_test(the_root_has_its_numbers),
         cmocka_unit_test(many_records_are_kept),
+        cmocka_unit_test(what_nobody_takes_is_bounded),
         cmocka_unit_test(who_ended_without_a_record),
         cmocka_unit_test(a_net_that_ends_leaves_nobody),
     };
