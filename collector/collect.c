@@ -439,6 +439,7 @@ static void finish(struct collect *collect, struct outcome *outcome)
 {
     struct tasks *tasks = &collect->tasks;
     tasks->now_ns = tasks_now_ns();
+    tasks->round++;
     /* What a door still has in hand is the last news of somebody. */
     session_close_doors(collect->args->session);
     tasks_arrive(tasks, arrivals_take(&collect->args->session->arrivals));

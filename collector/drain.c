@@ -286,7 +286,8 @@ static bool read_ring(struct tasks *tasks, struct task *task, bool all)
     struct process *process = task->process;
     const struct perf_event_header *record;
     uint64_t before = tasks_now_ns();
-    bool time = true;
+    bool time = true, at_once = tasks->at_once;
+    tasks->at_once = all;
     for (unsigned i = 1; time && !task->left && (record = pinject_ring_next(&task->ring, tasks->scratch)); i++) {
         if (!tasks_take_record(tasks, task, record))
             task->left = true;
@@ -297,6 +298,7 @@ static bool read_ring(struct tasks *tasks, struct task *task, bool all)
         before = now;
         time = all || process->spent_ns < tasks->share_ns;
     }
+    tasks->at_once = at_once;
     process->spent_ns += tasks_now_ns() - before;
     return time;
 }

@@ -252,11 +252,13 @@ void tasks_take_nets(struct tasks *tasks, bool all)
     while (*end)
         end = &(*end)->next;
     *end = nets_take(nets, before, &tasks->net_lost);
+    tasks->at_once = true;
     while (tasks->early && (all || !is_early(tasks, tasks->early))) {
         struct net_record *kept = tasks->early;
         tasks->early = kept->next;
         take(tasks, kept);
         free(kept);
     }
+    tasks->at_once = false;
     tasks->nets_taken_ns = tasks->early ? tasks->early->time_ns : before;
 }

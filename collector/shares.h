@@ -13,10 +13,13 @@
 
 /* The users of channels, and one for all whose user is not known. */
 enum { SHARES = 33 };
+/* In a round of the loop: for unwinding what lies in rings that are read at once. Beyond that: by frame pointers. */
+enum { SHARE_UNWIND_NS = 1000 * 1000 * 1000 };
 
 struct share {
     uid_t user;
     struct space_room room;     /* of what they have mapped */
+    uint64_t round, unwound_ns; /* in that round: how long stacks of such rings were unwound */
     uint64_t told_second, told; /* in that second: bytes of copies of mappings, and comparisons (drain.c) */
 };
 

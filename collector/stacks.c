@@ -299,9 +299,12 @@ static unsigned unwind(struct tasks *tasks, struct task *task, const struct raw 
     struct stack_search search = {.tasks = tasks, .task = task};
     struct unwind_target target = {stack_files_find, &search};
     struct unwind_outcome outcome;
+    const uint64_t begin_ns = tasks->at_once ? tasks_now_ns() : 0;
     stack_files_make_room(stacks);
     unsigned count = unwind_stack(&target, &raw->regs, &raw->dump, stacks->ips, STACKS_FRAMES, &outcome);
     const enum unwind_end end = outcome.end;
+    if (tasks->at_once)
+        task->process->share->unwound_ns += tasks_now_ns() - begin_ns;
     /* A chain that is not whole says nothing. */
     if (tasks->plan->dump_auto && end == UNWIND_BOTTOM)
         compare(task->process, raw, stacks->ips, count);
@@ -334,6 +337,18 @@ static unsigned take_frames(struct tasks *tasks, const struct task *task, const 
     return (unsigned)count;
 }
 
+/* What is read at once is read to its end: the stacks of one user do not hold up the loop for as long as they like. */
+static bool has_time(const struct tasks *tasks, const struct task *task)
+{
+    if (!tasks->at_once)
+        return true;
+    struct share *share = task->process->share;
+    if (share->round != tasks->round)
+        share->unwound_ns = 0;
+    share->round = tasks->round;
+    return share->unwound_ns < SHARE_UNWIND_NS;
+}
+
 static unsigned choose(struct tasks *tasks, struct task *task, const struct raw *raw)
 {
     struct stack_counts *ours = &tasks->stacks->counts, *its = &task->stacks;
@@ -343,6 +358,8 @@ static unsigned choose(struct tasks *tasks, struct task *task, const struct raw 
         return take_frames(tasks, task, raw, &ours->behind, &its->behind);
     if (!is_wanted(tasks->plan, task->process->trust))
         return take_frames(tasks, task, raw, &ours->chosen, &its->chosen);
+    if (!has_time(tasks, task))
+        return take_frames(tasks, task, raw, &ours->behind, &its->behind);
     return unwind(tasks, task, raw);
 }
 

@@ -178,6 +178,7 @@ struct tasks {
     uint64_t now_ns;               /* of this round */
     uint64_t round;                /* its number, and how long the rings of one process are read in it */
     uint64_t share_ns;
+    bool at_once;                  /* what is read now is read to its end: a ring of who ends or forks, a net's */
     uint64_t batch;                /* number of arrivals, of nets' records, of found tasks that are taken together */
     struct shares shares;          /* of users */
     bool closing;                  /* nothing is held back any more */

@@ -19,7 +19,7 @@ int open_status, net_status;
 unsigned opened, nets_laid;
 pid_t known_by_net, number_given_away, forgotten, made_by, made_one;
 bool laid_by_pidfd, looks_hang;
-unsigned errands_begun;
+unsigned errands_begun, at_once;
 struct arrival last_wanted;
 
 uint64_t clock_ns, clock_step;
@@ -145,6 +145,17 @@ int __wrap_found_open(struct session *session, struct arrival *arrival)
     return 0;
 }
 
+const struct perf_event_header *__real_stacks_take(struct tasks *of, struct task *task, unsigned event,
+                                                   const struct perf_event_header *record);
+const struct perf_event_header *__wrap_stacks_take(struct tasks *of, struct task *task, unsigned event,
+                                                   const struct perf_event_header *record);
+const struct perf_event_header *__wrap_stacks_take(struct tasks *of, struct task *task, unsigned event,
+                                                   const struct perf_event_header *record)
+{
+    at_once += of->at_once;
+    return __real_stacks_take(of, task, event, record);
+}
+
 /* ---- Records of nets ---- */
 
 void put(struct writer writer, uint64_t time_ns, const uint64_t *words, size_t size)
@@ -216,7 +227,7 @@ int netted_set_up(void **state)
     open_status = net_status = 0;
     known_by_net = number_given_away = forgotten = made_by = made_one = 0;
     laid_by_pidfd = looks_hang = false;
-    errands_begun = 0;
+    errands_begun = at_once = 0;
     clock_ns = T + 1000000000;
     clock_step = 0;
     stage.tasks->now_ns = T + 1000000000;

@@ -33,6 +33,7 @@ extern pid_t forgotten, made_by, made_one; /* told to the nets */
 extern bool laid_by_pidfd;         /* the last net: of a process that was held */
 extern bool looks_hang;            /* nothing comes back in time */
 extern unsigned errands_begun;
+extern unsigned at_once;           /* samples that were taken as those of rings that are read to their ends */
 extern struct arrival last_wanted; /* what was to be found last */
 extern uint64_t clock_ns, clock_step; /* what each look at the clock takes */
 

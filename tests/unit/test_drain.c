@@ -29,10 +29,24 @@ void __wrap_tasks_meet_timed(struct tasks *of, const struct task *task, const st
     met++;
 }
 
+static unsigned at_once; /* samples of rings that are read to their ends */
+
+const struct perf_event_header *__real_stacks_take(struct tasks *of, struct task *task, unsigned event,
+                                                   const struct perf_event_header *record);
+const struct perf_event_header *__wrap_stacks_take(struct tasks *of, struct task *task, unsigned event,
+                                                   const struct perf_event_header *record);
+const struct perf_event_header *__wrap_stacks_take(struct tasks *of, struct task *task, unsigned event,
+                                                   const struct perf_event_header *record)
+{
+    at_once += of->at_once;
+    return __real_stacks_take(of, task, event, record);
+}
+
 static int set_up(void **state)
 {
     (void)state;
     now_ns = T;
+    at_once = 0;
     step_ns = 0;
     stage_new(&stage, PINJECT_SESSION_ALL, false);
     tasks = stage.tasks;
@@ -378,10 +392,13 @@ static void a_long_ring_is_read_in_parts(void **state)
     begin_round();
     assert_int_equal(task->samples, 100);
     assert_false(task->unread);
+    assert_int_equal(at_once, 0);
     for (unsigned i = 0; i < 100; i++)
         stage_sample(task, 0x1000, T + 200 + i);
     tasks_drain(tasks, task); /* whatever it takes */
     assert_int_equal(task->samples, 200);
+    assert_int_equal(at_once, 100);
+    assert_false(tasks->at_once);
     step_ns = 0;
     stage_close(&stage);
 }

@@ -53,6 +53,14 @@ void __wrap_need_add_stack(struct need *need, uint64_t bytes, bool cut)
     need_cut = cut;
 }
 
+static uint64_t now_ns, step_ns; /* the clock goes on by a step with each look */
+
+uint64_t __wrap_tasks_now_ns(void);
+uint64_t __wrap_tasks_now_ns(void)
+{
+    return now_ns += step_ns;
+}
+
 /* ---- Samples ---- */
 
 static const uint64_t frames[] = {0x1000, 0x2000, 0x3000};
@@ -393,6 +401,38 @@ static void dumps_shrink(void **state)
     assert_false(task.behind);
 }
 
+/* In a round, of rings that are read to their ends: one user's stacks take so long. What others have stays theirs. */
+static void a_user_has_his_time(void **state)
+{
+    static const uint64_t whole[] = {0x1000, 0x2000, 0x3000, 0x4000};
+    struct share share = {.user = 1}, other = {.user = 2};
+    (void)state;
+    plan.dump_auto = false;
+    find(4, whole);
+    process.share = &share;
+    tasks.round = 1;
+    tasks.at_once = true;
+    step_ns = SHARE_UNWIND_NS / 4;
+    for (unsigned i = 0; i < 4; i++)
+        expect_chain(3, 4, whole);
+    for (unsigned i = 0; i < 9; i++)
+        expect_chain(3, 3, frames);
+    assert_int_equal(unwinds, 4);
+    assert_true(tasks.stacks->counts.behind == 9 && task.stacks.behind == 9);
+    process.share = &other;
+    expect_chain(3, 4, whole);
+    process.share = &share;
+    tasks.at_once = false; /* there is another bound */
+    expect_chain(3, 4, whole);
+    tasks.at_once = true;
+    expect_chain(3, 3, frames);
+    tasks.round++;
+    expect_chain(3, 4, whole);
+    assert_int_equal(share.unwound_ns, step_ns);
+    process.share = NULL;
+    step_ns = 0;
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -400,7 +440,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         TEST(chains_that_agree_are_trusted), TEST(chains_that_differ_are_not), TEST(what_is_wrong),
         TEST(ends_of_chains), TEST(what_was_long_ago_counts_less), TEST(needs_are_told), TEST(dumps_grow),
-        TEST(dumps_shrink),
+        TEST(dumps_shrink), TEST(a_user_has_his_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
