@@ -70,6 +70,7 @@ struct nets {
     unsigned live;               /* atomic */
     uint64_t fds, rings, bytes;  /* atomic: of all of them */
     uint64_t numbers;            /* of nets so far */
+    uint64_t begun;              /* atomic: how often somebody began to read all rings, under the lock */
     struct net *first;
     bool ids_known;
     uint64_t ids[PLAN_EVENTS];
@@ -452,6 +453,9 @@ static bool read_net(struct nets *nets, struct net *net)
 
 static void read_all(struct nets *nets)
 {
+    /* Before the first ring is looked at: pairs with nets_know(). */
+    __atomic_fetch_add(&nets->begun, 1, __ATOMIC_SEQ_CST);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     for (struct net **at = &nets->first; *at;) {
         struct net *net = *at;
         if (!read_net(nets, net)) {
@@ -469,8 +473,13 @@ bool nets_know(struct nets *nets, pid_t tid)
 {
     if (!nets_live(nets) || tid <= 0 || tid >= PINJECT_TASKS)
         return false;
+    /* What TID's creator wrote is in its ring by now. Pairs with read_all(). */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    const uint64_t begun = __atomic_load_n(&nets->begun, __ATOMIC_SEQ_CST);
     pthread_mutex_lock(&nets->lock);
-    read_all(nets);
+    /* Rings are many: who waited here while another one began to read, and ended, need not read them again. */
+    if (nets->begun == begun)
+        read_all(nets);
     bool inside = nets->inside[tid];
     pthread_mutex_unlock(&nets->lock);
     return inside;

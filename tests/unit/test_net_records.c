@@ -3,6 +3,7 @@
 #include "door_fake.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include "collector/net.h"
 #include "collector/net_ring.h"
@@ -14,10 +15,27 @@ enum { PLAYED_SIZE = 128 };
 static _Alignas(8) unsigned char played[1000][PLAYED_SIZE];
 static size_t played_count, played_at;
 
+/* ---- Who waits while another one reads ---- */
+
+static unsigned coming, awaited, begins; /* atomic */
+
+int __real_pthread_mutex_lock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *lock)
+{
+    __atomic_fetch_add(&coming, 1, __ATOMIC_SEQ_CST);
+    return __real_pthread_mutex_lock(lock);
+}
+
+/* ---- In the place of a ring ---- */
+
 bool __real_net_ring_begin(struct net_ring *ring);
 bool __wrap_net_ring_begin(struct net_ring *ring);
 bool __wrap_net_ring_begin(struct net_ring *ring)
 {
+    __atomic_fetch_add(&begins, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&coming, __ATOMIC_SEQ_CST) < awaited)
+        sched_yield();
     return played_at < played_count || __real_net_ring_begin(ring);
 }
 
@@ -331,6 +349,50 @@ static void many_records_are_kept(void **state)
     fake_close(&fake);
 }
 
+enum { THREADS = 8, INSIDE = 78 };
+
+static void *ask(void *argument)
+{
+    return nets_know(argument, INSIDE) ? argument : NULL;
+}
+
+/* However many ask while the rings are read, they are read once more for all of them. */
+static void who_waits_does_not_read_again(void **state)
+{
+    (void)state;
+    const pid_t root = getpid();
+    pthread_t threads[THREADS];
+    fake_open(&fake);
+    struct nets *nets = fake.session.nets;
+    int status = nets_open(nets, root, root, false);
+    if (status == -EPERM && geteuid() != 0)
+        skip();
+    assert_int_equal(status, 0);
+    begins = 0;
+    nets_know(nets, INSIDE);
+    const unsigned rings = begins;
+    assert_true(rings > 0);
+    play(PERF_RECORD_FORK, root, root, INSIDE);
+    begins = coming = 0;
+    awaited = THREADS; /* the first one waits within until all have come */
+    for (unsigned i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, ask, nets), 0);
+        while (!__atomic_load_n(&begins, __ATOMIC_SEQ_CST))
+            sched_yield();
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        void *result;
+        assert_int_equal(pthread_join(threads[i], &result), 0);
+        assert_ptr_equal(result, nets);
+    }
+    awaited = 0;
+    assert_int_equal(begins, 2 * rings);
+    nets_know(nets, INSIDE); /* who comes later reads */
+    assert_int_equal(begins, 3 * rings);
+    played_count = played_at = 0;
+    fake_close(&fake);
+}
+
 /* Doors read, and nobody takes: samples are dropped first, all is counted, and ends are seen. */
 static void what_nobody_takes_is_bounded(void **state)
 {
@@ -392,6 +454,7 @@ int main(void)
         cmocka_unit_test(the_root_has_its_numbers),
         cmocka_unit_test(many_records_are_kept),
         cmocka_unit_test(what_nobody_takes_is_bounded),
+        cmocka_unit_test(who_waits_does_not_read_again),
         cmocka_unit_test(who_ended_without_a_record),
         cmocka_unit_test(a_net_that_ends_leaves_nobody),
     };
