@@ -298,6 +298,7 @@ static void admit(struct tasks *tasks, struct arrival *arrival)
         process->leader = process->main = task;
         task->root = process->root;
         cover(tasks, process, arrival);
+        tasks->netted_images += arrival->netted;
     }
     if (task->armed)
         return;

@@ -173,6 +173,7 @@ bool tasks_exec(struct tasks *tasks, struct task *task, uint64_t time_ns, const 
         leave(tasks, task, time_ns, comm);
         return false;
     }
+    tasks->netted_images += task->netted;
     space_release(&process->space);
     free(process->trust);
     process->trust = NULL;

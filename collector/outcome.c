@@ -49,12 +49,23 @@ static void add_counted(struct unseen *unseen, const struct session *session, en
         unseen_add(unseen, reason, word, count, 0);
 }
 
-/* In another pid namespace nobody asks. Where what made it is covered by inheritance, so is all that is in it. */
-static bool is_foreign_missing(const struct session *session)
+/*
+ * In another pid namespace nobody asks; objects count starts and images there. What makes it is covered by inheritance,
+ * mostly, and then so is all that is in it: no more of them than starts and images that nets told of. Those beyond that
+ * are missing, whoever else was covered.
+ */
+static void add_foreign(const struct tasks *tasks, struct unseen *unseen)
 {
-    return session->plan->source == PINJECT_SOURCE_TIMER ||
-           __atomic_load_n(&session->uninherited, __ATOMIC_RELAXED) ||
-           !__atomic_load_n(&session->inherited, __ATOMIC_RELAXED);
+    const struct session *session = tasks->session;
+    const bool all = session->plan->source == PINJECT_SOURCE_TIMER ||
+                     __atomic_load_n(&session->uninherited, __ATOMIC_RELAXED);
+    uint64_t covered = all ? 0 : tasks->netted_images, count;
+    char word[64];
+    for (uint32_t i = 0; channels_counted(session, i, CHANNEL_FOREIGN, &count, word, sizeof(word)); i++) {
+        const uint64_t less = count < covered ? count : covered;
+        covered -= less;
+        unseen_add(unseen, "in another pid namespace", word, count - less, 0);
+    }
 }
 
 static void add_ledger(struct tasks *tasks)
@@ -67,8 +78,7 @@ static void add_ledger(struct tasks *tasks)
                 "request queue full: a task got no events, or an exited child was not reported");
     add_counted(unseen, session, CHANNEL_SEALED,
                 "start under a seccomp filter of the program's own that forbids to announce it");
-    if (is_foreign_missing(session))
-        add_counted(unseen, session, CHANNEL_FOREIGN, "in another pid namespace");
+    add_foreign(tasks, unseen);
     unseen_add(unseen, "notification dropped: queue full", "",
                __atomic_load_n(&session->arrivals.refused, __ATOMIC_RELAXED), 0);
     unseen_add(unseen, "mappings and arguments dropped: queue full", "",

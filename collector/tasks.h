@@ -165,6 +165,7 @@ struct tasks {
     uint64_t nets_taken_ns;        /* what nets told is known up to then */
     struct net_record *early;      /* of nets, by time: the first one refers to a task that is not known yet */
     uint64_t net_lost;             /* records of nets: a ring was full, or damaged */
+    uint64_t netted_images;        /* starts of processes in nets, and programs that were executed there */
     uint64_t estimated;            /* netted tasks whose counts did not come */
     struct process *held, *held_last; /* oldest first; account.c */
     unsigned held_count;

@@ -32,6 +32,7 @@ static void tasks_come_and_go(void **state)
     assert_ptr_equal(second->process, first->process);
     assert_int_equal(second->parent_tid, 200);
     assert_int_equal(second->samples, 2);
+    assert_int_equal(stage.tasks->netted_images, 2); /* a start, and an exec; threads are none */
     assert_true(at_once == 3 && !stage.tasks->at_once);
     assert_null(unseen_find(&stage.tasks->unseen, 200));
     /* Each of three CPUs has a part of the counts; the time it was enabled is the same for all. */

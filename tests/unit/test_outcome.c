@@ -102,13 +102,13 @@ static const char lines_of_session[] =
     "33 file that was mapped and not read: the process that reads such files ended, or could not be started|\n"
     "34 build id of a mapped file forgotten: too many files (those that are still there are read again)|\n";
 
-static void expect_ledger(struct stage *stage, bool foreign)
+static void expect_ledger(struct stage *stage, const char *foreign)
 {
     struct outcome outcome = {0};
     char wanted[8192];
     outcome_fill(&outcome, stage->tasks, false);
     char *text = ledger(&outcome);
-    snprintf(wanted, sizeof(wanted), "%s%s%s", lines_of_all, foreign ? lines_of_foreign : "", lines_of_session);
+    snprintf(wanted, sizeof(wanted), "%s%s%s", lines_of_all, foreign, lines_of_session);
     assert_string_equal(text, wanted);
     free(text);
     outcome_release(&outcome);
@@ -141,14 +141,20 @@ static void ledger_has_a_line_for_each_loss(void **state)
     shares_of(&stage.tasks->shares, 1)->room.refused = 10;
     shares_of(&stage.tasks->shares, 2)->room.refused = 20;
     stage.tasks->broken_rings = 10;
-    expect_ledger(&stage, true); /* nothing is covered by inheritance */
-    session->inherited = 1;
-    expect_ledger(&stage, false);
+    expect_ledger(&stage, lines_of_foreign); /* nothing is covered by inheritance */
+    session->inherited = 1; /* that says of these tasks nothing */
+    expect_ledger(&stage, lines_of_foreign);
+    stage.tasks->netted_images = 120 + 121;
+    expect_ledger(&stage, "");
+    stage.tasks->netted_images = 119;
+    expect_ledger(&stage, "1 in another pid namespace|\n121 in another pid namespace|user 7\n");
+    stage.tasks->netted_images = 120 + 21;
+    expect_ledger(&stage, "100 in another pid namespace|user 7\n");
     session->uninherited = 1;
-    expect_ledger(&stage, true);
+    expect_ledger(&stage, lines_of_foreign);
     session->uninherited = 0;
     stage.kit.plan.source = PINJECT_SOURCE_TIMER;
-    expect_ledger(&stage, true);
+    expect_ledger(&stage, lines_of_foreign);
     stage.kit.plan.source = PINJECT_SOURCE_PERF;
     stage_free(&stage);
 }
