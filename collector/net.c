@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "collector/attach.h"
-#include "collector/net_kept.h"
+#include "collector/net_records.h"
 #include "collector/net_ring.h"
 #include "collector/numbers.h"
 #include "collector/records.h"
@@ -76,7 +76,8 @@ struct nets {
     uint64_t ids[PLAN_EVENTS];
     uint32_t *inside;            /* per live tid: the number of its net, written under the lock, atomic; 0: in none */
     pid_t highest;               /* of them */
-    struct net_kept kept;
+    struct net_records records;  /* read, not taken */
+    bool untold;                 /* this reading met the end of a task whose start it had not met */
     uint64_t lost;
     _Alignas(8) unsigned char scratch[PINJECT_RING_RECORD_MAX];
 };
@@ -341,6 +342,15 @@ static void note_fork(struct nets *nets, struct net *net, const struct perf_even
     enter(nets, net, task.tid);
 }
 
+static void note_exit(struct nets *nets, struct net *net, const struct perf_event_header *record)
+{
+    const pid_t tid = records_parse_task(record).tid;
+    const uint32_t number = tid > 0 && tid < PINJECT_TASKS ? nets->inside[tid] : 0;
+    nets->untold |= !number;
+    net->members -= net->members && number == (uint32_t)net->number;
+    leave(nets, tid);
+}
+
 /* True: nothing to hand on. */
 static bool note_lost(struct nets *nets, const struct perf_event_header *record)
 {
@@ -369,7 +379,7 @@ static void keep(struct nets *nets, struct net *net, const struct net_cpu *cpu, 
         nets->lost++;
         return;
     }
-    struct net_record *kept = net_kept_add(&nets->kept, record);
+    struct net_record *kept = net_records_add(&nets->records, record);
     if (!kept) {
         nets->lost++;
         return;
@@ -392,11 +402,8 @@ static void take_record(struct nets *nets, struct net *net, const struct net_cpu
         return;
     if (record->type == PERF_RECORD_FORK)
         note_fork(nets, net, record);
-    if (record->type == PERF_RECORD_EXIT) {
-        const pid_t tid = records_parse_task(record).tid;
-        net->members -= net->members && tid > 0 && tid < PINJECT_TASKS && nets->inside[tid] == (uint32_t)net->number;
-        leave(nets, tid);
-    }
+    if (record->type == PERF_RECORD_EXIT)
+        note_exit(nets, net, record);
     keep(nets, net, cpu, record);
 }
 
@@ -442,12 +449,32 @@ static void read_cpu(struct nets *nets, struct net *net, struct net_cpu *cpu, bo
     renew_ring(nets, cpu);
 }
 
+/*
+ * Rings are read one after the other: of a task that began on one CPU and ended on another the end may be read before
+ * the start, and its number would stay in the net. Again, by time.
+ */
+static void note_again(struct nets *nets, struct net *net, size_t first)
+{
+    net_records_sort(&nets->records, first);
+    for (size_t i = first; i < nets->records.count; i++) {
+        const struct perf_event_header *record = (const void *)nets->records.at[i]->bytes;
+        if (record->type == PERF_RECORD_FORK)
+            enter(nets, net, records_parse_task(record).tid);
+        if (record->type == PERF_RECORD_EXIT)
+            note_exit(nets, net, record);
+    }
+}
+
 /* True: all who were in it have ended, and it was read to its end. */
 static bool read_net(struct nets *nets, struct net *net)
 {
     bool ended = has_ended(net);
+    const size_t first = nets->records.count;
+    nets->untold = false;
     for (unsigned i = 0; i < net->cpu_count; i++)
         read_cpu(nets, net, &net->cpus[i], ended);
+    if (nets->untold)
+        note_again(nets, net, first);
     return ended;
 }
 
@@ -520,7 +547,7 @@ struct net_record *nets_take(struct nets *nets, uint64_t before_ns, uint64_t *lo
     read_all(nets);
     *lost += nets->lost;
     nets->lost = 0;
-    struct net_record *first = net_kept_take(&nets->kept, before_ns);
+    struct net_record *first = net_records_take(&nets->records, before_ns);
     for (struct net *net = nets->first; net; net = net->next)
         net->kept = 0; /* what stays is no older than BEFORE_NS */
     pthread_mutex_unlock(&nets->lock);
@@ -575,7 +602,7 @@ void nets_free(struct nets *nets)
         nets->first = net->next;
         free_net(nets, net);
     }
-    net_kept_release(&nets->kept);
+    net_records_release(&nets->records);
     if (nets->inside)
         munmap(nets->inside, PINJECT_TASKS * sizeof(*nets->inside));
     if (nets->epoll >= 0)

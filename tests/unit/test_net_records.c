@@ -169,9 +169,9 @@ static void rings_get_smaller(void **state)
 }
 
 /* A record of TYPE of the task TID of PID, about that task (FORK: about TASK). */
-static void play(uint32_t type, pid_t pid, pid_t tid, pid_t task)
+static void play_at(uint32_t type, pid_t pid, pid_t tid, pid_t task, uint64_t time_ns)
 {
-    const struct records_stamp stamp = {.pid = pid, .tid = tid, .time_ns = 1000 + played_count};
+    const struct records_stamp stamp = {.pid = pid, .tid = tid, .time_ns = time_ns};
     struct records_layout layout;
     struct buffer buffer = BUFFER_INIT;
     records_layout_init(&layout, &fake.plan);
@@ -186,6 +186,11 @@ static void play(uint32_t type, pid_t pid, pid_t tid, pid_t task)
     const uint32_t tasks[] = {(uint32_t)task, (uint32_t)pid, (uint32_t)task, (uint32_t)tid};
     const uint64_t lost[] = {0, 7};
     memcpy(record + 8, type == PERF_RECORD_LOST ? (const void *)lost : tasks, sizeof(tasks));
+}
+
+static void play(uint32_t type, pid_t pid, pid_t tid, pid_t task)
+{
+    play_at(type, pid, tid, task, 1000 + played_count);
 }
 
 static void *stay(void *argument)
@@ -285,6 +290,30 @@ static void who_ended_without_a_record(void **state)
     assert_false(nets_know(nets, FOURTH) || is_covered(FOURTH));
     assert_true(nets_know(nets, FIFTH) && is_covered(FIFTH));
     nets_made_by(NULL, OTHER, FIFTH);
+    played_count = played_at = 0;
+    fake_close(&fake);
+}
+
+/* The rings of several CPUs are read one after the other: an end may be read before the start, which was earlier. */
+static void who_ended_before_the_start_was_read(void **state)
+{
+    (void)state;
+    enum { THIRD = 78, FOURTH = 79, FIFTH = 80 };
+    const pid_t pid = getpid();
+    fake_open(&fake);
+    struct nets *nets = fake.session.nets;
+    int status = nets_open(nets, pid, pid, false);
+    if (status == -EPERM && geteuid() != 0)
+        skip();
+    assert_int_equal(status, 0);
+    play(PERF_RECORD_FORK, pid, pid, FOURTH);
+    play_at(PERF_RECORD_EXIT, THIRD, THIRD, THIRD, 3000);
+    play_at(PERF_RECORD_EXIT, FIFTH, FIFTH, FIFTH, 1500);
+    play_at(PERF_RECORD_FORK, pid, pid, THIRD, 2000);
+    play_at(PERF_RECORD_FORK, pid, pid, FIFTH, 2500); /* its number is given out again */
+    assert_false(nets_know(nets, THIRD) || is_covered(THIRD));
+    assert_true(nets_know(nets, FOURTH) && is_covered(FOURTH));
+    assert_true(nets_know(nets, FIFTH) && is_covered(FIFTH));
     played_count = played_at = 0;
     fake_close(&fake);
 }
@@ -456,6 +485,7 @@ int main(void)
         cmocka_unit_test(what_nobody_takes_is_bounded),
         cmocka_unit_test(who_waits_does_not_read_again),
         cmocka_unit_test(who_ended_without_a_record),
+        cmocka_unit_test(who_ended_before_the_start_was_read),
         cmocka_unit_test(a_net_that_ends_leaves_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
