@@ -26,7 +26,7 @@ struct arrival {
     int net_error;               /* NET, ARM of a program that cannot be injected: 0 or -errno of its net */
     bool found;                  /* it did not ask: found.h */
     uint64_t known_ns;           /* to be found: it was there then, and who began later has its number; 0: any time */
-    bool of_parent;              /* to be found: it is a child of ppid, and who is not has its number */
+    bool of_parent;              /* to be found: it was a child of ppid; who is not while that lives has its number */
     bool late;                   /* it asked, and went on before it had an answer */
     bool limited;                /* of another user than the collector's: it may tell of USER's processes alone */
     uid_t user;

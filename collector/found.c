@@ -73,12 +73,21 @@ static int open_process(struct session *session, struct arrival *arrival)
     return 0;
 }
 
+/* Its children are another's by then. */
+static bool has_ended(pid_t pid)
+{
+    struct known_task task;
+    return known_look(pid, pid, 0, &task) < 0 || task.state == 'Z' || task.state == 'X';
+}
+
 /* Is what has the number now the task that was known? The number may have been given out again since. */
 static bool is_known_one(const struct arrival *arrival)
 {
     struct known_task task;
-    return !arrival->known_ns || (known_look(arrival->pid, arrival->tid, arrival->known_ns, &task) &&
-                                  (!arrival->of_parent || task.parent == arrival->ppid));
+    if (!arrival->known_ns)
+        return true;
+    return known_look(arrival->pid, arrival->tid, arrival->known_ns, &task) == 0 &&
+           (!arrival->of_parent || task.parent == arrival->ppid || has_ended(arrival->ppid));
 }
 
 /* First: what holds at the end, by this descriptor, held all the time. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/known.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,24 +26,27 @@ static bool parse(const char *text, struct known_task *ret, unsigned long long *
 {
     const char *name = strchr(text, '('), *rest = strrchr(text, ')');
     if (!name || !rest || rest < name ||
-        sscanf(rest, ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ret->parent,
-               ret_start) != 2)
+        sscanf(rest, ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ret->state,
+               &ret->parent, ret_start) != 3)
         return false;
     size_t size = strcspn(name + 1, "\n"), most = (size_t)(rest - name) - 1;
     snprintf(ret->comm, sizeof(ret->comm), "%.*s", (int)(size < most ? size : most), name + 1);
     return true;
 }
 
-bool known_look(pid_t pid, pid_t tid, uint64_t known_ns, struct known_task *ret)
+int known_look(pid_t pid, pid_t tid, uint64_t known_ns, struct known_task *ret)
 {
     char name[48];
     unsigned long long start;
     struct known_task task = {0};
     snprintf(name, sizeof(name), "task/%d/stat", (int)tid);
     char *text = procfs_read(pid, name, STAT_MAX, NULL);
-    bool known = text && parse(text, &task, &start) && (!known_ns || start <= last_tick(known_ns));
+    bool seen = text && parse(text, &task, &start);
     free(text);
-    if (known)
-        *ret = task;
-    return known;
+    if (!seen)
+        return -ENOENT;
+    if (known_ns && start > last_tick(known_ns))
+        return -ESRCH;
+    *ret = task;
+    return 0;
 }

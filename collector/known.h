@@ -3,19 +3,19 @@
 #ifndef COLLECTOR_KNOWN_H
 #define COLLECTOR_KNOWN_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct known_task {
     pid_t parent;  /* process */
+    char state;    /* Z: a zombie; X: it ends */
     char comm[16];
 };
 
 /*
- * What one look at task TID of PID says, if that was there at KNOWN_NS (CLOCK_MONOTONIC; 0: any time). False: it is
- * gone, and a task that began later may have its number.
+ * What one look at task TID of PID says, if that was there at KNOWN_NS (CLOCK_MONOTONIC; 0: any time). 0; -ESRCH: a task
+ * that began later has its number; -ENOENT: it is gone, or hides (/proc with hidepid).
  */
-bool known_look(pid_t pid, pid_t tid, uint64_t known_ns, struct known_task *ret);
+int known_look(pid_t pid, pid_t tid, uint64_t known_ns, struct known_task *ret);
 
 #endif

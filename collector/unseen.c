@@ -284,7 +284,7 @@ void unseen_look(struct unseen *unseen, uint64_t before_ns)
                 child->looks++;
                 looks++;
                 struct known_task task; /* the number may be another's by now */
-                if (known_look(child->pid, child->tid, child->time_ns, &task) && task.comm[0])
+                if (known_look(child->pid, child->tid, child->time_ns, &task) == 0 && task.comm[0])
                     memcpy(child->comm, task.comm, sizeof(task.comm));
             }
 }

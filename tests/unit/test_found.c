@@ -26,6 +26,8 @@ static char steps[256]; /* what was done, in its order */
 static bool is_known, net_knows, number_holds;
 static unsigned long long began_tick;
 static int stat_parent;
+enum { PARENT = 4000077 };
+static char parent_state; /* 0: it is gone */
 static int open_status, net_status;
 static unsigned no_cmdline; /* so often there is none */
 static const char *exec_path;
@@ -118,6 +120,10 @@ char *__wrap_procfs_read(pid_t pid, const char *name, size_t limit, size_t *size
     unsigned int tid;
     if (began_tick == ULLONG_MAX)
         return __real_procfs_read(pid, name, limit, size);
+    if (pid == PARENT && parent_state)
+        assert_true(asprintf(&text, "%d (p) %c 1 1 1 0 -1 0 5 0 0 0 1 2 0 0 20 0 1 0 9 9", PARENT, parent_state) > 0);
+    if (pid == PARENT)
+        return text;
     assert_true(pid == arrival.pid && sscanf(name, "task/%u/stat", &tid) == 1 && (pid_t)tid == arrival.tid);
     if (began_tick)
         assert_true(asprintf(&text, "%u (a) 1 (b) S %d 1 1 0 -1 4194560 5 0 0 0 1 2 0 0 20 0 1 0 %llu 9 9", tid,
@@ -333,7 +339,8 @@ static void who_began_later_is_another(void **state)
         assert_string_equal(steps, "");
         began_tick = tick_of(CLOCK_BOOTTIME, -2 * known);
         arrival.of_parent = true;
-        arrival.ppid = 77; /* it is no child of that one */
+        arrival.ppid = PARENT; /* it is no child of that one */
+        parent_state = 'S';
         assert_int_equal(found_open(&session, &arrival), -ESRCH);
         assert_string_equal(steps, "");
         arrival.of_parent = false;
@@ -342,6 +349,31 @@ static void who_began_later_is_another(void **state)
         tear_down(NULL);
         arrival.exec = arrival.cmdline = arrival.maps = NULL;
         arrival.pidfd = -1;
+    }
+}
+
+/* It was found as a child of one that ends while it is looked at: it is another's then, and is taken all the same. */
+static void a_parent_may_end_meanwhile(void **state)
+{
+    static const char ended[] = {'Z', 'X', 0};
+    (void)state;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    arrival.known_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    arrival.of_parent = true;
+    arrival.ppid = PARENT;
+    for (size_t i = 0; i < sizeof(ended); i++) {
+        parent_state = ended[i];
+        began_tick = tick_of(CLOCK_BOOTTIME, INT64_C(5000000000)); /* but nobody who began later */
+        assert_int_equal(found_open(&session, &arrival), -ESRCH);
+        assert_string_equal(steps, "");
+        began_tick = tick_of(CLOCK_BOOTTIME, -INT64_C(5000000000));
+        assert_int_equal(found_open(&session, &arrival), 0);
+        assert_non_null(strstr(steps, "complete"));
+        tear_down(NULL);
+        arrival.exec = arrival.cmdline = arrival.maps = NULL;
+        arrival.pidfd = -1;
+        steps[0] = '\0';
     }
 }
 
@@ -359,7 +391,7 @@ static void we_began_before_now(void **state)
     tear_down(NULL);
     arrival.exec = arrival.cmdline = arrival.maps = NULL;
     arrival.pidfd = -1;
-    arrival.ppid++;
+    arrival.ppid = getpid();
     assert_int_equal(found_open(&session, &arrival), -ESRCH);
     arrival.ppid = getppid();
     arrival.known_ns = 1; /* when the machine started */
@@ -430,7 +462,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_process_has_a_net_first),  TEST(a_net_that_is_refused_is_told), TEST(a_thread_has_events_alone),
         TEST(who_is_known_is_left_alone), TEST(events_that_are_refused),       TEST(arguments_come_a_moment_later),
-        TEST(what_was_used_before),       TEST(who_began_later_is_another),
+        TEST(what_was_used_before),       TEST(a_parent_may_end_meanwhile),
+        TEST(who_began_later_is_another),
         TEST(we_began_before_now),        TEST(who_has_its_number_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
