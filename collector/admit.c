@@ -206,8 +206,9 @@ static void refused(struct tasks *tasks, const struct arrival *arrival)
         return;
     }
     if (arrival->kind == PINJECT_ARM && (arrival->result == -EACCES || arrival->result == -EPERM)) {
-        /* Not dumpable: after its exec it asks for itself, or is found. */
-        unseen_expected(&tasks->unseen, arrival->ppid, arrival->pid, arrival->time_ns);
+        /* Not dumpable: after its exec it asks for itself, or is found. By our clock: its own may be another one. */
+        uint64_t since = arrival->answered_ns ? arrival->answered_ns : arrival->time_ns;
+        unseen_expected(&tasks->unseen, arrival->ppid, arrival->pid, since);
         return;
     }
     unseen_arrived(&tasks->unseen, arrival->tid);

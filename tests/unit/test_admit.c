@@ -85,6 +85,12 @@ static void refusals(void **state)
     assert_true(unseen_find(&tasks->unseen, 204)->expected && unseen_find(&tasks->unseen, 205)->expected);
     assert_int_equal(unseen_find(&tasks->unseen, 204)->parent, 1);
     assert_int_equal(tasks->unseen.count, 6);
+    /* Since it was answered: in another time namespace its own clock is another, and it would have begun later. */
+    struct arrival *arrival = stage_arrival(PINJECT_ARM, 206, 206, 1, T);
+    arrival->result = -EACCES;
+    arrival->answered_ns = T + 1000;
+    tasks_admit(tasks, arrival);
+    assert_int_equal(unseen_find(&tasks->unseen, 206)->time_ns, T + 1000);
     /* An image that ended before it was read belongs to a process that is there. */
     arrive(PINJECT_PROCESS, 100, 100, -ESRCH);
     assert_int_equal(tasks->unseen.count, 6);
