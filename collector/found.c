@@ -80,14 +80,18 @@ static bool has_ended(pid_t pid)
     return known_look(pid, pid, 0, &task) < 0 || task.state == 'Z' || task.state == 'X';
 }
 
-/* Is what has the number now the task that was known? The number may have been given out again since. */
-static bool is_known_one(const struct arrival *arrival)
+/* 0: what has the number now is the task that was known. -ESRCH: the number may have been given out again since. */
+static int check_known(const struct arrival *arrival)
 {
     struct known_task task;
     if (!arrival->known_ns)
-        return true;
-    return known_look(arrival->pid, arrival->tid, arrival->known_ns, &task) == 0 &&
-           (!arrival->of_parent || task.parent == arrival->ppid || has_ended(arrival->ppid));
+        return 0;
+    int status = known_look(arrival->pid, arrival->tid, arrival->known_ns, &task);
+    if (status == -ENOENT) /* it has ended, or hides: /proc with hidepid */
+        return numbers_hold(arrival->pidfd, arrival->pid, arrival->tid) ? -EACCES : -ESRCH;
+    if (status == 0 && arrival->of_parent && task.parent != arrival->ppid && !has_ended(arrival->ppid))
+        return -ESRCH;
+    return status;
 }
 
 /* First: what holds at the end, by this descriptor, held all the time. */
@@ -97,7 +101,7 @@ static int hold_process(struct arrival *arrival)
         arrival->pidfd = (int)syscall(SYS_pidfd_open, arrival->pid, 0);
     if (arrival->pidfd < 0 && (errno == ESRCH || errno == EMFILE || errno == ENFILE))
         return -errno;
-    return is_known_one(arrival) ? 0 : -ESRCH;
+    return check_known(arrival);
 }
 
 void found_give_back(struct arrival *arrival)

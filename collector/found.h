@@ -17,7 +17,8 @@ struct session;
 /*
  * Fills ARRIVAL, of which pid and tid are known, and opens its events: kind PROCESS when pid is tid, else THREAD. What
  * the task has used so far is in startup_ns. With known_ns, or of_parent, or a pidfd it has to be that task: -ESRCH
- * when its number is another's. 0; -EEXIST: somebody has it; -errno as attach_open(). Context: any thread.
+ * when its number is another's, -EACCES when /proc does not show it. 0; -EEXIST: somebody has it; -errno as
+ * attach_open(). Context: any thread.
  */
 int found_open(struct session *session, struct arrival *arrival);
 /* Its numbers are another's: gives back what was opened and read by them. */

@@ -95,12 +95,12 @@ void __wrap_attach_read(const struct attached *attached, struct attach_value *va
     values[0] = (struct attach_value){.value = counted[counted_looks++], .enabled_ns = 1};
 }
 
-/* The last question, when all is open and read. */
+/* The last question, when all is open and read; or of one whose stat file cannot be read. */
 bool __wrap_numbers_hold(int pidfd, pid_t pid, pid_t tid);
 bool __wrap_numbers_hold(int pidfd, pid_t pid, pid_t tid)
 {
     assert_true(pidfd >= 0 && pid == arrival.pid && tid == arrival.tid);
-    assert_true(scheduled_looks > 0 && arrival.comm[0]);
+    assert_true((scheduled_looks > 0 && arrival.comm[0]) || (arrival.known_ns && !began_tick));
     return number_holds;
 }
 
@@ -335,7 +335,11 @@ static void who_began_later_is_another(void **state)
         assert_string_equal(steps, "");
         assert_true(arrival.pidfd == -1);
         began_tick = 0; /* there is nobody */
+        number_holds = false;
         assert_int_equal(found_open(&session, &arrival), -ESRCH);
+        assert_string_equal(steps, "");
+        number_holds = true; /* there is somebody, whom /proc does not show: refused, not gone */
+        assert_int_equal(found_open(&session, &arrival), -EACCES);
         assert_string_equal(steps, "");
         began_tick = tick_of(CLOCK_BOOTTIME, -2 * known);
         arrival.of_parent = true;
