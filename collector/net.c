@@ -39,7 +39,11 @@ enum {
     DUMP_FACTOR = 4,   /* the same where rings are large, for dumps of stacks */
     RING_SHARE = 16,   /* of the memory that is left */
     ROOM = 64 << 10,   /* for what was read and not taken, at least: as much as a net's rings have, each */
+    COPY_NS = 100 * 1000, /* a fork takes its events so long before the record that tells of it */
 };
+
+/* In the place of a net's number: it came from one that runs while the net was laid, and has a part of that. */
+#define PART UINT32_MAX
 
 /* The events of a net on one CPU. */
 struct net_cpu {
@@ -55,6 +59,7 @@ struct net {
     uint64_t number;
     pid_t pid, tid;              /* its root: 0 when the number is another's */
     int pidfd;                   /* of pid; -1: unknown */
+    uint64_t whole_ns;           /* who was made by its root before that has a part of it */
     unsigned readings;
     uint64_t room, kept;         /* bytes of records: that may be kept, and that were since the last were taken */
     uint64_t members;            /* that are told to be in it, at least those who are */
@@ -72,12 +77,11 @@ struct nets {
     uint64_t numbers;            /* of nets so far */
     uint64_t begun;              /* atomic: how often somebody began to read all rings, under the lock */
     struct net *first;
-    bool ids_known;
     uint64_t ids[PLAN_EVENTS];
     uint32_t *inside;            /* per live tid: the number of its net, written under the lock, atomic; 0: in none */
     pid_t highest;               /* of them */
     struct net_records records;  /* read, not taken */
-    bool untold;                 /* this reading met the end of a task whose start it had not met */
+    bool untold;                 /* this reading met what may have come in another order: note_again() */
     uint64_t lost;
     _Alignas(8) unsigned char scratch[PINJECT_RING_RECORD_MAX];
 };
@@ -231,14 +235,6 @@ static int watch(const struct nets *nets, struct net *net)
     return 0;
 }
 
-/* Of the first net; later ones speak with its voice. */
-static void learn_ids(struct nets *nets, const struct net *net)
-{
-    if (!nets->ids_known)
-        memcpy(nets->ids, net->cpus[0].ids, sizeof(nets->ids));
-    nets->ids_known = true;
-}
-
 static bool is_dead(const struct net *net)
 {
     struct pollfd end = {.fd = net->pidfd, .events = POLLIN};
@@ -264,11 +260,6 @@ static bool has_room(const struct nets *nets, uint64_t cpus)
            __atomic_load_n(&nets->bytes, __ATOMIC_RELAXED) + least <= NETS_BYTES;
 }
 
-int nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec)
-{
-    return nets_open_of(nets, pid, tid, -1, on_exec);
-}
-
 int nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exec)
 {
     long configured = sysconf(_SC_NPROCESSORS_CONF);
@@ -283,13 +274,15 @@ int nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exe
     net->tid = tid;
     net->pidfd = pidfd < 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
     int status = open_cpus(nets, net, (unsigned)count, on_exec);
+    net->whole_ns = on_exec ? 0 : clock_ns(CLOCK_MONOTONIC) + COPY_NS;
     if (status == 0 && !numbers_hold(pidfd < 0 ? net->pidfd : pidfd, pid, tid))
         status = -ESRCH;
     pthread_mutex_lock(&nets->lock);
     if (status == 0)
         status = watch(nets, net);
     if (status == 0) {
-        learn_ids(nets, net);
+        if (!nets->numbers) /* later ones speak with its voice */
+            memcpy(nets->ids, net->cpus[0].ids, sizeof(nets->ids));
         net->number = ++nets->numbers;
         net->next = nets->first;
         nets->first = net;
@@ -303,24 +296,38 @@ int nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exe
 
 /* ---- Reading: under the lock ---- */
 
+static bool is_number(pid_t tid)
+{
+    return tid > 0 && tid < PINJECT_TASKS;
+}
+
 static void enter(struct nets *nets, struct net *net, pid_t tid)
 {
-    if (tid <= 0 || tid >= PINJECT_TASKS)
+    if (!is_number(tid))
         return;
     const uint32_t number = (uint32_t)net->number, before = nets->inside[tid];
     net->members += before != number;
     __atomic_store_n(&nets->inside[tid], number, __ATOMIC_RELAXED);
     nets->highest = tid > nets->highest ? tid : nets->highest;
-    if (!before)
+    if (!before || before == PART)
         attach_cover(nets->session, tid, true);
 }
 
 static void leave(struct nets *nets, pid_t tid)
 {
-    if (tid <= 0 || tid >= PINJECT_TASKS || !nets->inside[tid])
+    if (!is_number(tid) || !nets->inside[tid])
         return;
-    __atomic_store_n(&nets->inside[tid], 0, __ATOMIC_RELAXED);
-    attach_cover(nets->session, tid, false);
+    if (__atomic_exchange_n(&nets->inside[tid], 0, __ATOMIC_RELAXED) != PART)
+        attach_cover(nets->session, tid, false);
+}
+
+/* Unless another net has all of it. */
+static void enter_part(struct nets *nets, const struct net *net, pid_t tid)
+{
+    if (!is_number(tid) || (nets->inside[tid] && nets->inside[tid] != (uint32_t)net->number))
+        return;
+    leave(nets, tid);
+    __atomic_store_n(&nets->inside[tid], PART, __ATOMIC_RELAXED);
 }
 
 /* All who were in it have ended. Those whose EXIT was lost have their numbers marked still. */
@@ -331,21 +338,29 @@ static void forget_members(struct nets *nets, const struct net *net)
             leave(nets, tid);
 }
 
-static void note_fork(struct nets *nets, struct net *net, const struct perf_event_header *record)
+/* True: it has a part alone, as whoever comes from such a one. That may be the root of another net. */
+static bool note_fork(struct nets *nets, struct net *net, const struct perf_event_header *record)
 {
     struct records_task task = records_parse_task(record);
+    const bool by_part = is_number(task.ptid) && nets->inside[task.ptid] == PART;
+    const bool part = task.time_ns < net->whole_ns || (by_part && task.ptid != net->tid && task.ptid != net->pid);
     /* The root has ended, and its number is given out again. */
     if (task.tid == net->tid)
         net->tid = 0;
     if (task.tid == net->pid)
         net->pid = 0;
-    enter(nets, net, task.tid);
+    if (!part)
+        enter(nets, net, task.tid);
+    else
+        enter_part(nets, net, task.tid);
+    nets->untold |= part;
+    return part;
 }
 
 static void note_exit(struct nets *nets, struct net *net, const struct perf_event_header *record)
 {
     const pid_t tid = records_parse_task(record).tid;
-    const uint32_t number = tid > 0 && tid < PINJECT_TASKS ? nets->inside[tid] : 0;
+    const uint32_t number = is_number(tid) ? nets->inside[tid] : 0;
     nets->untold |= !number;
     net->members -= net->members && number == (uint32_t)net->number;
     leave(nets, tid);
@@ -373,7 +388,8 @@ static bool has_place(struct net *net, const struct perf_event_header *record)
     return true;
 }
 
-static void keep(struct nets *nets, struct net *net, const struct net_cpu *cpu, const struct perf_event_header *record)
+static void keep(struct nets *nets, struct net *net, const struct net_cpu *cpu, const struct perf_event_header *record,
+                 bool part)
 {
     if (!has_place(net, record)) {
         nets->lost++;
@@ -388,6 +404,7 @@ static void keep(struct nets *nets, struct net *net, const struct net_cpu *cpu, 
     kept->net = net->number;
     kept->event = event;
     kept->readings = net->readings;
+    kept->part = part;
     struct perf_event_header *copy = (struct perf_event_header *)(void *)kept->bytes;
     records_set_id(&nets->layout, nets->ids[event], copy);
     records_writer(&nets->layout, event, copy, &kept->pid, &kept->tid);
@@ -400,11 +417,10 @@ static void take_record(struct nets *nets, struct net *net, const struct net_cpu
 {
     if (note_lost(nets, record))
         return;
-    if (record->type == PERF_RECORD_FORK)
-        note_fork(nets, net, record);
+    const bool part = record->type == PERF_RECORD_FORK && note_fork(nets, net, record);
     if (record->type == PERF_RECORD_EXIT)
         note_exit(nets, net, record);
-    keep(nets, net, cpu, record);
+    keep(nets, net, cpu, record, part);
 }
 
 static bool has_ended(const struct net *net)
@@ -451,15 +467,16 @@ static void read_cpu(struct nets *nets, struct net *net, struct net_cpu *cpu, bo
 
 /*
  * Rings are read one after the other: of a task that began on one CPU and ended on another the end may be read before
- * the start, and its number would stay in the net. Again, by time.
+ * the start, and its number would stay in the net; and who has a part after those who come from it. Again, by time.
  */
 static void note_again(struct nets *nets, struct net *net, size_t first)
 {
     net_records_sort(&nets->records, first);
     for (size_t i = first; i < nets->records.count; i++) {
-        const struct perf_event_header *record = (const void *)nets->records.at[i]->bytes;
+        struct net_record *kept = nets->records.at[i];
+        const struct perf_event_header *record = (const void *)kept->bytes;
         if (record->type == PERF_RECORD_FORK)
-            enter(nets, net, records_parse_task(record).tid);
+            kept->part = note_fork(nets, net, record);
         if (record->type == PERF_RECORD_EXIT)
             note_exit(nets, net, record);
     }
@@ -498,7 +515,7 @@ static void read_all(struct nets *nets)
 
 bool nets_know(struct nets *nets, pid_t tid)
 {
-    if (!nets_live(nets) || tid <= 0 || tid >= PINJECT_TASKS)
+    if (!nets_live(nets) || !is_number(tid))
         return false;
     /* What TID's creator wrote is in its ring by now. Pairs with read_all(). */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -507,14 +524,14 @@ bool nets_know(struct nets *nets, pid_t tid)
     /* Rings are many: who waited here while another one began to read, and ended, need not read them again. */
     if (nets->begun == begun)
         read_all(nets);
-    bool inside = nets->inside[tid];
+    bool inside = nets->inside[tid] && nets->inside[tid] != PART;
     pthread_mutex_unlock(&nets->lock);
     return inside;
 }
 
 static bool is_marked(const struct nets *nets, pid_t tid)
 {
-    return nets && tid > 0 && tid < PINJECT_TASKS && __atomic_load_n(&nets->inside[tid], __ATOMIC_RELAXED);
+    return nets && is_number(tid) && __atomic_load_n(&nets->inside[tid], __ATOMIC_RELAXED);
 }
 
 void nets_forget(struct nets *nets, pid_t tid)
@@ -536,7 +553,7 @@ void nets_made_by(struct nets *nets, pid_t creator, pid_t tid)
     const struct net *net = nets->first;
     while (net && net->tid != creator && net->pid != creator) /* a root that calls exec gets the latter */
         net = net->next;
-    if (!net && !(creator > 0 && creator < PINJECT_TASKS && nets->inside[creator]))
+    if (!net && !(is_number(creator) && nets->inside[creator]))
         leave(nets, tid);
     pthread_mutex_unlock(&nets->lock);
 }

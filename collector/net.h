@@ -31,6 +31,7 @@ struct net_record {
     unsigned event;              /* of the plan */
     unsigned readings;           /* READ records that each task of its net writes at its end */
     bool root;                   /* written by the task under which the net was put */
+    bool part;                   /* FORK of one that began while the net was laid: its events are of some CPUs alone */
     _Alignas(8) unsigned char bytes[];
 };
 
@@ -49,10 +50,17 @@ bool nets_live(const struct nets *nets);
  * when TID is in a net already, or where timers sample; or -errno: -EMFILE, -EPERM, -ENOMEM (no memory for its rings,
  * or there are as many as there may be), -ESRCH
  */
-int nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec);
+static inline int nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec);
 /* The same, of the process that PIDFD has; -1: unknown. -ESRCH when the numbers are another's. */
 int nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exec);
-/* Is TID alive and in a net (but not at its root)? Exact: whoever asks for itself was announced before. */
+static inline int nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec)
+{
+    return nets_open_of(nets, pid, tid, -1, on_exec);
+}
+/*
+ * Is TID alive and in a net (but not at its root, nor in a part of one)? Exact: whoever asks for itself was announced
+ * before.
+ */
 bool nets_know(struct nets *nets, pid_t tid);
 /*
  * The kernel loses records when a ring is full, of ends too: such a number stays in its net, whoever has it next.

@@ -110,6 +110,13 @@ static bool is_late(const struct tasks *tasks, const struct records_task *made)
                 : made->time_ns < tasks->nets_taken_ns && tids_has(&tasks->known, made->tid);
 }
 
+/* It is found from outside. Who has not come at the end is in the ledger. */
+static void expect(struct tasks *tasks, pid_t tid)
+{
+    if (!tids_has(&tasks->known, tid))
+        tids_add(&tasks->unannounced, tid);
+}
+
 static void take_fork(struct tasks *tasks, const struct net_record *kept, const struct perf_event_header *record)
 {
     struct records_task made = records_parse_task(record);
@@ -122,6 +129,8 @@ static void take_fork(struct tasks *tasks, const struct net_record *kept, const 
     }
     if (!tasks_follows(tasks, &made))
         tids_add(&tasks->known, made.tid);
+    else if (kept->part)
+        expect(tasks, made.tid);
     else if (!is_late(tasks, &made))
         admit_writer(tasks, kept, made.pid, made.tid, made.ppid, made.ptid, made.time_ns);
     if (creator && creator->netted)
@@ -152,7 +161,7 @@ static struct task *adopt(struct tasks *tasks, const struct net_record *kept)
     if (kept->tid <= 0 || kept->pid <= 0 || tids_has(&tasks->known, kept->tid))
         return NULL;
     if (!tasks->net_lost) {
-        tids_add(&tasks->unannounced, kept->tid);
+        expect(tasks, kept->tid);
         return NULL;
     }
     pid_t parent = kept->pid == kept->tid ? 0 : kept->pid;

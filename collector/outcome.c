@@ -95,7 +95,8 @@ static void add_ledger(struct tasks *tasks)
     unseen_add(unseen,
                "record of a non-injectable program's child lost: ring full or damaged", "",
                tasks->net_lost, 0);
-    unseen_add(unseen, "task below a non-injectable program: the kernel lost the record of its start", "",
+    unseen_add(unseen,
+               "task below a non-injectable program: it began while that was found, or the kernel lost its start", "",
                tasks->unannounced.count, 0);
     unseen_add(unseen,
                "task below a non-injectable program without counts: CPU time estimated from samples",

@@ -151,7 +151,7 @@ struct tasks {
     struct task *by_tid[TASKS_TABLE];
     struct process *by_pid[TASKS_TABLE];
     struct tids known;             /* numbers that a task of the session has had */
-    struct tids unannounced;       /* of who wrote to a net, and was never made known */
+    struct tids unannounced;       /* of who wrote to a net, or has a part of one, and was never made known */
     pid_t ended_threads[ENDED_THREADS]; /* their numbers, by themselves: a tracer's wait tells of them as of children */
     struct waiting *waiting;       /* oldest first */
     size_t waiting_count;

@@ -18,7 +18,7 @@ uint64_t scheduled_ns;
 int open_status, net_status;
 unsigned opened, nets_laid;
 pid_t known_by_net, number_given_away, forgotten, made_by, made_one;
-bool laid_by_pidfd, looks_hang;
+bool laid_by_pidfd, looks_hang, part_alone;
 unsigned errands_begun, at_once;
 struct arrival last_wanted;
 
@@ -169,6 +169,7 @@ void put(struct writer writer, uint64_t time_ns, const uint64_t *words, size_t s
     kept->event = writer.event;
     kept->readings = READINGS;
     kept->root = writer.root;
+    kept->part = part_alone;
     memcpy(kept->bytes, words, size);
     ((struct perf_event_header *)(void *)kept->bytes)->size = (uint16_t)size;
     *queue_end = kept;
@@ -226,7 +227,7 @@ int netted_set_up(void **state)
     scheduled_ns = opened = nets_laid = 0;
     open_status = net_status = 0;
     known_by_net = number_given_away = forgotten = made_by = made_one = 0;
-    laid_by_pidfd = looks_hang = false;
+    laid_by_pidfd = looks_hang = part_alone = false;
     errands_begun = at_once = 0;
     clock_ns = T + 1000000000;
     clock_step = 0;

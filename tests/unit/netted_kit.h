@@ -32,6 +32,7 @@ extern pid_t known_by_net, number_given_away;
 extern pid_t forgotten, made_by, made_one; /* told to the nets */
 extern bool laid_by_pidfd;         /* the last net: of a process that was held */
 extern bool looks_hang;            /* nothing comes back in time */
+extern bool part_alone;            /* records tell of who began while the net was laid */
 extern unsigned errands_begun;
 extern unsigned at_once;           /* samples that were taken as those of rings that are read to their ends */
 extern struct arrival last_wanted; /* what was to be found last */

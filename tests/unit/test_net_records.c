@@ -5,9 +5,11 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "collector/attach.h"
 #include "collector/net.h"
 #include "collector/net_ring.h"
 #include "collector/records.h"
+#include "common/clock.h"
 
 static struct fake fake;
 
@@ -188,6 +190,12 @@ static void play_at(uint32_t type, pid_t pid, pid_t tid, pid_t task, uint64_t ti
     memcpy(record + 8, type == PERF_RECORD_LOST ? (const void *)lost : tasks, sizeof(tasks));
 }
 
+/* The FORK that was played last told so. */
+static void began_at(uint64_t time_ns)
+{
+    memcpy(played[played_count - 1] + 24, &time_ns, sizeof(time_ns));
+}
+
 static void play(uint32_t type, pid_t pid, pid_t tid, pid_t task)
 {
     play_at(type, pid, tid, task, 1000 + played_count);
@@ -314,6 +322,73 @@ static void who_ended_before_the_start_was_read(void **state)
     assert_false(nets_know(nets, THIRD) || is_covered(THIRD));
     assert_true(nets_know(nets, FOURTH) && is_covered(FOURTH));
     assert_true(nets_know(nets, FIFTH) && is_covered(FIFTH));
+    played_count = played_at = 0;
+    fake_close(&fake);
+}
+
+/*
+ * Who began while the net was laid has its events on some CPUs alone, and so has who comes from it: they are not in it,
+ * but for those who are in another one.
+ */
+static void who_began_while_it_was_laid(void **state)
+{
+    (void)state;
+    enum { THIRD = 78, FOURTH = 79, FIFTH = 80, SIXTH = 81 };
+    static const bool parts[] = {true, true, false, true, false};
+    const pid_t pid = getpid();
+    uint64_t lost = 0;
+    size_t count = 0;
+    fake_open(&fake);
+    struct nets *nets = fake.session.nets;
+    const uint64_t before = clock_ns(CLOCK_MONOTONIC);
+    int status = nets_open(nets, pid, pid, false);
+    if (status == -EPERM && geteuid() != 0)
+        skip();
+    assert_int_equal(status, 0);
+    play_at(PERF_RECORD_FORK, THIRD, THIRD, FOURTH, 3); /* read before that of its parent */
+    play_at(PERF_RECORD_FORK, pid, pid, THIRD, 2);
+    began_at(before);
+    play_at(PERF_RECORD_FORK, pid, pid, FIFTH, 4);
+    assert_false(nets_know(nets, THIRD) || is_covered(THIRD) || nets_know(nets, FOURTH) || is_covered(FOURTH));
+    assert_true(nets_know(nets, FIFTH) && is_covered(FIFTH));
+    play_at(PERF_RECORD_FORK, FOURTH, FOURTH, SIXTH, 5);
+    assert_false(nets_know(nets, SIXTH));
+    /* Its own events tell that it made that one: its mark, and its bit of who has events, stay as they are. */
+    attach_cover(&fake.session, FOURTH, true);
+    play_at(PERF_RECORD_EXIT, FOURTH, FOURTH, FOURTH, 6);
+    assert_false(nets_know(nets, FOURTH));
+    assert_true(is_covered(FOURTH));
+    play_at(PERF_RECORD_FORK, pid, pid, FOURTH, 7);
+    assert_true(nets_know(nets, FOURTH));
+    for (struct net_record *kept = nets_take(nets, UINT64_MAX, &lost), *next; kept; kept = next) {
+        const struct perf_event_header *record = (const struct perf_event_header *)(const void *)kept->bytes;
+        next = kept->next;
+        if (record->type == PERF_RECORD_FORK) {
+            assert_in_range(count, 0, sizeof(parts) - 1);
+            assert_int_equal(kept->part, parts[count++]);
+        }
+        free(kept);
+    }
+    assert_int_equal(count, sizeof(parts));
+    played_count = played_at = 0;
+    fake_close(&fake);
+}
+
+/* One under whose root it is laid before an exec is whole when it counts. */
+static void who_began_before_the_exec(void **state)
+{
+    (void)state;
+    enum { THIRD = 78 };
+    const pid_t pid = getpid();
+    fake_open(&fake);
+    struct nets *nets = fake.session.nets;
+    int status = nets_open(nets, pid, pid, true);
+    if (status == -EPERM && geteuid() != 0)
+        skip();
+    assert_int_equal(status, 0);
+    play(PERF_RECORD_FORK, pid, pid, THIRD);
+    began_at(1);
+    assert_true(nets_know(nets, THIRD));
     played_count = played_at = 0;
     fake_close(&fake);
 }
@@ -486,6 +561,8 @@ int main(void)
         cmocka_unit_test(who_waits_does_not_read_again),
         cmocka_unit_test(who_ended_without_a_record),
         cmocka_unit_test(who_ended_before_the_start_was_read),
+        cmocka_unit_test(who_began_while_it_was_laid),
+        cmocka_unit_test(who_began_before_the_exec),
         cmocka_unit_test(a_net_that_ends_leaves_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -301,6 +301,27 @@ static void nets_are_told_of_others(void **state)
     assert_int_equal(made_one, 0);
 }
 
+/* Who began while the net was laid is not in all of it: it is found, or in the ledger. */
+static void who_has_a_part_is_expected(void **state)
+{
+    (void)state;
+    put_fork(root, 200, 200, T + 10);
+    part_alone = true;
+    put_fork(root, 210, 210, T + 20);
+    put_fork(child, 220, 220, T + 30);
+    part_alone = false;
+    put_exit((struct writer){220, 220, NET, 0, false}, T + 40);
+    take();
+    assert_true(tasks_find(stage.tasks, 200) && !tasks_find(stage.tasks, 210) && !tasks_find(stage.tasks, 220));
+    assert_int_equal(stage.tasks->unannounced.count, 2);
+    stage_process(&stage, 210, 100, T + 50, 1000); /* found */
+    assert_int_equal(stage.tasks->unannounced.count, 1);
+    part_alone = true;
+    put_fork(root, 210, 210, T + 20);
+    take();
+    assert_int_equal(stage.tasks->unannounced.count, 1);
+}
+
 /* Its next program is not followed: it goes on by itself. */
 static void programs_that_are_not_followed(void **state)
 {
@@ -381,6 +402,7 @@ int main(void)
         TEST(estimates_and_ends),
         TEST(ends_that_nobody_recorded),
         TEST(nets_are_told_of_others),
+        TEST(who_has_a_part_is_expected),
         TEST(programs_that_are_not_followed),
         TEST(whom_an_unknown_task_made_waits),
     };

@@ -89,7 +89,7 @@ static const char lines_of_session[] =
     "21 requests paused: too many had no effect|\n"
     "6 process of a user for whom there was no channel|\n"
     "7 record of a non-injectable program's child lost: ring full or damaged|\n"
-    "14 task below a non-injectable program: the kernel lost the record of its start|\n"
+    "14 task below a non-injectable program: it began while that was found, or the kernel lost its start|\n"
     "11 task below a non-injectable program without counts: CPU time estimated from samples|\n"
     "12 look-up in /proc given up: it took too long, or no thread was free for it|\n"
     "8 request dropped: the collector has no memory or no descriptors left|\n"
