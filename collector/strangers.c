@@ -196,7 +196,7 @@ static bool adopt_children(struct tasks *tasks, struct family *family, pid_t tid
     return done;
 }
 
-/* False: there was no time for all. */
+/* False: there was no time for all. From the beginning when the last one has ended: who is behind it has moved up. */
 static bool adopt_members(struct tasks *tasks, struct family *family, uint64_t end_ns)
 {
     char path[64];
@@ -205,24 +205,27 @@ static bool adopt_members(struct tasks *tasks, struct family *family, uint64_t e
     const struct process *process;
     DIR *folder = opendir(path);
     const struct dirent *entry;
-    bool done = true;
-    for (unsigned i = 0; folder && done && (entry = readdir(folder)) && (process = find_there(tasks, pid)); i++) {
+    bool done = true, behind = !family->thread || !numbers_hold(-1, pid, family->thread);
+    while (folder && done && (entry = readdir(folder)) && (process = find_there(tasks, pid))) {
         pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (i < family->looked)
+        if (tid <= 0 || !behind) {
+            behind |= tid > 0 && tid == family->thread;
             continue;
-        if (tid > 0 && tid != pid && is_strange(tasks, tid))
+        }
+        if (tid != pid && is_strange(tasks, tid))
             adopt(tasks, (struct arrival){.pid = pid, .tid = tid, .ppid = pid, .time_ns = family->time_ns,
                                           .pidfd = copy_pidfd(process)});
-        if (tid > 0 && !adopt_children(tasks, family, tid, end_ns)) {
-            done = false;
+        done = adopt_children(tasks, family, tid, end_ns);
+        if (!done)
             break;
-        }
-        family->looked = i + 1;
+        family->thread = tid;
         done = tasks_now_ns() < end_ns;
     }
     if (folder)
         closedir(folder);
-    return done;
+    if (!behind) /* it ended just now */
+        family->thread = 0;
+    return done && (behind || !find_there(tasks, pid));
 }
 
 static void put_family(struct tasks *tasks, struct family *family)

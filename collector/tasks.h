@@ -133,7 +133,7 @@ struct family {
     struct family *next;
     pid_t pid;
     uint64_t time_ns;
-    unsigned looked;               /* threads of it that were looked at */
+    pid_t thread;                  /* the last one that was looked at, with its children; 0: none */
     pid_t child;                   /* of the next one: the last child that was; 0: none */
 };
 

@@ -3,10 +3,14 @@
  * Tasks that nobody told of, found in /proc; nets that are laid late. Strangers have numbers that nobody has, since
  * their threads are looked for in /proc.
  */
+#define _GNU_SOURCE
 #include "netted_kit.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "collector/found.h"
 #include "collector/procfs.h"
@@ -154,13 +158,13 @@ static void much_is_done_in_pieces(void **state)
     tasks_adopt_family(tasks, getpid(), T + 5);
     assert_int_equal(opened, 4);
     assert_int_equal(tasks->families->pid, getpid());
-    clock_step = 9000000;
+    clock_step = 11000000;
     children = "3999601 3999602";
     tasks_adopt_strangers(tasks);
-    assert_int_equal(opened, 4); /* ".", which is no thread */
-    unsigned looked = tasks->families->looked;
-    assert_true(looked > 0);
+    assert_int_equal(opened, 5);
+    assert_int_equal(tasks->families_last->child, 3999601);
     clock_step = 0;
+    children = "3999601 3999602";
     tasks_adopt_strangers(tasks);
     assert_int_equal(opened, 6);
     assert_null(tasks->families);
@@ -176,7 +180,6 @@ static void many_children_of_one(void **state)
     tasks->adopting = true;
     tasks_adopt_family(tasks, getpid(), T + 5);
     tasks->adopting = false;
-    tasks->families->looked = 2; /* "." and ".." */
     open_status = -EACCES;       /* they stay strangers */
     clock_step = 9000000;        /* of 20 ms */
     for (unsigned i = 0; i < 3; i++) {
@@ -191,12 +194,66 @@ static void many_children_of_one(void **state)
     tasks->adopting = true;
     tasks_adopt_family(tasks, getpid(), T + 5);
     tasks->adopting = false;
-    tasks->families->looked = 2;
     tasks->families->child = 3999699;
     children = "3999601 3999602 3999603";
     tasks_adopt_strangers(tasks);
     assert_int_equal(last_wanted.pid, 3999602);
     tasks_forget_families(tasks);
+}
+
+struct waiter {
+    pthread_t thread;
+    pid_t tid;
+    sem_t begun, end;
+};
+
+static void *wait_for_end(void *argument)
+{
+    struct waiter *waiter = argument;
+    waiter->tid = gettid();
+    sem_post(&waiter->begun);
+    while (sem_wait(&waiter->end) != 0)
+        continue;
+    return NULL;
+}
+
+static void end(struct waiter *waiter)
+{
+    sem_post(&waiter->end);
+    assert_int_equal(pthread_join(waiter->thread, NULL), 0);
+}
+
+/* A thread that ends between two sweeps moves up those behind it: none of them is passed over. */
+static void threads_that_end_meanwhile(void **state)
+{
+    enum { THREADS = 3 };
+    (void)state;
+    struct waiter waiters[THREADS];
+    struct tasks *tasks = stage.tasks;
+    stage_process(&stage, getpid(), 1, T, 1000);
+    for (unsigned i = 0; i < THREADS; i++) {
+        assert_true(sem_init(&waiters[i].begun, 0, 0) == 0 && sem_init(&waiters[i].end, 0, 0) == 0);
+        assert_int_equal(pthread_create(&waiters[i].thread, NULL, wait_for_end, &waiters[i]), 0);
+        while (sem_wait(&waiters[i].begun) != 0)
+            continue;
+    }
+    tasks->adopting = true;
+    tasks_adopt_family(tasks, getpid(), T + 5);
+    tasks->adopting = false;
+    clock_step = 11000000; /* one in a sweep of 20 ms */
+    tasks_adopt_strangers(tasks);
+    assert_int_equal(tasks->families->thread, getpid());
+    tasks_adopt_strangers(tasks);
+    assert_int_equal(tasks->families->thread, waiters[0].tid);
+    end(&waiters[0]);
+    clock_step = 0;
+    tasks_adopt_strangers(tasks);
+    assert_null(tasks->families);
+    assert_int_equal(opened, THREADS);
+    for (unsigned i = 0; i < THREADS; i++)
+        assert_non_null(tasks_find(tasks, waiters[i].tid));
+    for (unsigned i = 1; i < THREADS; i++)
+        end(&waiters[i]);
 }
 
 static void nets_that_are_owed(void **state)
@@ -278,6 +335,7 @@ int main(void)
         TEST(strangers_have_a_time),
         TEST(much_is_done_in_pieces),
         TEST(many_children_of_one),
+        TEST(threads_that_end_meanwhile),
         TEST(nets_that_are_owed),
         TEST(silent_programs_are_covered),
     };
