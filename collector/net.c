@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pinject/kernel.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,213 +15,25 @@
 #include <unistd.h>
 
 #include "collector/attach.h"
-#include "collector/net_records.h"
-#include "collector/net_ring.h"
+#include "collector/net_parts.h"
 #include "collector/numbers.h"
-#include "collector/records.h"
 #include "collector/session.h"
-#include "collector/stacks.h"
 #include "common/clock.h"
 #include "common/report.h"
-
-/*
- * Each net has one set of events, and a ring, for each CPU, whatever the program under it is: on large machines few
- * fit. Rings of all of them together are so large at most, and so many, since each request reads them; and half of the
- * descriptors is for tasks that asked.
- */
-#define NETS_BYTES (UINT64_C(256) << 20)
-
-enum {
-    SPARE_FDS = 256,   /* left for everything else of the collector */
-    RINGS = 4096,      /* or those of one net, if a machine has more CPUs */
-    RING_FACTOR = 16,  /* all tasks of a CPU share the ring that else one has */
-    DUMP_FACTOR = 4,   /* the same where rings are large, for dumps of stacks */
-    RING_SHARE = 16,   /* of the memory that is left */
-    ROOM = 64 << 10,   /* for what was read and not taken, at least: as much as a net's rings have, each */
-    COPY_NS = 100 * 1000, /* a fork takes its events so long before the record that tells of it */
-};
 
 /* In the place of a net's number: it came from one that runs while the net was laid, and has a part of that. */
 #define PART UINT32_MAX
 
-/* The events of a net on one CPU. */
-struct net_cpu {
-    int fds[PLAN_EVENTS];        /* -1: refused */
-    uint64_t ids[PLAN_EVENTS];
-    struct net_ring ring;
-    void *map;                   /* NULL: none */
-    size_t map_size;
-};
-
-struct net {
-    struct net *next;
-    uint64_t number;
-    pid_t pid, tid;              /* its root: 0 when the number is another's */
-    int pidfd;                   /* of pid; -1: unknown */
-    uint64_t whole_ns;           /* who was made by its root before that has a part of it */
-    unsigned readings;
-    uint64_t room, kept;         /* bytes of records: that may be kept, and that were since the last were taken */
-    uint64_t members;            /* that are told to be in it, at least those who are */
-    unsigned cpu_count;
-    struct net_cpu cpus[];
-};
-
-struct nets {
-    struct session *session;
-    struct records_layout layout;
-    pthread_mutex_t lock;
-    int epoll;
-    unsigned live;               /* atomic */
-    uint64_t fds, rings, bytes;  /* atomic: of all of them */
-    uint64_t numbers;            /* of nets so far */
-    uint64_t begun;              /* atomic: how often somebody began to read all rings, under the lock */
-    struct net *first;
-    uint64_t ids[PLAN_EVENTS];
-    uint32_t *inside;            /* per live tid: the number of its net, written under the lock, atomic; 0: in none */
-    pid_t highest;               /* of them */
-    struct net_records records;  /* read, not taken */
-    bool untold;                 /* this reading met what may have come in another order: note_again() */
-    uint64_t lost;
-    _Alignas(8) unsigned char scratch[PINJECT_RING_RECORD_MAX];
-};
+enum { COPY_NS = 100 * 1000 }; /* a fork takes its events so long before the record that tells of it */
 
 /* ---- Opening and closing ---- */
 
-static void unmap_ring(struct nets *nets, struct net_cpu *cpu)
-{
-    if (!cpu->map)
-        return;
-    munmap(cpu->map, cpu->map_size);
-    cpu->map = NULL;
-    __atomic_fetch_sub(&nets->rings, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_sub(&nets->bytes, cpu->map_size, __ATOMIC_RELAXED);
-    __atomic_fetch_sub(&nets->session->ring_bytes, cpu->map_size, __ATOMIC_RELAXED);
-}
-
-static void close_cpu(struct nets *nets, struct net_cpu *cpu)
-{
-    for (unsigned i = 0; i < nets->session->plan->count; i++)
-        if (cpu->fds[i] >= 0) {
-            close(cpu->fds[i]);
-            __atomic_fetch_sub(&nets->fds, 1, __ATOMIC_RELAXED);
-        }
-    unmap_ring(nets, cpu);
-}
-
 static void free_net(struct nets *nets, struct net *net)
 {
-    for (unsigned i = 0; i < net->cpu_count; i++)
-        close_cpu(nets, &net->cpus[i]);
+    net_close(nets, net);
     if (net->pidfd >= 0)
         close(net->pidfd);
     free(net);
-}
-
-/* For a ring of SIZE bytes: what does not fit into it is lost, and who is told when it is full is told too late. */
-static int open_event(struct nets *nets, unsigned index, pid_t tid, int cpu, bool on_exec, size_t size)
-{
-    const struct plan *plan = nets->session->plan;
-    const uint32_t children = PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK;
-    struct perf_event_attr attr = plan->events[index].attr;
-    attr.disabled = attr.enable_on_exec = on_exec;
-    attr.inherit = attr.inherit_stat = 1;
-    if ((nets->session->settings->follow & children) != children)
-        kernel_inherit_thread(&attr);
-    size_t usual = plan->ring_pages * (size_t)sysconf(_SC_PAGESIZE);
-    const uint32_t limit = plan->dump ? dump_limits_find(&nets->session->dump_limits, tid) : 0;
-    stacks_attr(plan, &plan->events[index], stacks_dump(nets->session, limit, NULL, size), &attr);
-    if (attr.watermark)
-        attr.wakeup_watermark = (uint32_t)((usual < size ? usual : size) / 4);
-    int fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    if ((uint64_t)fd + SPARE_FDS >= nets->session->fd_limit ||
-        __atomic_load_n(&nets->fds, __ATOMIC_RELAXED) >= nets->session->fd_limit / 2) {
-        close(fd);
-        return -EMFILE;
-    }
-    return fd;
-}
-
-/* For the ring of one of CPUS. The sooner a net comes, the more it gets. */
-static size_t choose_pages(const struct nets *nets, size_t page, unsigned cpus)
-{
-    const struct session *session = nets->session;
-    size_t pages = session->plan->ring_pages * (session->plan->dump ? DUMP_FACTOR : RING_FACTOR);
-    uint64_t used = __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED);
-    uint64_t ours = __atomic_load_n(&nets->bytes, __ATOMIC_RELAXED);
-    uint64_t share = (NETS_BYTES > ours ? NETS_BYTES - ours : 0) / RING_SHARE / cpus;
-    uint64_t rest = (session->ring_budget > used ? session->ring_budget - used : 0) / RING_SHARE;
-    if (session->ring_budget != UINT64_MAX && rest < share)
-        share = rest;
-    while (pages > 1 && (pages + 1) * page > share)
-        pages /= 2;
-    return pages;
-}
-
-static int map_ring(struct nets *nets, struct net_cpu *cpu, size_t wanted)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    for (size_t pages = wanted; pages > 0; pages /= 2) {
-        cpu->map_size = (pages + 1) * page;
-        void *map = mmap(NULL, cpu->map_size, PROT_READ | PROT_WRITE, MAP_SHARED, cpu->fds[0], 0);
-        if (map != MAP_FAILED) {
-            cpu->map = map;
-            net_ring_init(&cpu->ring, map, (const char *)map + page, pages * page, &nets->layout, cpu->ids);
-            __atomic_fetch_add(&nets->rings, 1, __ATOMIC_RELAXED);
-            __atomic_fetch_add(&nets->bytes, cpu->map_size, __ATOMIC_RELAXED);
-            __atomic_fetch_add(&nets->session->ring_bytes, cpu->map_size, __ATOMIC_RELAXED);
-            return 0;
-        }
-        if (errno != EPERM && errno != ENOMEM)
-            break;
-    }
-    return -errno;
-}
-
-static int open_cpu(struct nets *nets, struct net *net, struct net_cpu *cpu, int number, unsigned cpus, bool on_exec)
-{
-    const struct plan *plan = nets->session->plan;
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = choose_pages(nets, page, cpus);
-    for (unsigned i = 0; i < plan->count; i++)
-        cpu->fds[i] = -1;
-    for (unsigned i = 0; i < plan->count; i++) {
-        int fd = open_event(nets, i, net->tid, number, on_exec, pages * page);
-        if (fd < 0 && i == 0)
-            return fd;
-        if (fd < 0)
-            continue;
-        cpu->fds[i] = fd;
-        __atomic_fetch_add(&nets->fds, 1, __ATOMIC_RELAXED);
-        int status = i == 0 ? map_ring(nets, cpu, pages) : 0;
-        if (status < 0)
-            return status;
-        /* Its READ records, and samples, go to the one ring of this CPU. */
-        if (i > 0 && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, cpu->fds[0]) < 0)
-            return -errno;
-        if (ioctl(fd, PERF_EVENT_IOC_ID, &cpu->ids[i]) < 0)
-            return -errno;
-        net->readings++;
-    }
-    return 0;
-}
-
-static int open_cpus(struct nets *nets, struct net *net, unsigned configured, bool on_exec)
-{
-    for (unsigned number = 0; number < configured; number++) {
-        struct net_cpu *cpu = &net->cpus[net->cpu_count];
-        int status = open_cpu(nets, net, cpu, (int)number, configured, on_exec);
-        if (status == 0) {
-            net->cpu_count++;
-            net->room += cpu->map_size > ROOM ? cpu->map_size : ROOM;
-            continue;
-        }
-        close_cpu(nets, cpu);
-        memset(cpu, 0, sizeof(*cpu));
-        if (status != -ENODEV) /* that CPU is offline */
-            return status;
-    }
-    return net->cpu_count ? 0 : -ENODEV;
 }
 
 static int watch(const struct nets *nets, struct net *net)
@@ -252,14 +63,6 @@ static bool has_root(struct nets *nets, pid_t pid, pid_t tid)
     return net;
 }
 
-/* For one more net, with the smallest ring on each CPU. */
-static bool has_room(const struct nets *nets, uint64_t cpus)
-{
-    const uint64_t least = 2 * (uint64_t)sysconf(_SC_PAGESIZE) * cpus;
-    return __atomic_load_n(&nets->rings, __ATOMIC_RELAXED) + cpus <= (cpus > RINGS ? cpus : RINGS) &&
-           __atomic_load_n(&nets->bytes, __ATOMIC_RELAXED) + least <= NETS_BYTES;
-}
-
 int nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exec)
 {
     long configured = sysconf(_SC_NPROCESSORS_CONF);
@@ -267,13 +70,13 @@ int nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exe
     /* Where timers sample there are no events to inherit. */
     if (nets->session->plan->source == PINJECT_SOURCE_TIMER || nets_know(nets, tid) || has_root(nets, pid, tid))
         return 0;
-    struct net *net = has_room(nets, count) ? calloc(1, sizeof(*net) + count * sizeof(net->cpus[0])) : NULL;
+    struct net *net = net_has_room(nets, count) ? calloc(1, sizeof(*net) + count * sizeof(net->cpus[0])) : NULL;
     if (!net)
         return -ENOMEM;
     net->pid = pid;
     net->tid = tid;
     net->pidfd = pidfd < 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
-    int status = open_cpus(nets, net, (unsigned)count, on_exec);
+    int status = net_open(nets, net, (unsigned)count, on_exec);
     net->whole_ns = on_exec ? 0 : clock_ns(CLOCK_MONOTONIC) + COPY_NS;
     if (status == 0 && !numbers_hold(pidfd < 0 ? net->pidfd : pidfd, pid, tid))
         status = -ESRCH;
@@ -437,9 +240,9 @@ static bool has_ended(const struct net *net)
 static void renew_ring(struct nets *nets, struct net_cpu *cpu)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = cpu->map_size / page - 1;
-    unmap_ring(nets, cpu);
+    net_unmap_ring(nets, cpu);
     nets->lost++;
-    if (map_ring(nets, cpu, pages) < 0)
+    if (net_map_ring(nets, cpu, cpu->fds[0], pages) < 0)
         return;
     for (unsigned i = 1; i < nets->session->plan->count; i++)
         if (cpu->fds[i] >= 0)

@@ -68,6 +68,16 @@ bool __wrap_net_ring_has_stopped(struct net_ring *ring, uint64_t now_ns, bool en
 
 /* ---- Memory that is refused ---- */
 
+static unsigned opened_on_others, late_rings; /* events of other tasks; shared mappings since */
+
+long __real_syscall(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+    opened_on_others += number == SYS_perf_event_open && b > 0;
+    return __real_syscall(number, a, b, c, d, e, f);
+}
+
 static size_t largest = SIZE_MAX; /* of a shared mapping that is allowed */
 static int refusal;
 static unsigned refused;
@@ -76,6 +86,7 @@ void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_
 void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
+    late_rings += flags & MAP_SHARED && opened_on_others > 0;
     if (!(flags & MAP_SHARED) || size <= largest)
         return __real_mmap(at, size, protection, flags, fd, offset);
     refused++;
@@ -168,6 +179,25 @@ static void rings_get_smaller(void **state)
         }
         fake_close(&fake);
     }
+}
+
+/* A ring takes the kernel some ms, in which the task makes others: all are there before its first event. */
+static void rings_come_first(void **state)
+{
+    (void)state;
+    fake_open(&fake);
+    const unsigned fds = check_open_fds();
+    opened_on_others = late_rings = 0;
+    int status = nets_open(fake.session.nets, getpid(), getpid(), false);
+    const unsigned opened = opened_on_others, late = late_rings;
+    const unsigned more = check_open_fds() - fds;
+    fake_close(&fake);
+    if (status == -EPERM && geteuid() != 0)
+        skip();
+    assert_int_equal(status, 0);
+    assert_true(opened > 0);
+    assert_int_equal(late, 0);
+    assert_int_equal(more, opened + 1); /* and the pidfd: none for the rings */
 }
 
 /* A record of TYPE of the task TID of PID, about that task (FORK: about TASK). */
@@ -555,6 +585,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rings_get_smaller),
         cmocka_unit_test(rings_are_bounded),
+        cmocka_unit_test(rings_come_first),
         cmocka_unit_test(the_root_has_its_numbers),
         cmocka_unit_test(many_records_are_kept),
         cmocka_unit_test(what_nobody_takes_is_bounded),
