@@ -19,7 +19,7 @@
 #define FRESH_NS 100000000ull
 /* Ordinary files have a dozen segments and one or two of them notes, of some hundred bytes. */
 enum { TABLE = 1024, ENTRIES_MAX = 16384, NOTES_MAX = 65536, SEGMENTS_MAX = 256, NOTE_SEGMENTS_MAX = 16 };
-/* From so many on who needs room makes it himself. And users that are told apart when there is none: others have few. */
+/* From so many on who needs room makes it himself. Users that are told apart when there is none: others have few. */
 enum { USER_SHARE = ENTRIES_MAX / 4, USERS = 64 };
 
 struct entry {

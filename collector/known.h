@@ -13,8 +13,8 @@ struct known_task {
 };
 
 /*
- * What one look at task TID of PID says, if that was there at KNOWN_NS (CLOCK_MONOTONIC; 0: any time). 0; -ESRCH: a task
- * that began later has its number; -ENOENT: it is gone, or hides (/proc with hidepid).
+ * What one look at task TID of PID says, if that was there at KNOWN_NS (CLOCK_MONOTONIC; 0: any time). 0; -ESRCH: a
+ * task that began later has its number; -ENOENT: it is gone, or hides (/proc with hidepid).
  */
 int known_look(pid_t pid, pid_t tid, uint64_t known_ns, struct known_task *ret);
 

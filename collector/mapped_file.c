@@ -185,7 +185,7 @@ static bool has_our_mounts(pid_t pid)
 /*
  * Is FD, of an overlay or btrfs, on the device that was mapped? Records have that of the mount, and before Linux 6.18
  * that of an overlay's layer, which nothing tells: that is believed of mounts that a target cannot have made. In one of
- * its own it gives any number to a file.
+ * its own it gives any number to a file; but only root's collector has targets of several users.
  */
 static bool is_on_device(int fd, const struct mapped_file *file, bool layers)
 {
@@ -200,7 +200,7 @@ static bool is_on_device(int fd, const struct mapped_file *file, bool layers)
         return false;
     if (disk.maj == file->maj && disk.min == file->min)
         return true;
-    return layers && (ours || has_our_mounts(file->pid));
+    return layers && (ours || geteuid() != 0 || has_our_mounts(file->pid));
 }
 
 /* Is FD, of STAT, what was mapped? stat has another device than records where there are several below a file system. */

@@ -101,7 +101,7 @@ void process_set_waited(struct process *process, int status, uint64_t rusage_ns)
  * when it is not known or not plausible (children that were waited for behind our back).
  */
 bool process_exit_cost(const struct process *process, uint64_t *ret_ns);
-/* It is still about to end, or nobody has waited for it yet: zombies keep their number. False when that is not known. */
+/* It is about to end, or nobody has waited for it yet: zombies keep their number. False when that is not known. */
 bool process_has_number(const struct process *process);
 /* Whether guessed_ns is in its rusage: they were waited for, unseen. False when that is not known. */
 bool process_waited_unseen(const struct process *process);

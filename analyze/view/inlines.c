@@ -39,8 +39,8 @@ struct inlines {
 static bool is_wanted(const struct view *view)
 {
     const struct settings *settings = view->settings;
-    return settings->by == BY_FUNCTION && !settings->inlined && !view->lines && !settings->group && !settings->no_inline &&
-           !settings->callers && !settings->callees && !settings->call_tree;
+    return settings->by == BY_FUNCTION && !settings->inlined && !view->lines && !settings->group &&
+           !settings->no_inline && !settings->callers && !settings->callees && !settings->call_tree;
 }
 
 static void find_heavy(struct inlines *inlines, const struct rows *rows)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What was inlined in the heaviest functions of a table: an optimizing compiler leaves their callers' names alone. Debug
- * information is read for those functions only, so that a report of thousands of functions costs no more.
+ * What was inlined in the heaviest functions of a table: an optimizing compiler leaves their callers' names alone.
+ * Debug information is read for those functions only, so that a report of thousands of functions costs no more.
  */
 #ifndef ANALYZE_VIEW_INLINES_H
 #define ANALYZE_VIEW_INLINES_H

@@ -46,7 +46,7 @@ foreach(function signalfd getsid kill raise syscall waitid pthread_sigmask witne
   target_link_options(test_signals PRIVATE -Wl,--wrap=${function})
 endforeach()
 pinject_unit_test(mapped_file SOURCES test_mapped_file.c LINK pinject_collector pinject_common)
-foreach(function open close syscall fstat stat fstatfs statx ioctl buffer_read_file clock_gettime)
+foreach(function open close syscall fstat stat fstatfs statx ioctl geteuid buffer_read_file clock_gettime)
   target_link_options(test_mapped_file PRIVATE -Wl,--wrap=${function})
 endforeach()
 pinject_unit_test(shared_file SOURCES test_shared_file.c LINK pinject_collector pinject_common)

@@ -35,6 +35,7 @@ static struct {
     const char *mounts_of_process;
     unsigned mount, mount_of_root; /* of the file; of "/". 0: not told */
     bool owner_differs, no_owner;  /* of the process' mount namespace, from our user namespace */
+    uid_t user;
     time_t now;
     struct statx statx;
     bool not_cached;
@@ -152,6 +153,12 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
     assert_true(fd >= 0);
     assert_int_equal(request, 0xb701); /* NS_GET_USERNS */
     return machine.no_owner ? -1 : (user_fd = new_fd());
+}
+
+uid_t __wrap_geteuid(void);
+uid_t __wrap_geteuid(void)
+{
+    return machine.user;
 }
 
 int __wrap_fstatfs(int fd, struct statfs *ret);
@@ -376,6 +383,10 @@ static void devices_of_others_mounts(void **state)
     expect(&wanted, false, LOOKS "whose mounts\n" REST);
     machine.owner_differs = machine.no_owner = false;
     expect(&wanted, true, LOOKS "whose mounts\nread\n");
+    /* All targets of another collector than root's are one user's. */
+    machine.owner_differs = true;
+    machine.user = 1000;
+    expect(&wanted, true, LOOKS "read\n");
     machine.type = BTRFS;
     expect(&wanted, false, LOOKS REST);
 }

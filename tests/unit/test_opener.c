@@ -205,8 +205,15 @@ static void overlays_of_a_target(void **state)
     }
     assert_true(same >= 0);
     close(same);
-    assert_int_equal(other, -ENOENT);
-    assert_int_equal(layer, -ENOENT);
+    /* Only root's collector has targets of several users. */
+    if (geteuid() == 0) {
+        assert_int_equal(other, -ENOENT);
+        assert_int_equal(layer, -ENOENT);
+        return;
+    }
+    assert_true(other >= 0 && layer >= 0);
+    close(other);
+    close(layer);
 }
 
 /* What is opened without a helper is on a disk of this machine, and is what was mapped. */
