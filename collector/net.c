@@ -141,12 +141,16 @@ static void forget_members(struct nets *nets, const struct net *net)
             leave(nets, tid);
 }
 
-/* True: it has a part alone, as whoever comes from such a one. That may be the root of another net. */
-static bool note_fork(struct nets *nets, struct net *net, const struct perf_event_header *record)
+/*
+ * True: it has a part alone, as whoever comes from such a one. That may be the root of another net. KNOWN: that was
+ * seen when the record was noted before; whom it came from may have ended in between.
+ */
+static bool note_fork(struct nets *nets, struct net *net, const struct perf_event_header *record, bool known)
 {
     struct records_task task = records_parse_task(record);
     const bool by_part = is_number(task.ptid) && nets->inside[task.ptid] == PART;
-    const bool part = task.time_ns < net->whole_ns || (by_part && task.ptid != net->tid && task.ptid != net->pid);
+    const bool part = known || task.time_ns < net->whole_ns ||
+                      (by_part && task.ptid != net->tid && task.ptid != net->pid);
     /* The root has ended, and its number is given out again. */
     if (task.tid == net->tid)
         net->tid = 0;
@@ -220,7 +224,7 @@ static void take_record(struct nets *nets, struct net *net, const struct net_cpu
 {
     if (note_lost(nets, record))
         return;
-    const bool part = record->type == PERF_RECORD_FORK && note_fork(nets, net, record);
+    const bool part = record->type == PERF_RECORD_FORK && note_fork(nets, net, record, false);
     if (record->type == PERF_RECORD_EXIT)
         note_exit(nets, net, record);
     keep(nets, net, cpu, record, part);
@@ -279,7 +283,7 @@ static void note_again(struct nets *nets, struct net *net, size_t first)
         struct net_record *kept = nets->records.at[i];
         const struct perf_event_header *record = (const void *)kept->bytes;
         if (record->type == PERF_RECORD_FORK)
-            kept->part = note_fork(nets, net, record);
+            kept->part = note_fork(nets, net, record, kept->part);
         if (record->type == PERF_RECORD_EXIT)
             note_exit(nets, net, record);
     }
@@ -361,15 +365,21 @@ void nets_made_by(struct nets *nets, pid_t creator, pid_t tid)
     pthread_mutex_unlock(&nets->lock);
 }
 
+static void make_room(struct nets *nets)
+{
+    for (struct net *net = nets->first; net; net = net->next)
+        net->kept = 0;
+}
+
 struct net_record *nets_take(struct nets *nets, uint64_t before_ns, uint64_t *lost)
 {
     pthread_mutex_lock(&nets->lock);
+    make_room(nets); /* what is read now is taken at once */
     read_all(nets);
     *lost += nets->lost;
     nets->lost = 0;
     struct net_record *first = net_records_take(&nets->records, before_ns);
-    for (struct net *net = nets->first; net; net = net->next)
-        net->kept = 0; /* what stays is no older than BEFORE_NS */
+    make_room(nets); /* what stays is no older than BEFORE_NS */
     pthread_mutex_unlock(&nets->lock);
     return first;
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/known.h"
 #include "collector/procfs.h"
 
 /* Announced children that are remembered one by one; an older one is settled for each beyond that. */
@@ -283,9 +282,10 @@ void unseen_look(struct unseen *unseen, uint64_t before_ns)
             if (!child->ended && child->looks < LOOKS_MAX && child->time_ns < before_ns) {
                 child->looks++;
                 looks++;
-                struct known_task task; /* the number may be another's by now */
-                if (known_look(child->pid, child->tid, child->time_ns, &task) == 0 && task.comm[0])
-                    memcpy(child->comm, task.comm, sizeof(task.comm));
+                char comm[16];
+                procfs_comm(child->pid, child->tid, comm); /* not its stat: that hangs in some execs */
+                if (comm[0])
+                    memcpy(child->comm, comm, sizeof(comm));
             }
 }
 

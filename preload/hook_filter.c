@@ -64,7 +64,7 @@ static unsigned seal_for(bool strict, const void *program, bool all_threads)
     if (kind & UNTIMED && pinject_object.flags & PINJECT_SESSION_TIMER)
         kind |= SEALED;
     if (kind & ~(unsigned)USER_FIXED)
-        pinject_timer_end_all();
+        pinject_timer_end_all(true);
     seal(kind, 1);
     if (all_threads && !before && kind & (SEALED | UNTIMED))
         pinject_object_settle();

@@ -132,7 +132,7 @@ static void prepare(const struct spawn_call *call, char *const argv[], char *con
 static int spawn(const struct spawn_call *call, pid_t *pid, char *const argv[], char *const envp[])
 {
     pid_t own_pid, *pid_to = pid ? pid : &own_pid;
-    struct spawn_preparation this;
+    struct spawn_preparation this = {.room = NULL};
     uint32_t mark;
     pinject_object_ready();
     if (pinject_object.standing == PINJECT_NOTHING)

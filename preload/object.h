@@ -69,7 +69,11 @@ static inline void pinject_object_enter(void)
 
 static inline void pinject_object_leave(void)
 {
-    __atomic_fetch_sub(&pinject_object.busy, 1, __ATOMIC_RELEASE);
+    uint32_t busy = __atomic_load_n(&pinject_object.busy, __ATOMIC_RELAXED);
+    /* A handler may have forked in between: its child begins at 0. */
+    while (busy && !__atomic_compare_exchange_n(&pinject_object.busy, &busy, busy - 1, true, __ATOMIC_RELEASE,
+                                                __ATOMIC_RELAXED))
+        continue;
 }
 
 /* Waits for that, 5 ms at most. */

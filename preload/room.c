@@ -100,10 +100,14 @@ static bool watch(struct pinject_room_entry *entry)
 
 static void forget_vector(struct pinject_room *room)
 {
-    if (room->more)
-        sys_unmap(room->more, room->more_size);
+    void *more = room->more;
+    size_t size = room->more_size;
     room->more = NULL;
     room->more_size = 0;
+    /* First: a handler may leave for good behind the call, and who takes over the room would unmap it again. */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (more)
+        sys_unmap(more, size);
 }
 
 static void set_mark(struct pinject_room_entry *entry, uint32_t *mark)

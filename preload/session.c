@@ -386,7 +386,7 @@ static bool gave_up(bool asked, uint32_t *ret_user)
     if (SYS_3(SYS_getresuid, &real, &effective, &saved) < 0 ||
         !((asked && user_moved) || gives_up(real, effective, saved)))
         return false;
-    pinject_timer_end_all();
+    pinject_timer_end_all(false);
     if (!give_up_channel())
         return false;
     pinject_timer_give_up_rings();

@@ -30,7 +30,7 @@ enum {
 #define USER_CLOCK ((clockid_t)(~0u << 3 | USER_TIME))
 
 /* Set once, by the program's wish: see pinject_timer_end_all(). */
-static bool ended;
+static bool ended, filtered; /* no timer begins any more; a filter may kill for what they need */
 
 /* Whoever makes what all timers of the process have in common. */
 static uint32_t turn;
@@ -166,7 +166,7 @@ bool pinject_timer_runs(void)
 
 bool pinject_timer_ended(void)
 {
-    return __atomic_load_n(&ended, __ATOMIC_RELAXED) || pinject_object_sealed();
+    return __atomic_load_n(&filtered, __ATOMIC_RELAXED) || pinject_object_sealed();
 }
 
 /* Not under a filter that ended the timers, which may kill for it. */
@@ -194,7 +194,9 @@ static void leave_ring(struct pinject_sampler *sampler)
  */
 static bool is_too_small(size_t stack)
 {
+    int saved = errno;
     size_t frame = getauxval(AT_MINSIGSTKSZ);
+    errno = saved;
     return stack < (frame && frame < FRAME_MAX ? frame : FRAME_MAX) + HANDLER;
 }
 
@@ -311,16 +313,20 @@ void pinject_timer_leave(void)
         pinject_signal_release();
 }
 
-void pinject_timer_end_all(void)
+void pinject_timer_end_all(bool filter)
 {
     /* A first filter may forbid what a second one finds done. */
-    if (__atomic_load_n(&ended, __ATOMIC_RELAXED) || pinject_object_sealed())
+    if (pinject_timer_ended())
         return;
     if (sys_getpid() != pinject_object.pid)
         return; /* a child of vfork: the timers are its parent's */
-    pinject_timer_count();
-    __atomic_store_n(&ended, true, __ATOMIC_RELAXED);
-    pinject_samplers_each(end_timer);
+    if (!__atomic_load_n(&ended, __ATOMIC_RELAXED)) {
+        pinject_timer_count();
+        __atomic_store_n(&ended, true, __ATOMIC_RELAXED);
+        pinject_samplers_each(end_timer);
+    }
+    if (filter)
+        __atomic_store_n(&filtered, true, __ATOMIC_RELAXED);
 }
 
 static void give_up_ring(struct pinject_sampler *sampler)

@@ -79,9 +79,12 @@ void pinject_timer_after_exec(bool told);
 void pinject_timer_forked(void);
 /* This process is not followed any more: nothing of ours stays. */
 void pinject_timer_leave(void);
-/* The program is about to forbid itself system calls: no timer of any thread goes on. Not undone. */
-void pinject_timer_end_all(void);
-/* Whether it did, or the process is sealed: what only timers need is not called any more, as the filter may kill. */
+/*
+ * No timer of any thread goes on, and none begins. FILTER: the program is about to forbid itself system calls. Not
+ * undone.
+ */
+void pinject_timer_end_all(bool filter);
+/* Whether it did that, or the process is sealed: what only timers need is not called any more, as a filter may kill. */
 bool pinject_timer_ended(void);
 /* After that: what the threads' rings share with the collector is replaced by memory of the process' own. */
 void pinject_timer_give_up_rings(void);

@@ -318,7 +318,8 @@ bool pinject_signal_before_exec(void)
 void pinject_signal_after_exec(bool changed)
 {
     int number = pinject_signal_number();
-    if (!changed)
+    /* What stands there is what the program asked for, but for ours. */
+    if (!changed || pinject_object_sealed())
         return;
     const struct action action = own_action();
     sys_action(number, &action, NULL);

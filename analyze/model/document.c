@@ -369,7 +369,7 @@ static int take(struct reader *reader, const json_t *root, const struct profile_
     if (!json_is_string(schema) || strcmp(json_string_value(schema), SCHEMA) != 0)
         return refuse(reader, "is JSON, but not a report of 'panalyze report --json' (schema \"" SCHEMA "\")");
     if (json_is_true(json_object_get(root, "filtered")))
-        return refuse(reader, "is a report of some tasks only; write the report without -p, -t and -c");
+        return refuse(reader, "is a report of some tasks only; write the report without -p, -t, -c and --command-line");
     int status = take_event(reader, root);
     const char *event = status == 0 ? store_event_at(&reader->loader->store, reader->event)->name : "";
     if (status == 0 && options->event && strcmp(options->event, event) != 0) {

@@ -135,6 +135,8 @@ char *brief_path(const char *clean, size_t columns, bool utf8)
         return memory_text(clean);
     for (const char *at = clean; (at = strchr(at + 1, '/'));) {
         rest = at;
+        if (strlen(rest) > LONGEST) /* of no compiler: it would be measured again and again */
+            continue;
         if (text_columns(rest, utf8) + 3 <= columns)
             break;
     }

@@ -39,7 +39,7 @@ struct inlines {
 static bool is_wanted(const struct view *view)
 {
     const struct settings *settings = view->settings;
-    return settings->by == BY_FUNCTION && !settings->inlined && !view->lines && !settings->group &&
+    return settings->by == BY_FUNCTION && !view->lines && !settings->group &&
            !settings->no_inline && !settings->callers && !settings->callees && !settings->call_tree;
 }
 
@@ -69,6 +69,12 @@ static void add_part(struct inlines *inlines, uint32_t in, uint32_t function, ui
     part->distance += (double)distance * (double)entry->weight;
 }
 
+/* Debug information may be without it. */
+static bool is_named(const struct inlines *inlines, uint32_t function)
+{
+    return strcmp(lines_function(inlines->lines, function).symbol, "[unknown]") != 0;
+}
+
 /* What hit in a heavy function, which INDEX_OF has by key. */
 static void add_entries(struct inlines *inlines, struct hits *hits, const uint8_t *index_of, const uint32_t *entries,
                         uint32_t count)
@@ -83,7 +89,8 @@ static void add_entries(struct inlines *inlines, struct hits *hits, const uint8_
         const struct lines_part *part = lines_frame(inlines->lines, leaf, &parts);
         inlines->stamp++;
         for (uint32_t j = 0; j + 1 < parts; j++)
-            add_part(inlines, index - 1u, part[j].function, j, entry);
+            if (is_named(inlines, part[j].function))
+                add_part(inlines, index - 1u, part[j].function, j, entry);
     }
 }
 
@@ -166,12 +173,12 @@ void inlines_show(const struct inlines *inlines, uint64_t function, struct grid 
 {
     const struct part *parts[MOST_NAMED];
     const size_t count = choose(inlines, function, parts);
-    char *line = memory_text("      inlined:");
+    char *line = memory_text("      inlined here:");
     for (size_t i = 0; i < count; i++) {
         char share[TEXT_AMOUNT], *clean = text_clean(lines_function(inlines->lines, parts[i]->function).symbol, utf8);
         char *name = brief_name(clean, NAME_COLUMNS, utf8);
-        char *longer = memory_print("%s%s %s %s", line, i ? "," : "", name,
-                                    text_percent(share, parts[i]->total_weight, inlines->hits->weight));
+        char *longer = memory_print("%s%s %s %s", line, i ? "," : "",
+                                    text_percent(share, parts[i]->total_weight, inlines->hits->weight), name);
         free(name);
         free(clean);
         free(line);

@@ -267,9 +267,9 @@ void pinject_timer_after_exec(bool told)
     hook_note("timer after%s", told ? " told" : "");
 }
 
-void pinject_timer_end_all(void)
+void pinject_timer_end_all(bool filter)
 {
-    hook_note("timers end");
+    hook_note("timers end%s", filter ? "" : " without a filter");
     errno = EIO;
 }
 

@@ -24,6 +24,7 @@ foreach(test timer timer_end)
   pinject_unit_test(${test} SOURCES test_${test}.c timer_kit.c ${preload}/timer.c ${preload}/timer_table.c
     LINK Threads::Threads LABELS preload)
 endforeach()
+target_link_options(test_timer_end PRIVATE -Wl,--wrap=getauxval)
 pinject_unit_test(timer_table SOURCES test_timer_table.c ${preload}/timer_table.c LINK Threads::Threads LABELS preload)
 pinject_unit_test(start SOURCES test_start.c ${preload}/start.c ${preload}/environ.c ${preload}/reach.c LABELS preload)
 pinject_unit_test(peer SOURCES test_peer.c ${preload}/peer.c LABELS preload)

@@ -30,8 +30,9 @@ int pinject_peer_ask(const char *its_path, const struct pinject_segment *segment
     return 0;
 }
 
-void pinject_timer_end_all(void)
+void pinject_timer_end_all(bool filter)
 {
+    assert_false(filter);
     timers_ended++;
     if (when_timers_end)
         when_timers_end();

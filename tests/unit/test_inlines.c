@@ -75,7 +75,7 @@ static void expect_none(void)
 {
     char *text = run(&fake, view_report);
     has(text, "outer");
-    has_not(text, "inlined:");
+    has_not(text, "inlined here:");
     free(text);
 }
 
@@ -84,12 +84,12 @@ static void test_third(void **state)
 {
     (void)state;
     prepare((const uint64_t[FRAMES]){20, 0, 0, 10, 0, 0, 0, 30});
-    expect("outer\n      inlined: area 16.67 %\n");
-    expect("light\n      inlined: slope 50.00 %\n");
+    expect("outer\n      inlined here: 16.67 % area\n");
+    expect("light\n      inlined here: 50.00 % slope\n");
     prepare((const uint64_t[FRAMES]){21, 0, 0, 10, 0, 0, 0, 0});
     expect_none();
     prepare((const uint64_t[FRAMES]){10, 0, 0, 0, 0, 10, 0, 0});
-    expect("outer\n      inlined: other 50.00 %\n");
+    expect("outer\n      inlined here: 50.00 % other\n");
 }
 
 /* The time of what is inlined in an inlined function is its time, too. */
@@ -97,22 +97,22 @@ static void test_inside(void **state)
 {
     (void)state;
     prepare((const uint64_t[FRAMES]){0, 30, 40, 10, 0, 20, 0, 0});
-    expect("outer\n      inlined: area 80.00 %, slope 70.00 %\n");
+    expect("outer\n      inlined here: 80.00 % area, 70.00 % slope\n");
     /* Of equal ones the outer one is first; of four the innermost three are named. */
     prepare((const uint64_t[FRAMES]){0, 50, 0, 0, 0, 0, 0, 0});
-    expect("outer\n      inlined: area 100.00 %, slope 100.00 %, load 100.00 %\n");
+    expect("outer\n      inlined here: 100.00 % area, 100.00 % slope, 100.00 % load\n");
     prepare((const uint64_t[FRAMES]){0, 50, 0, 0, 45, 0, 40, 0});
-    expect("outer\n      inlined: slope 70.37 %, area 66.67 %, load 37.04 %\n");
+    expect("outer\n      inlined here: 70.37 % slope, 66.67 % area, 37.04 % load\n");
     /* Twice in one chain is once. */
     prepare((const uint64_t[FRAMES]){0, 0, 0, 0, 50, 0, 0, 0});
-    expect("outer\n      inlined: wrap 100.00 %, slope 100.00 %\n");
+    expect("outer\n      inlined here: 100.00 % wrap, 100.00 % slope\n");
 }
 
 static void test_heavy(void **state)
 {
     (void)state;
     prepare((const uint64_t[FRAMES]){95, 0, 0, 0, 0, 0, 0, 5});
-    expect("light\n      inlined: slope 5.00 %\n");
+    expect("light\n      inlined here: 5.00 % slope\n");
     prepare((const uint64_t[FRAMES]){96, 0, 0, 0, 0, 0, 0, 4});
     object.asked_lines = 0;
     expect_none();
@@ -134,7 +134,7 @@ static void test_elsewhere(void **state)
     fake.settings = (struct settings){.group = true};
     expect_none();
     fake.settings = (struct settings){.top = 1};
-    expect("      inlined: area 100.00 %, slope 100.00 %\n");
+    expect("      inlined here: 100.00 % area, 100.00 % slope\n");
 }
 
 static void test_json(void **state)

@@ -151,16 +151,16 @@ static void ends_all(void)
     pinject_timer_start(1);
     unsigned before = seen->counts;
     pinject_object.sealed = 1; /* too late */
-    pinject_timer_end_all();
+    pinject_timer_end_all(true);
     MUST(seen->counts == before);
     compute_until(1);
     pinject_object.sealed = 0;
-    pinject_timer_end_all();
+    pinject_timer_end_all(true);
     MUST(seen->counts == before + 1 && pinject_sampler_find()->timer == 0);
     before = seen->expired;
     compute(20);
     MUST(seen->expired <= before + 1); /* one was on its way */
-    pinject_timer_end_all();
+    pinject_timer_end_all(true);
     /* What only timers need may end the program by now. */
     before = seen->counts;
     MUST(pinject_timer_ended());
@@ -172,6 +172,31 @@ static void ends_all(void)
     MUST(!pinject_timer_runs() && head_of(1)->started == 0);
 }
 
+/* There is no filter: what is left is taken back. */
+static void ends_without_a_filter(void)
+{
+    pinject_timer_start(1);
+    unsigned before = seen->counts;
+    pinject_timer_end_all(false);
+    MUST(seen->counts == before + 1 && pinject_sampler_find()->timer == 0 && !pinject_timer_ended());
+    pinject_timer_leave();
+    MUST(seen->released == 1);
+    pinject_timer_stop();
+    pinject_timer_start(2);
+    MUST(!pinject_timer_runs());
+    pinject_timer_end_all(true); /* now there is */
+    MUST(pinject_timer_ended());
+}
+
+unsigned long __real_getauxval(unsigned long type);
+unsigned long __wrap_getauxval(unsigned long type);
+unsigned long __wrap_getauxval(unsigned long type)
+{
+    unsigned long value = __real_getauxval(type);
+    errno = ENOENT; /* as on kernels that do not tell */
+    return value;
+}
+
 /* Room for the largest frame is enough, for the smallest is not. */
 static void has_little_stack(void)
 {
@@ -179,8 +204,9 @@ static void has_little_stack(void)
     stack_t stack = {.ss_sp = bytes, .ss_size = 2048};
     pinject_timer_alternate(2048); /* there is no timer yet */
     pinject_timer_start(1);
+    errno = ERANGE;
     pinject_timer_alternate(sizeof(bytes));
-    MUST(pinject_sampler_find()->timer > 0);
+    MUST(pinject_sampler_find()->timer > 0 && errno == ERANGE);
     pinject_timer_alternate(2048);
     MUST(pinject_sampler_find()->timer == 0 && pinject_timer_runs());
     MUST(has_timers(0));
@@ -198,7 +224,7 @@ static void has_little_stack(void)
 static void executes_later(void)
 {
     pinject_timer_start(2);
-    pinject_timer_end_all();
+    pinject_timer_end_all(true);
     unsigned before = seen->counts;
     MUST(pinject_timer_before_exec() && head_of(1)->execs == 1 && seen->counts == before);
 }
@@ -213,7 +239,7 @@ static void execs_after_the_end(void)
 static void end_meanwhile(void)
 {
     when_counted = NULL;
-    pinject_timer_end_all();
+    pinject_timer_end_all(true);
 }
 
 static void ends_while_it_begins(void)
@@ -229,7 +255,7 @@ static void ends_not_its_parents(void)
 {
     pinject_timer_start(1);
     pinject_object.pid++;
-    pinject_timer_end_all();
+    pinject_timer_end_all(true);
     pinject_object.pid--;
     compute_until(1);
     MUST(pinject_sampler_find()->timer > 0);
@@ -267,6 +293,7 @@ static void test_end(void **state)
     in_child(two_begin_at_once);
     in_child(gives_up);
     in_child(ends_all);
+    in_child(ends_without_a_filter);
     in_child(execs_after_the_end);
     in_child(has_little_stack);
     in_child(ends_while_it_begins);

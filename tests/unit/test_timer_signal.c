@@ -467,6 +467,10 @@ static void inherits(void)
     MUST(pinject_signal_before_exec());
     MUST(is_blocked(number));
     MUST(sigaction(number, NULL, &found) == 0 && found.sa_flags & SA_SIGINFO);
+    pinject_object.sealed = 1; /* meanwhile */
+    pinject_signal_after_exec(true);
+    MUST(is_blocked(number));
+    pinject_object.sealed = 0;
     pinject_signal_after_exec(true);
     MUST(!is_blocked(number));
     pinject_signal_set_masked(false);

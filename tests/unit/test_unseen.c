@@ -2,7 +2,6 @@
 #include "check.h"
 
 #include <pinject/wire.h>
-#include <sys/prctl.h>
 
 #include "collector/unseen.h"
 #include "common/clock.h"
@@ -178,20 +177,6 @@ static void test_names_of_the_living(void **state)
     assert_string_equal(unseen_find(&unseen, getpid())->comm, "");
     unseen_look(&unseen, now + 1);
     assert_string_equal(unseen_find(&unseen, getpid())->comm, "test_unseen");
-    assert_int_equal(prctl(PR_SET_NAME, ") R 7 (x 8) y\nz"), 0); /* as hard to read as it can be */
-    unseen_look(&unseen, now + 1);
-    assert_int_equal(prctl(PR_SET_NAME, "test_unseen"), 0);
-    assert_string_equal(unseen_find(&unseen, getpid())->comm, ") R 7 (x 8) y");
-}
-
-/* It ended, and we began afterwards, with its number. */
-static void test_no_names_of_others(void **state)
-{
-    (void)state;
-    unseen_announced(&unseen, 1, getpid(), getpid(), 5, true);
-    unseen_look(&unseen, 6);
-    assert_int_equal(unseen_find(&unseen, getpid())->looks, 1);
-    assert_string_equal(unseen_find(&unseen, getpid())->comm, "");
 }
 
 static void test_numbers_that_cannot_be(void **state)
@@ -214,7 +199,7 @@ int main(void)
         TEST(test_many_reasons),
         TEST(test_lines),      TEST(test_many_lines),          TEST(test_matched),
         TEST(test_never_came), TEST(test_names_of_the_living), TEST(test_numbers_that_cannot_be),
-        TEST(test_strangers),  TEST(test_expected),            TEST(test_no_names_of_others),
+        TEST(test_strangers),  TEST(test_expected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
