@@ -24,7 +24,10 @@
 /* In the place of a net's number: it came from one that runs while the net was laid, and has a part of that. */
 #define PART UINT32_MAX
 
-enum { COPY_NS = 100 * 1000 }; /* a fork takes its events so long before the record that tells of it */
+enum {
+    COPY_NS = 100 * 1000, /* a fork takes its events so long before the record that tells of it */
+    LENT = 4 << 20, LENT_ALL = 32 << 20,
+};
 
 /* ---- Opening and closing ---- */
 
@@ -184,21 +187,23 @@ static bool note_lost(struct nets *nets, const struct perf_event_header *record)
 
 /*
  * Doors read rings as well: where nobody takes what they read, it is as if the rings were full. What tells of tasks is
- * worth more than samples.
+ * worth more than samples. A net has as much as its rings, and some MiB while all have little: dumps of stacks fill
+ * small rings by a few samples.
  */
-static bool has_place(struct net *net, const struct perf_event_header *record)
+static bool has_place(struct nets *nets, struct net *net, const struct perf_event_header *record)
 {
-    const uint64_t most = record->type == PERF_RECORD_SAMPLE ? net->room : 2 * net->room;
-    if (net->kept + record->size > most)
+    const uint64_t times = record->type == PERF_RECORD_SAMPLE ? 1 : 2, kept = net->kept + record->size;
+    if (kept > times * net->room && (kept > times * LENT || nets->kept + record->size > times * LENT_ALL))
         return false;
-    net->kept += record->size;
+    net->kept = kept;
+    nets->kept += record->size;
     return true;
 }
 
 static void keep(struct nets *nets, struct net *net, const struct net_cpu *cpu, const struct perf_event_header *record,
                  bool part)
 {
-    if (!has_place(net, record)) {
+    if (!has_place(nets, net, record)) {
         nets->lost++;
         return;
     }
@@ -367,6 +372,7 @@ void nets_made_by(struct nets *nets, pid_t creator, pid_t tid)
 
 static void make_room(struct nets *nets)
 {
+    nets->kept = 0;
     for (struct net *net = nets->first; net; net = net->next)
         net->kept = 0;
 }

@@ -48,6 +48,7 @@ struct nets {
     uint32_t *inside;            /* per live tid: the number of its net, written under the lock, atomic; 0: in none */
     pid_t highest;               /* of them */
     struct net_records records;  /* read, not taken */
+    uint64_t kept;               /* the sum of those of all nets */
     bool untold;                 /* this reading met what may have come in another order: note_again() */
     uint64_t lost;
     _Alignas(8) unsigned char scratch[PINJECT_RING_RECORD_MAX];

@@ -531,7 +531,7 @@ static void who_waits_does_not_read_again(void **state)
 static void what_nobody_takes_is_bounded(void **state)
 {
     (void)state;
-    enum { MANY = sizeof(played) / sizeof(played[0]), THIRD = 78, ROOM = 64 << 10 };
+    enum { MANY = sizeof(played) / sizeof(played[0]), THIRD = 78, ROOM = 64 << 10, LENT = 4 << 20 };
     static const uint32_t types[] = {PERF_RECORD_SAMPLE, PERF_RECORD_COMM};
     uint64_t kept_bytes[2] = {0}, lost = 0, read = 0, kept_count = 0;
     const pid_t root = getpid();
@@ -541,8 +541,8 @@ static void what_nobody_takes_is_bounded(void **state)
     if (status == -EPERM && geteuid() != 0)
         skip();
     assert_int_equal(status, 0);
-    const uint64_t least = fake.session.ring_bytes;
-    const uint64_t most = least + (uint64_t)sysconf(_SC_NPROCESSORS_CONF) * ROOM;
+    const uint64_t rings = fake.session.ring_bytes, more = rings + (uint64_t)sysconf(_SC_NPROCESSORS_CONF) * ROOM;
+    const uint64_t least = rings > LENT ? rings : LENT, most = more > LENT ? more : LENT;
     play(PERF_RECORD_FORK, root, root, THIRD);
     assert_true(nets_know(nets, THIRD));
     read++;
