@@ -21,17 +21,12 @@ static uint64_t last_tick(uint64_t known_ns)
     return (known_ns + (boot - now) + CLOCK_NS) / (second / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-/* Its name may have anything in it: from the first parenthesis to the last one. */
+/* Behind its name, which may have anything in it. */
 static bool parse(const char *text, struct known_task *ret, unsigned long long *ret_start)
 {
-    const char *name = strchr(text, '('), *rest = strrchr(text, ')');
-    if (!name || !rest || rest < name ||
-        sscanf(rest, ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ret->state,
-               &ret->parent, ret_start) != 3)
-        return false;
-    size_t size = strcspn(name + 1, "\n"), most = (size_t)(rest - name) - 1;
-    snprintf(ret->comm, sizeof(ret->comm), "%.*s", (int)(size < most ? size : most), name + 1);
-    return true;
+    const char *rest = strrchr(text, ')');
+    return rest && sscanf(rest, ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+                          &ret->state, &ret->parent, ret_start) == 3;
 }
 
 int known_look(pid_t pid, pid_t tid, uint64_t known_ns, struct known_task *ret)

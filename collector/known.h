@@ -9,7 +9,6 @@
 struct known_task {
     pid_t parent;  /* process */
     char state;    /* Z: a zombie; X: it ends */
-    char comm[16];
 };
 
 /*

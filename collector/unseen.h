@@ -85,7 +85,7 @@ void unseen_tried(struct unseen *unseen, pid_t tid);
 void unseen_refused(struct unseen *unseen, pid_t tid, int error);
 /*
  * Looks up the names, while they still live, of those that did not ask and were announced before BEFORE_NS; of some of
- * them in each call, where they are many. Who began after the announcement has a number that was given out again.
+ * them in each call, where they are many. By number: a name may be that of a later task that has it.
  */
 void unseen_look(struct unseen *unseen, uint64_t before_ns);
 /* Puts those that never came into the ledger: all announced before BEFORE_NS. */
