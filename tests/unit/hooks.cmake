@@ -11,8 +11,10 @@ list(TRANSFORM hooked REPLACE "(.+)" "\\1=hook_\\1")
 foreach(family exec filter fork inherit main signal spawn thread user wait)
   set_source_files_properties(${preload}/hook_${family}.c PROPERTIES COMPILE_DEFINITIONS "${hooked}")
 endforeach()
-pinject_unit_test(hook_exec SOURCES test_hook_exec.c hook_kit.c ${preload}/hook_exec.c ${preload}/hook_spawn.c
-  ${preload}/env_choice.c ${preload}/environ.c ${preload}/reach.c LABELS preload)
+foreach(test hook_exec hook_spawn)
+  pinject_unit_test(${test} SOURCES test_${test}.c exec_kit.c hook_kit.c ${preload}/hook_exec.c ${preload}/hook_spawn.c
+    ${preload}/env_choice.c ${preload}/environ.c ${preload}/reach.c LABELS preload)
+endforeach()
 pinject_unit_test(hook_wait SOURCES test_hook_wait.c hook_kit.c ${preload}/hook_wait.c ${preload}/hook_user.c
   ${preload}/hook_fork.c ${preload}/hook_main.c LINK Threads::Threads LABELS preload)
 pinject_unit_test(hook_inherit SOURCES test_hook_inherit.c hook_kit.c ${preload}/hook_inherit.c

@@ -300,18 +300,24 @@ static bool is_covered(pid_t tid)
     return fake.session.segment->covered[tid / 64] >> (tid % 64) & 1;
 }
 
+/* The nets, with one below PID. */
+static struct nets *with_net(pid_t pid, bool on_exec)
+{
+    fake_open(&fake);
+    int status = nets_open(fake.session.nets, pid, pid, on_exec);
+    if (status == -EPERM && geteuid() != 0)
+        skip();
+    assert_int_equal(status, 0);
+    return fake.session.nets;
+}
+
 /* Their EXIT records were lost: the numbers are not in the net for ever, whoever has them next. */
 static void who_ended_without_a_record(void **state)
 {
     (void)state;
     enum { OTHER = 77, THIRD = 78, FOURTH = 79, FIFTH = 80 };
     const pid_t pid = getpid();
-    fake_open(&fake);
-    struct nets *nets = fake.session.nets;
-    int status = nets_open(nets, pid, pid, false);
-    if (status == -EPERM && geteuid() != 0)
-        skip();
-    assert_int_equal(status, 0);
+    struct nets *nets = with_net(pid, false);
     for (pid_t tid = THIRD; tid <= FIFTH; tid++)
         play(PERF_RECORD_FORK, pid, pid, tid);
     assert_true(nets_know(nets, THIRD) && is_covered(THIRD));
@@ -338,12 +344,7 @@ static void who_ended_before_the_start_was_read(void **state)
     (void)state;
     enum { THIRD = 78, FOURTH = 79, FIFTH = 80 };
     const pid_t pid = getpid();
-    fake_open(&fake);
-    struct nets *nets = fake.session.nets;
-    int status = nets_open(nets, pid, pid, false);
-    if (status == -EPERM && geteuid() != 0)
-        skip();
-    assert_int_equal(status, 0);
+    struct nets *nets = with_net(pid, false);
     play(PERF_RECORD_FORK, pid, pid, FOURTH);
     play_at(PERF_RECORD_EXIT, THIRD, THIRD, THIRD, 3000);
     play_at(PERF_RECORD_EXIT, FIFTH, FIFTH, FIFTH, 1500);
@@ -410,12 +411,7 @@ static void who_began_before_the_exec(void **state)
     (void)state;
     enum { THIRD = 78 };
     const pid_t pid = getpid();
-    fake_open(&fake);
-    struct nets *nets = fake.session.nets;
-    int status = nets_open(nets, pid, pid, true);
-    if (status == -EPERM && geteuid() != 0)
-        skip();
-    assert_int_equal(status, 0);
+    struct nets *nets = with_net(pid, true);
     play(PERF_RECORD_FORK, pid, pid, THIRD);
     began_at(1);
     assert_true(nets_know(nets, THIRD));
@@ -496,12 +492,7 @@ static void who_waits_does_not_read_again(void **state)
     (void)state;
     const pid_t root = getpid();
     pthread_t threads[THREADS];
-    fake_open(&fake);
-    struct nets *nets = fake.session.nets;
-    int status = nets_open(nets, root, root, false);
-    if (status == -EPERM && geteuid() != 0)
-        skip();
-    assert_int_equal(status, 0);
+    struct nets *nets = with_net(root, false);
     begins = 0;
     nets_know(nets, INSIDE);
     const unsigned rings = begins;
@@ -535,12 +526,7 @@ static void what_nobody_takes_is_bounded(void **state)
     static const uint32_t types[] = {PERF_RECORD_SAMPLE, PERF_RECORD_COMM};
     uint64_t kept_bytes[2] = {0}, lost = 0, read = 0, kept_count = 0;
     const pid_t root = getpid();
-    fake_open(&fake);
-    struct nets *nets = fake.session.nets;
-    int status = nets_open(nets, root, root, false);
-    if (status == -EPERM && geteuid() != 0)
-        skip();
-    assert_int_equal(status, 0);
+    struct nets *nets = with_net(root, false);
     const uint64_t rings = fake.session.ring_bytes, more = rings + (uint64_t)sysconf(_SC_NPROCESSORS_CONF) * ROOM;
     const uint64_t least = rings > LENT ? rings : LENT, most = more > LENT ? more : LENT;
     play(PERF_RECORD_FORK, root, root, THIRD);
