@@ -68,7 +68,7 @@ void doctor_inject_try(void *state)
         return;
     found->injection = start_shell(&session, found);
     if (found->plan_status == 0)
-        found->net = nets_open(session.nets, getpid(), getpid(), true);
+        found->net = nets_open(session.nets, getpid(), getpid(), NETS_EXECS);
     session_release(&session);
 }
 

@@ -64,7 +64,7 @@ static int open_process(struct session *session, struct arrival *arrival)
     if (attach_knows(session, arrival->pid, arrival->pid, NULL) || nets_know(session->nets, arrival->pid))
         return -EEXIST;
     /* First: what it makes from here on is in it. */
-    arrival->net_error = nets_open_of(session->nets, arrival->pid, arrival->pid, arrival->pidfd, false);
+    arrival->net_error = nets_open_of(session->nets, arrival->pid, arrival->pid, arrival->pidfd, NETS_RUNS);
     int status = attach_open(session, arrival->pid, arrival->pid, arrival->comm, ATTACH_RUNNING, &arrival->events);
     if (status < 0)
         return status;

@@ -158,7 +158,7 @@ static int run_command(struct run *run)
     }
     if (run->launch.closed && run->args.root_events) {
         run->args.root_closed = run->line.settings.command;
-        run->args.root_net_error = nets_open(run->session.nets, run->launch.pid, run->launch.pid, true);
+        run->args.root_net_error = nets_open(run->session.nets, run->launch.pid, run->launch.pid, NETS_EXECS);
     }
     run->session.segment->root = run->launch.pid;
     run->args.root_start_ns = run->session.start_ns;

@@ -66,7 +66,15 @@ static bool has_root(struct nets *nets, pid_t pid, pid_t tid)
     return net;
 }
 
-int nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exec)
+/* Whom the root made before has a part of the net. A fork takes its events a moment before it tells of itself. */
+static uint64_t whole_from(enum nets_root root)
+{
+    if (root == NETS_EXECS)
+        return 0;
+    return clock_ns(CLOCK_MONOTONIC) + (root == NETS_RUNS ? COPY_NS : 0);
+}
+
+int nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, enum nets_root root)
 {
     long configured = sysconf(_SC_NPROCESSORS_CONF);
     size_t count = configured > 0 ? (size_t)configured : 1;
@@ -79,8 +87,8 @@ int nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exe
     net->pid = pid;
     net->tid = tid;
     net->pidfd = pidfd < 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
-    int status = net_open(nets, net, (unsigned)count, on_exec);
-    net->whole_ns = on_exec ? 0 : clock_ns(CLOCK_MONOTONIC) + COPY_NS;
+    int status = net_open(nets, net, (unsigned)count, root == NETS_EXECS);
+    net->whole_ns = whole_from(root);
     if (status == 0 && !numbers_hold(pidfd < 0 ? net->pidfd : pidfd, pid, tid))
         status = -ESRCH;
     pthread_mutex_lock(&nets->lock);

@@ -45,17 +45,22 @@ int nets_fd(const struct nets *nets);
 const uint64_t *nets_ids(const struct nets *nets);
 bool nets_live(const struct nets *nets);
 
+/* What the task below which a net is put does meanwhile. */
+enum nets_root {
+    NETS_RUNS,  /* it may make others, which have a part of the net */
+    NETS_WAITS, /* for the answer: what it makes, it makes afterwards */
+    NETS_EXECS, /* the net counts from inside its next execve on */
+};
 /*
- * Puts a net under task TID of process PID. ON_EXEC: it counts from inside the next execve on, else at once. 0, also
- * when TID is in a net already, or where timers sample; or -errno: -EMFILE, -EPERM, -ENOMEM (no memory for its rings,
- * or there are as many as there may be), -ESRCH
+ * Puts a net under task TID of process PID. 0, also when TID is in a net already, or where timers sample; or -errno:
+ * -EMFILE, -EPERM, -ENOMEM (no memory for its rings, or there are as many as there may be), -ESRCH
  */
-static inline int nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec);
+static inline int nets_open(struct nets *nets, pid_t pid, pid_t tid, enum nets_root root);
 /* The same, of the process that PIDFD has; -1: unknown. -ESRCH when the numbers are another's. */
-int nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exec);
-static inline int nets_open(struct nets *nets, pid_t pid, pid_t tid, bool on_exec)
+int nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, enum nets_root root);
+static inline int nets_open(struct nets *nets, pid_t pid, pid_t tid, enum nets_root root)
 {
-    return nets_open_of(nets, pid, tid, -1, on_exec);
+    return nets_open_of(nets, pid, tid, -1, root);
 }
 /*
  * Is TID alive and in a net (but not at its root, nor in a part of one)? Exact: whoever asks for itself was announced

@@ -290,7 +290,8 @@ static int begin_net(struct session *session, struct arrival *arrival)
         /* Its events may end in that exec: then what comes has to ask. */
         attach_cover(session, arrival->tid, false);
     else
-        arrival->net_error = nets_open_of(session->nets, arrival->pid, arrival->tid, arrival->pidfd, !arrival->late);
+        arrival->net_error = nets_open_of(session->nets, arrival->pid, arrival->tid, arrival->pidfd,
+                                          arrival->late ? NETS_RUNS : NETS_EXECS);
     return 0;
 }
 
@@ -302,7 +303,8 @@ static int begin_inherit(struct session *session, const struct arrival *arrival)
         !nets_know(session->nets, arrival->tid))
         status = -ESRCH;
     if (status == 0)
-        status = nets_open_of(session->nets, arrival->pid, arrival->tid, arrival->pidfd, false);
+        status = nets_open_of(session->nets, arrival->pid, arrival->tid, arrival->pidfd,
+                              arrival->late ? NETS_RUNS : NETS_WAITS);
     __atomic_fetch_add(status < 0 ? &session->uninherited : &session->inherited, 1, __ATOMIC_RELAXED);
     return status;
 }

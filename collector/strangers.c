@@ -78,7 +78,7 @@ struct netting {
 static void run_netting(struct errand *errand)
 {
     struct netting *netting = (struct netting *)errand;
-    netting->status = nets_open_of(netting->nets, netting->pid, netting->tid, netting->pidfd, false);
+    netting->status = nets_open_of(netting->nets, netting->pid, netting->tid, netting->pidfd, NETS_RUNS);
 }
 
 static void abandon_netting(struct errand *errand)

@@ -82,13 +82,13 @@ bool __wrap_nets_know(struct nets *nets, pid_t tid)
     return tid == known_by_net;
 }
 
-int __wrap_nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exec);
-int __wrap_nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exec)
+int __wrap_nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, enum nets_root does);
+int __wrap_nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, enum nets_root does)
 {
     (void)nets;
     laid_by_pidfd = pidfd >= 0;
     assert_int_equal(pid, tid);
-    assert_false(on_exec);
+    assert_int_equal(does, NETS_RUNS);
     nets_laid++;
     return net_status;
 }

@@ -59,12 +59,12 @@ bool __wrap_nets_know(struct nets *nets, pid_t tid)
     return net_knows;
 }
 
-int __wrap_nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exec);
-int __wrap_nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exec)
+int __wrap_nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, enum nets_root root);
+int __wrap_nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, enum nets_root root)
 {
     (void)nets;
     assert_true(pidfd >= 0 && pidfd == arrival.pidfd);
-    assert_false(on_exec);
+    assert_int_equal(root, NETS_RUNS);
     note("net %d.%d ", (int)pid, (int)tid);
     return net_status;
 }

@@ -90,7 +90,7 @@ static void look_at(const struct net_record *kept, struct seen *seen)
 /* The memory of an unprivileged user's rings is one for all that he runs. */
 static void open_net(pid_t root)
 {
-    int status = nets_open(fake.session.nets, root, root, false);
+    int status = nets_open(fake.session.nets, root, root, NETS_RUNS);
     if (status == -EPERM && geteuid() != 0)
         skip();
     assert_int_equal(status, 0);
@@ -112,7 +112,7 @@ static void everybody_in_it_is_told_of(void **state)
     /* Without them the kernel may exchange the events of root and child, and one of them has no READ. */
     assert_int_equal(attach_task(&fake.session, root, ATTACH_RUNNING, &own), 0);
     open_net(root);
-    assert_int_equal(nets_open(nets, root, root, false), 0); /* once is enough */
+    assert_int_equal(nets_open(nets, root, root, NETS_RUNS), 0); /* once is enough */
     assert_true(nets_live(nets));
     assert_int_equal(write(to, "a", 1), 1);
     assert_int_equal(read(from, &family, sizeof(family)), sizeof(family));
@@ -265,7 +265,7 @@ static void nobody_there(void **state)
     if (gone == 0)
         _exit(0);
     assert_int_equal(waitpid(gone, NULL, 0), gone);
-    assert_int_equal(nets_open(fake.session.nets, gone, gone, true), -ESRCH);
+    assert_int_equal(nets_open(fake.session.nets, gone, gone, NETS_EXECS), -ESRCH);
     assert_false(nets_live(fake.session.nets));
     assert_false(nets_know(fake.session.nets, -1));
     assert_false(nets_know(fake.session.nets, INT32_MAX));
@@ -289,7 +289,7 @@ static void its_number_is_anothers(void **state)
     assert_true(numbers_hold(pidfd, gone, gone)); /* a zombie */
     assert_int_equal(waitpid(gone, NULL, 0), gone);
     assert_false(numbers_hold(pidfd, getpid(), getpid()));
-    int status = nets_open_of(fake.session.nets, getpid(), getpid(), pidfd, false);
+    int status = nets_open_of(fake.session.nets, getpid(), getpid(), pidfd, NETS_RUNS);
     if (status != -EPERM || geteuid() == 0)
         assert_int_equal(status, -ESRCH);
     assert_false(nets_live(fake.session.nets));
@@ -299,7 +299,7 @@ static void its_number_is_anothers(void **state)
     if (other == 0)
         for (;;)
             pause();
-    status = nets_open(fake.session.nets, getpid(), other, false);
+    status = nets_open(fake.session.nets, getpid(), other, NETS_RUNS);
     kill(other, SIGKILL);
     assert_int_equal(waitpid(other, NULL, 0), other);
     if (status != -EPERM || geteuid() == 0)
@@ -315,9 +315,9 @@ static void a_root_is_told_by_both_numbers(void **state)
     (void)state;
     fake_open(&fake);
     open_net(getpid());
-    assert_int_equal(nets_open(fake.session.nets, getpid(), getpid(), false), 0);
+    assert_int_equal(nets_open(fake.session.nets, getpid(), getpid(), NETS_RUNS), 0);
     /* Of the parent it is no thread: it would have a net if it were. */
-    assert_int_equal(nets_open(fake.session.nets, getppid(), getpid(), false), -ESRCH);
+    assert_int_equal(nets_open(fake.session.nets, getppid(), getpid(), NETS_RUNS), -ESRCH);
     fake_close(&fake);
 }
 
@@ -330,7 +330,7 @@ static int open_without_memory(void)
     int free_before = dup(2);
     close(free_before);
     deny_call(SYS_mmap, &only, ENOMEM);
-    MUST(nets_open(fake.session.nets, getpid(), getpid(), false) == -ENOMEM);
+    MUST(nets_open(fake.session.nets, getpid(), getpid(), NETS_RUNS) == -ENOMEM);
     MUST(fake.session.ring_bytes == before);
     MUST(dup(2) == free_before);
     MUST(!nets_live(fake.session.nets));
@@ -365,7 +365,7 @@ static void half_of_the_descriptors_stay(void **state)
         }
         unsigned now = check_open_fds();
         most = now > most ? now : most;
-        status = nets_open(fake.session.nets, roots[count], roots[count], false);
+        status = nets_open(fake.session.nets, roots[count], roots[count], NETS_RUNS);
         refused = status == -EMFILE;
         if (status == -EPERM && geteuid() != 0) /* the memory that may be locked ends before */
             break;

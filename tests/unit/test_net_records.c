@@ -116,26 +116,26 @@ static void rings_are_bounded(void **state)
     }
     fake_open(&fake);
     struct nets *nets = fake.session.nets;
-    int first = nets_open(nets, pid, pid, false);
+    int first = nets_open(nets, pid, pid, NETS_RUNS);
     const unsigned fds = check_open_fds();
     const uint64_t bytes = fake.session.ring_bytes;
     refused = 0;
     largest = 0; /* who comes so far finds out */
     refusal = EINVAL;
     cpus = RINGS;
-    int full = nets_open(nets, child, child, false);
+    int full = nets_open(nets, child, child, NETS_RUNS);
     const unsigned begun = refused;
     cpus = RINGS - __real_sysconf(_SC_NPROCESSORS_CONF);
-    int room = nets_open(nets, child, child, false);
+    int room = nets_open(nets, child, child, NETS_RUNS);
     largest = SIZE_MAX;
     cpus = 0;
     fake_close(&fake);
     fake_open(&fake);
     largest = 0;
     cpus = 2 * RINGS; /* none is there yet: one net may have them */
-    int alone = nets_open(fake.session.nets, child, child, false);
+    int alone = nets_open(fake.session.nets, child, child, NETS_RUNS);
     cpus = BYTES / PAGES / __real_sysconf(_SC_PAGESIZE) + 1;
-    int large = nets_open(fake.session.nets, child, child, false);
+    int large = nets_open(fake.session.nets, child, child, NETS_RUNS);
     cpus = 0;
     largest = SIZE_MAX;
     kill(child, SIGKILL);
@@ -164,7 +164,7 @@ static void rings_get_smaller(void **state)
         refused = 0;
         refusal = errors[i];
         largest = 3 * page;
-        int status = nets_open(fake.session.nets, getpid(), getpid(), false);
+        int status = nets_open(fake.session.nets, getpid(), getpid(), NETS_RUNS);
         largest = SIZE_MAX;
         if (status == -EPERM && geteuid() != 0 && refusal != EPERM)
             skip();
@@ -188,7 +188,7 @@ static void rings_come_first(void **state)
     fake_open(&fake);
     const unsigned fds = check_open_fds();
     opened_on_others = late_rings = 0;
-    int status = nets_open(fake.session.nets, getpid(), getpid(), false);
+    int status = nets_open(fake.session.nets, getpid(), getpid(), NETS_RUNS);
     const unsigned opened = opened_on_others, late = late_rings;
     const unsigned more = check_open_fds() - fds;
     fake_close(&fake);
@@ -258,7 +258,7 @@ static void the_root_has_its_numbers(void **state)
     assert_true(pipe(pipes) == 0 && pipe(pipes + 2) == 0);
     assert_int_equal(pthread_create(&thread, NULL, stay, pipes), 0);
     assert_int_equal(read(pipes[2], &tid, sizeof(tid)), sizeof(tid));
-    int status = nets_open(nets, pid, tid, false);
+    int status = nets_open(nets, pid, tid, NETS_RUNS);
     play(PERF_RECORD_COMM, pid, tid, 0);
     play(PERF_RECORD_COMM, pid, pid, 0);
     play(PERF_RECORD_COMM, OTHER, pid, 0);
@@ -301,10 +301,10 @@ static bool is_covered(pid_t tid)
 }
 
 /* The nets, with one below PID. */
-static struct nets *with_net(pid_t pid, bool on_exec)
+static struct nets *with_net(pid_t pid, enum nets_root root)
 {
     fake_open(&fake);
-    int status = nets_open(fake.session.nets, pid, pid, on_exec);
+    int status = nets_open(fake.session.nets, pid, pid, root);
     if (status == -EPERM && geteuid() != 0)
         skip();
     assert_int_equal(status, 0);
@@ -317,7 +317,7 @@ static void who_ended_without_a_record(void **state)
     (void)state;
     enum { OTHER = 77, THIRD = 78, FOURTH = 79, FIFTH = 80 };
     const pid_t pid = getpid();
-    struct nets *nets = with_net(pid, false);
+    struct nets *nets = with_net(pid, NETS_RUNS);
     for (pid_t tid = THIRD; tid <= FIFTH; tid++)
         play(PERF_RECORD_FORK, pid, pid, tid);
     assert_true(nets_know(nets, THIRD) && is_covered(THIRD));
@@ -344,7 +344,7 @@ static void who_ended_before_the_start_was_read(void **state)
     (void)state;
     enum { THIRD = 78, FOURTH = 79, FIFTH = 80 };
     const pid_t pid = getpid();
-    struct nets *nets = with_net(pid, false);
+    struct nets *nets = with_net(pid, NETS_RUNS);
     play(PERF_RECORD_FORK, pid, pid, FOURTH);
     play_at(PERF_RECORD_EXIT, THIRD, THIRD, THIRD, 3000);
     play_at(PERF_RECORD_EXIT, FIFTH, FIFTH, FIFTH, 1500);
@@ -372,7 +372,7 @@ static void who_began_while_it_was_laid(void **state)
     fake_open(&fake);
     struct nets *nets = fake.session.nets;
     const uint64_t before = clock_ns(CLOCK_MONOTONIC);
-    int status = nets_open(nets, pid, pid, false);
+    int status = nets_open(nets, pid, pid, NETS_RUNS);
     if (status == -EPERM && geteuid() != 0)
         skip();
     assert_int_equal(status, 0);
@@ -411,10 +411,29 @@ static void who_began_before_the_exec(void **state)
     (void)state;
     enum { THIRD = 78 };
     const pid_t pid = getpid();
-    struct nets *nets = with_net(pid, true);
+    struct nets *nets = with_net(pid, NETS_EXECS);
     play(PERF_RECORD_FORK, pid, pid, THIRD);
     began_at(1);
     assert_true(nets_know(nets, THIRD));
+    played_count = played_at = 0;
+    fake_close(&fake);
+}
+
+/* A root that waits for the answer makes nobody meanwhile; right behind it there may be others. */
+static void who_began_behind_the_answer(void **state)
+{
+    (void)state;
+    enum { THIRD = 78, FOURTH = 79 };
+    const pid_t pid = getpid();
+    const uint64_t before = clock_ns(CLOCK_MONOTONIC);
+    struct nets *nets = with_net(pid, NETS_WAITS);
+    const uint64_t behind = clock_ns(CLOCK_MONOTONIC);
+    play(PERF_RECORD_FORK, pid, pid, THIRD);
+    began_at(behind);
+    play(PERF_RECORD_FORK, pid, pid, FOURTH);
+    began_at(before); /* it did not wait for so long */
+    assert_true(nets_know(nets, THIRD));
+    assert_false(nets_know(nets, FOURTH));
     played_count = played_at = 0;
     fake_close(&fake);
 }
@@ -435,7 +454,7 @@ static void a_net_that_ends_leaves_nobody(void **state)
         close(pipes[1]);
         _exit(read(pipes[0], &byte, 1) != 0);
     }
-    int other = nets_open(nets, pid, pid, false), status = nets_open(nets, root, root, false);
+    int other = nets_open(nets, pid, pid, NETS_RUNS), status = nets_open(nets, root, root, NETS_RUNS);
     if (status == 0 && other == 0) {
         play(PERF_RECORD_FORK, root, root, THIRD);
         assert_true(nets_know(nets, THIRD) && is_covered(THIRD));
@@ -462,7 +481,7 @@ static void many_records_are_kept(void **state)
     size_t count = 0;
     const pid_t root = getpid();
     fake_open(&fake);
-    int status = nets_open(fake.session.nets, root, root, false);
+    int status = nets_open(fake.session.nets, root, root, NETS_RUNS);
     for (unsigned i = 0; i < MANY; i++)
         play(PERF_RECORD_COMM, root, root, 0);
     for (struct net_record *kept = nets_take(fake.session.nets, UINT64_MAX, &lost), *next; kept; kept = next, count++) {
@@ -492,7 +511,7 @@ static void who_waits_does_not_read_again(void **state)
     (void)state;
     const pid_t root = getpid();
     pthread_t threads[THREADS];
-    struct nets *nets = with_net(root, false);
+    struct nets *nets = with_net(root, NETS_RUNS);
     begins = 0;
     nets_know(nets, INSIDE);
     const unsigned rings = begins;
@@ -526,7 +545,7 @@ static void what_nobody_takes_is_bounded(void **state)
     static const uint32_t types[] = {PERF_RECORD_SAMPLE, PERF_RECORD_COMM};
     uint64_t kept_bytes[2] = {0}, lost = 0, read = 0, kept_count = 0;
     const pid_t root = getpid();
-    struct nets *nets = with_net(root, false);
+    struct nets *nets = with_net(root, NETS_RUNS);
     const uint64_t rings = fake.session.ring_bytes, more = rings + (uint64_t)sysconf(_SC_NPROCESSORS_CONF) * ROOM;
     const uint64_t least = rings > LENT ? rings : LENT, most = more > LENT ? more : LENT;
     play(PERF_RECORD_FORK, root, root, THIRD);
@@ -580,6 +599,7 @@ int main(void)
         cmocka_unit_test(who_ended_before_the_start_was_read),
         cmocka_unit_test(who_began_while_it_was_laid),
         cmocka_unit_test(who_began_before_the_exec),
+        cmocka_unit_test(who_began_behind_the_answer),
         cmocka_unit_test(a_net_that_ends_leaves_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

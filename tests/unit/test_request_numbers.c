@@ -36,10 +36,10 @@ bool __wrap_numbers_hold(int pidfd, pid_t pid, pid_t tid)
     return holds;
 }
 
-int __wrap_nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exec);
-int __wrap_nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, bool on_exec)
+int __wrap_nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, enum nets_root root);
+int __wrap_nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, enum nets_root root)
 {
-    (void)nets, (void)pid, (void)tid, (void)on_exec;
+    (void)nets, (void)pid, (void)tid, (void)root;
     net_pidfd = pidfd;
     held_by = pid_of(pidfd);
     return 0;
