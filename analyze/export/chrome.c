@@ -10,7 +10,7 @@
 #include "analyze/export/export.h"
 #include "analyze/view/counters.h"
 #include "analyze/view/family.h"
-#include "analyze/view/json.h"
+#include "common/json.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 

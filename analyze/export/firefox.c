@@ -12,7 +12,7 @@
 #include "analyze/export/lives.h"
 #include "analyze/export/samples.h"
 #include "analyze/export/tree.h"
-#include "analyze/view/json.h"
+#include "common/json.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 

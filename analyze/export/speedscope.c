@@ -8,7 +8,7 @@
 #include "analyze/export/export.h"
 #include "analyze/export/samples.h"
 #include "analyze/export/tree.h"
-#include "analyze/view/json.h"
+#include "common/json.h"
 #include "analyze/view/memory.h"
 
 struct speedscope {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyze/view/json.h"
+#include "common/json.h"
 #include "analyze/view/memory.h"
 
 char *utf8_clean(const char *text)

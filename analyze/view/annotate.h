@@ -9,7 +9,7 @@
 
 #include "analyze/sym/code.h"
 #include "analyze/sym/code_lines.h"
-#include "analyze/view/json.h"
+#include "common/json.h"
 #include "analyze/view/source_text.h"
 #include "analyze/view/view.h"
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "analyze/view/hits.h"
-#include "analyze/view/json.h"
+#include "common/json.h"
 #include "analyze/view/view.h"
 
 /*

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "analyze/view/json.h"
+#include "common/json.h"
 #include "analyze/view/view.h"
 
 /* Prints the tree of ENTRIES[COUNT], at most LIMIT lines. */

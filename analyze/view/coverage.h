@@ -3,7 +3,7 @@
 #ifndef ANALYZE_VIEW_COVERAGE_H
 #define ANALYZE_VIEW_COVERAGE_H
 
-#include "analyze/view/json.h"
+#include "common/json.h"
 #include "analyze/view/view.h"
 
 void coverage_print(struct view *view);

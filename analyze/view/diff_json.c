@@ -5,7 +5,7 @@
 
 #include "analyze/view/diff.h"
 #include "analyze/view/heading.h"
-#include "analyze/view/json.h"
+#include "common/json.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 

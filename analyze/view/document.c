@@ -10,7 +10,7 @@
 #include "analyze/view/event_group.h"
 #include "analyze/view/hits.h"
 #include "analyze/view/inlines.h"
-#include "analyze/view/json.h"
+#include "common/json.h"
 #include "analyze/view/line_hits.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/rows.h"

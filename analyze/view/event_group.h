@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "analyze/view/hits.h"
-#include "analyze/view/json.h"
+#include "common/json.h"
 #include "analyze/view/view.h"
 
 #define EVENT_GROUP_ALL UINT32_MAX

@@ -10,7 +10,7 @@
 
 #include "analyze/view/grid.h"
 #include "analyze/view/hits.h"
-#include "analyze/view/json.h"
+#include "common/json.h"
 #include "analyze/view/rows.h"
 #include "analyze/view/view.h"
 

@@ -6,7 +6,7 @@
 #ifndef ANALYZE_VIEW_LINE_HITS_H
 #define ANALYZE_VIEW_LINE_HITS_H
 
-#include "analyze/view/json.h"
+#include "common/json.h"
 #include "analyze/view/lines.h"
 #include "analyze/view/view.h"
 

@@ -5,7 +5,7 @@
 
 #include "analyze/model/profile.h"
 #include "analyze/view/grid.h"
-#include "analyze/view/json.h"
+#include "common/json.h"
 #include "analyze/view/map.h"
 #include "analyze/view/text.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyze/view/json.h"
+#include "common/json.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes one JSON document: commas, nesting, escapes. Text that is no UTF-8 gets U+FFFD. */
-#ifndef ANALYZE_VIEW_JSON_H
-#define ANALYZE_VIEW_JSON_H
+#ifndef COMMON_JSON_H
+#define COMMON_JSON_H
 
 #include <stdbool.h>
 #include <stddef.h>
