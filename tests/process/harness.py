@@ -292,13 +292,13 @@ def said_stolen_ns(coverage):
     return sum(float(match[1]) * 1e6 for match in found if match)
 
 
-def above_ns(cpu_ns):
+def above_ns(cpu_ns, stolen=None):
     """By how much the tasks may have more CPU time than the CPU_NS that accounting has of their tree. Events go on while
     a hypervisor has the CPU, accounting does not, and the kernel may not notice: up to 4 % were seen, three times in a
-    row, where by its own account nothing was stolen."""
+    row, where by its own account nothing was stolen. STOLEN: stolen_ns() as it was when they had ended."""
     with open("/proc/cpuinfo") as file:
         virtual = re.search(r"^flags\s*:.* hypervisor( |$)", file.read(), re.MULTILINE)
-    return (0.05 * cpu_ns if virtual else 0.005 * cpu_ns) + 4e6 + stolen_ns()
+    return (0.05 * cpu_ns if virtual else 0.005 * cpu_ns) + 4e6 + (stolen_ns() if stolen is None else stolen)
 
 
 def adds_up(tree):
