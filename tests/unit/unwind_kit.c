@@ -95,22 +95,30 @@ static bool gives_again(struct kit *kit, const struct unwind_regs *regs, const s
     return same;
 }
 
-void kit_unwind(struct kit *kit, const ucontext_t *context, size_t size, struct kit_chain *ret)
+void kit_take(struct kit *kit, const ucontext_t *context, size_t size, struct unwind_regs *ret_regs,
+              struct unwind_dump *ret_dump)
 {
     static const int order[UNWIND_REGS] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
                                            REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15,
                                            REG_RIP};
-    struct unwind_regs regs;
     for (unsigned i = 0; i < UNWIND_REGS; i++)
-        regs.value[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
-    const unsigned char *start = (const unsigned char *)regs.value[UNWIND_RSP]; /* NOLINT: an address by nature */
+        ret_regs->value[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
+    const unsigned char *start = (const unsigned char *)ret_regs->value[UNWIND_RSP]; /* NOLINT: an address by nature */
     size_t left = start < kit->stack_end ? (size_t)(kit->stack_end - start) : 0;
     bool full = left > (size < KIT_DUMP ? size : KIT_DUMP);
     if (full)
         left = size < KIT_DUMP ? size : KIT_DUMP;
     copy(kit->dump, start, left);
-    struct unwind_dump dump = {.bytes = kit->dump, .start = regs.value[UNWIND_RSP], .size = left, .full = full};
+    *ret_dump = (struct unwind_dump){
+        .bytes = kit->dump, .start = ret_regs->value[UNWIND_RSP], .size = left, .full = full};
+}
+
+void kit_unwind(struct kit *kit, const ucontext_t *context, size_t size, struct kit_chain *ret)
+{
+    struct unwind_regs regs;
+    struct unwind_dump dump;
     struct unwind_outcome outcome;
+    kit_take(kit, context, size, &regs, &dump);
     ret->count = unwind_stack(&kit->target, &regs, &dump, ret->ips, KIT_FRAMES, &outcome);
     ret->end = outcome.end;
     ret->top = outcome.top;

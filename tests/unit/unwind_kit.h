@@ -35,6 +35,9 @@ void kit_init(struct kit *kit);
 void kit_release(struct kit *kit);
 /* What was mapped since. */
 void kit_read_maps(struct kit *kit);
+/* The registers of CONTEXT and a copy of at most DUMP bytes of stack, good until the next call. */
+void kit_take(struct kit *kit, const ucontext_t *context, size_t dump, struct unwind_regs *ret_regs,
+              struct unwind_dump *ret_dump);
 /* The chain of CONTEXT over at most DUMP bytes. Calls nothing that is stepped through by a test. */
 void kit_unwind(struct kit *kit, const ucontext_t *context, size_t dump, struct kit_chain *ret);
 

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine that stands on libunwind's remote interface: its parser of .eh_frame, its interpreter, its caches. What
+ * it reads comes through access_mem() below: the dump, the tables of the files that unwind.h holds, nothing else. The
+ * reads of one chain are counted, so that a hostile table or expression cannot keep it busy for long.
+ */
+#include <libunwind.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "unwind/expression.h"
+#include "unwind/file.h"
+#include "unwind/libunwind_engine.h"
+
+/* libunwind keeps this one to itself by its header; perf and others call it by its name, as meant for remote tables. */
+#define search_unwind_table UNW_OBJ(dwarf_search_unwind_table)
+int search_unwind_table(unw_addr_space_t, unw_word_t ip, unw_dyn_info_t *, unw_proc_info_t *, int need, void *context);
+
+#if defined(__x86_64__)
+#define FRAME_POINTER UNW_X86_64_RBP
+#endif
+
+/* Reads for one chain, a byte or a word each: the longest of gcc's have 30,000. */
+enum { READS_MAX = 1 << 20 };
+/* Address spaces whose rows are kept. One has 40 KiB. */
+enum { SPACES = 64, WORD = sizeof(unw_word_t) };
+/* Where the table of functions lies that libunwind searches: no program has memory there. */
+#define TABLE_ADDRESS (UINT64_C(1) << 63)
+
+struct space {
+    unw_addr_space_t space; /* NULL: not made yet */
+    uint64_t version, used;
+};
+
+struct libunwind_engine {
+    struct space spaces[SPACES];
+    uint64_t time;
+};
+
+struct walk {
+    const struct unwind_target *target;
+    const struct unwind_regs *regs;
+    const struct unwind_dump *dump;
+    struct unwind_map map;  /* the one looked at last */
+    struct unwind_file *file; /* its, whose table libunwind reads now; NULL: none */
+    uint64_t bias;          /* from addresses of the file to those of the process */
+    uint64_t missed;        /* the address that could not be read; 0: none */
+    unsigned reads;
+    bool no_table;          /* of the frame at hand */
+};
+
+/* ---- What libunwind reads ---- */
+
+/* The word at OFFSET; what of it lies in front of the SIZE bytes or behind them reads as 0. False: all of it. */
+static bool word_of(const unsigned char *bytes, size_t size, uint64_t offset, unw_word_t *ret)
+{
+    unsigned char word[WORD] = {0};
+    bool any = false;
+    for (unsigned i = 0; i < WORD; i++) {
+        bool there = offset + i < size;
+        word[i] = there ? bytes[offset + i] : 0;
+        any |= there;
+    }
+    memcpy(ret, word, WORD);
+    return any;
+}
+
+/* An entry: where the function begins, where its FDE is, both relative to the section. */
+static unw_word_t table_word(const struct cfi *cfi, uint64_t index)
+{
+    const struct cfi_fde *fde = &cfi->fdes[index];
+    return (uint32_t)(fde->start - cfi->address) | (uint64_t)fde->at << 32;
+}
+
+static bool read_table(const struct walk *walk, uint64_t address, unw_word_t *ret)
+{
+    const struct cfi *cfi = walk->file ? &walk->file->frames : NULL;
+    if (!cfi || !cfi->bytes)
+        return false;
+    if (address >= TABLE_ADDRESS) {
+        uint64_t index = (address - TABLE_ADDRESS) / WORD;
+        if (index >= cfi->count)
+            return false;
+        *ret = table_word(cfi, index);
+        return true;
+    }
+    return word_of(cfi->bytes, cfi->size, address - walk->bias - cfi->address, ret);
+}
+
+static bool find_map(struct walk *walk, uint64_t address)
+{
+    if (address >= walk->map.low && address < walk->map.high)
+        return true;
+    struct unwind_map map = {0};
+    if (!walk->target->find(walk->target->context, address, &map))
+        return false;
+    walk->map = map;
+    return true;
+}
+
+static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write, void *context)
+{
+    struct walk *walk = context;
+    (void)space;
+    if (write || ++walk->reads > READS_MAX)
+        return -UNW_EINVAL;
+    if (dump_read(walk->dump, address, value) || read_table(walk, address, value))
+        return 0;
+    /* Of code it wants to know whether it is there, and whether it is one of the few that it knows: it is not. */
+    if (find_map(walk, address)) {
+        *value = 0;
+        return 0;
+    }
+    walk->missed = address;
+    return -UNW_EINVAL;
+}
+
+/* perf's order of registers is not libunwind's; DWARF's is. */
+static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *value, int write, void *context)
+{
+    const struct walk *walk = context;
+    (void)space;
+    if (write || number < 0 || number >= UNWIND_REGS)
+        return -UNW_EBADREG;
+    *value = walk->regs->value[number];
+    return 0;
+}
+
+static int access_fpreg(unw_addr_space_t space, unw_regnum_t number, unw_fpreg_t *value, int write, void *context)
+{
+    (void)space, (void)number, (void)value, (void)write, (void)context;
+    return -UNW_EINVAL;
+}
+
+static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *info, int need, void *context)
+{
+    struct walk *walk = context;
+    uint64_t in_file;
+    walk->no_table = true;
+    walk->file = NULL;
+    if (!find_map(walk, ip) || !walk->map.file ||
+        !file_address(walk->map.file, ip - walk->map.start + walk->map.offset, &in_file) ||
+        !walk->map.file->frames.bytes)
+        return -UNW_ENOINFO;
+    file_use(walk->map.file);
+    walk->file = walk->map.file;
+    walk->bias = ip - in_file;
+    const struct cfi *cfi = &walk->file->frames;
+    unw_dyn_info_t table = {.start_ip = 0, .end_ip = UINT64_MAX, .format = UNW_INFO_FORMAT_REMOTE_TABLE};
+    table.u.rti.segbase = walk->bias + cfi->address;
+    table.u.rti.table_data = TABLE_ADDRESS;
+    table.u.rti.table_len = cfi->count;
+    int status = search_unwind_table(space, ip, &table, info, need, context);
+    walk->no_table = status < 0;
+    return status;
+}
+
+static void put_unwind_info(unw_addr_space_t space, unw_proc_info_t *info, void *context)
+{
+    (void)space, (void)info, (void)context;
+}
+
+static int get_dyn_info_list_addr(unw_addr_space_t space, unw_word_t *address, void *context)
+{
+    (void)space, (void)address, (void)context;
+    return -UNW_ENOINFO;
+}
+
+static int resume(unw_addr_space_t space, unw_cursor_t *cursor, void *context)
+{
+    (void)space, (void)cursor, (void)context;
+    return -UNW_EINVAL;
+}
+
+static int get_proc_name(unw_addr_space_t space, unw_word_t address, char *name, size_t size, unw_word_t *offset,
+                         void *context)
+{
+    (void)space, (void)address, (void)name, (void)size, (void)offset, (void)context;
+    return -UNW_EINVAL;
+}
+
+/* ---- Address spaces ---- */
+
+struct libunwind_engine *libunwind_engine_new(void)
+{
+    return calloc(1, sizeof(struct libunwind_engine));
+}
+
+void libunwind_engine_free(struct libunwind_engine *engine)
+{
+    for (unsigned i = 0; engine && i < SPACES; i++)
+        if (engine->spaces[i].space)
+            unw_destroy_addr_space(engine->spaces[i].space);
+    free(engine);
+}
+
+/* Rows that libunwind remembers hold where VERSION is mapped; NULL: no memory. */
+static unw_addr_space_t find_space(struct libunwind_engine *engine, uint64_t version)
+{
+    static unw_accessors_t accessors = {
+        .find_proc_info = find_proc_info, .put_unwind_info = put_unwind_info,
+        .get_dyn_info_list_addr = get_dyn_info_list_addr, .access_mem = access_mem, .access_reg = access_reg,
+        .access_fpreg = access_fpreg, .resume = resume, .get_proc_name = get_proc_name};
+    struct space *found = &engine->spaces[0];
+    for (unsigned i = 0; i < SPACES && (found->version != version || !found->space); i++)
+        if (engine->spaces[i].used < found->used || (engine->spaces[i].space && engine->spaces[i].version == version))
+            found = &engine->spaces[i];
+    if (!found->space) {
+        found->space = unw_create_addr_space(&accessors, 0);
+        if (!found->space)
+            return NULL;
+        unw_set_caching_policy(found->space, UNW_CACHE_GLOBAL);
+    } else if (found->version != version || version == 0) {
+        unw_flush_cache(found->space, 0, 0);
+    }
+    found->version = version;
+    found->used = ++engine->time;
+    return found->space;
+}
+
+/* ---- Stacks ---- */
+
+/*
+ * Why unw_step() gave STATUS. Where there is no table it takes what it cannot read for the end, too; only a frame
+ * pointer of 0 is one.
+ */
+static enum unwind_end end_of(const struct walk *walk, int status, unw_word_t frame)
+{
+    const struct unwind_dump *dump = walk->dump;
+    if (status == 0 && (!walk->no_table || frame == 0))
+        return UNWIND_BOTTOM;
+    if (!walk->missed)
+        return UNWIND_NO_TABLE;
+    bool above = walk->missed >= dump->start && walk->missed - dump->start >= dump->size - (dump->size < 8 ? 0 : 7);
+    return dump->full && above ? UNWIND_TRUNCATED : UNWIND_BAD_MEMORY;
+}
+
+unsigned libunwind_engine_stack(struct libunwind_engine *engine, uint64_t version, const struct unwind_target *target,
+                                const struct unwind_regs *regs, const struct unwind_dump *dump, uint64_t *ips,
+                                unsigned capacity, struct libunwind_outcome *ret)
+{
+    struct walk walk = {.target = target, .regs = regs, .dump = dump};
+    unw_addr_space_t space = find_space(engine, version);
+    unw_cursor_t cursor;
+    unw_word_t ip;
+    unsigned count = 0;
+    ips[count++] = regs->value[UNWIND_RIP];
+    *ret = (struct libunwind_outcome){.end = UNWIND_NO_TABLE, .top = regs->value[UNWIND_RSP]};
+    if (!space || unw_init_remote(&cursor, space, &walk) < 0)
+        return count;
+    ret->end = UNWIND_TOO_DEEP;
+    while (count < capacity) {
+        unw_word_t frame = 0;
+        walk.missed = 0;
+        walk.no_table = false;
+        unw_get_reg(&cursor, UNW_REG_SP, &ret->top);
+        unw_get_reg(&cursor, FRAME_POINTER, &frame);
+        int status = unw_step(&cursor);
+        if (status > 0 && (unw_get_reg(&cursor, UNW_REG_IP, &ip) < 0 || ip == 0))
+            status = 0;
+        if (status <= 0) {
+            ret->end = end_of(&walk, status, frame);
+            break;
+        }
+        ret->guessed |= walk.no_table;
+        ips[count++] = ip;
+    }
+    return count;
+}
