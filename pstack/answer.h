@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* All that one call of pstack_print() shows; private to pstack/. */
+#ifndef PSTACK_ANSWER_H
+#define PSTACK_ANSWER_H
+
+#include <stdio.h>
+
+#include "deadlock.h"
+#include "target.h"
+
+enum { ANSWER_REASON = 320 };
+
+struct answer {
+    struct target *targets;
+    size_t count;
+    struct deadlock *deadlocks;
+    size_t deadlock_count;
+    bool tree;
+};
+
+void answer_text(const struct answer *answer, FILE *to);
+void answer_json(const struct answer *answer, FILE *to);
+/* Why the stack of THREAD is missing or not whole, and the way out; "": it is whole. */
+void answer_reason(const struct target *target, const struct target_thread *thread, char ret[ANSWER_REASON]);
+/* What STATE of /proc/PID/stat means: "sleeping". */
+const char *answer_state(char state);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "deadlock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static size_t next_of(const struct target *target, size_t index)
+{
+    pid_t holder = target->threads[index].holder;
+    struct target_thread *thread = holder ? target_thread_of(target, holder) : NULL;
+    return thread ? (size_t)(thread - target->threads) : target->thread_count;
+}
+
+static int add(const struct target *target, size_t first, struct deadlock **ret, size_t *ret_count)
+{
+    struct deadlock *list = reallocarray(*ret, *ret_count + 1, sizeof(*list));
+    size_t count = 1, index = first;
+    if (!list)
+        return -ENOMEM;
+    *ret = list;
+    while ((index = next_of(target, index)) != first)
+        count++;
+    size_t *threads = calloc(count, sizeof(*threads));
+    if (!threads)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++, index = next_of(target, index))
+        threads[i] = index;
+    list[(*ret_count)++] = (struct deadlock){target, threads, count};
+    return 0;
+}
+
+int deadlock_find(const struct target *target, struct deadlock **ret, size_t *ret_count)
+{
+    /* On which walk a thread was met, from 1: one that comes back to its own walk has closed a circle. */
+    size_t *walks = calloc(target->thread_count + 1, sizeof(*walks));
+    int error = walks ? 0 : -ENOMEM;
+    for (size_t i = 0; i < target->thread_count && !error; i++) {
+        size_t at = i;
+        for (; at < target->thread_count && !walks[at]; at = next_of(target, at))
+            walks[at] = i + 1;
+        if (at < target->thread_count && walks[at] == i + 1)
+            error = add(target, at, ret, ret_count);
+    }
+    free(walks);
+    return error;
+}
+
+void deadlock_release(struct deadlock *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(list[i].threads);
+    free(list);
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "target.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/buffer.h"
+#include "common/clock.h"
+
+enum { TEXT_MAX = 64 << 20, COMMAND_MAX = 4096, TIMES_TO_LIST = 8 };
+
+char *target_read(pid_t pid, pid_t tid, const char *name)
+{
+    char path[96];
+    struct buffer buffer = BUFFER_INIT;
+    if (tid)
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
+    else
+        snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    if (buffer_read_file(&buffer, path, TEXT_MAX) == 0 && buffer.data)
+        return (char *)buffer.data;
+    buffer_release(&buffer);
+    return NULL;
+}
+
+/* ---- /proc/PID/stat ---- */
+
+struct stat_line {
+    char comm[TARGET_NAME];
+    char state;
+    pid_t ppid;
+    uint64_t cpu_ns, start_ns; /* START since boot */
+};
+
+static bool parse_stat(const char *text, struct stat_line *ret)
+{
+    /* The name may hold any character, ") R 1" too: the last ")" ends it. */
+    const char *open = text ? strchr(text, '(') : NULL, *close = open ? strrchr(open, ')') : NULL;
+    unsigned long long user, system, start;
+    int ppid;
+    *ret = (struct stat_line){0};
+    if (!close || sscanf(close + 1,
+                         " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu",
+                         &ret->state, &ppid, &user, &system, &start) != 5)
+        return false;
+    size_t size = (size_t)(close - open - 1);
+    memcpy(ret->comm, open + 1, size < TARGET_NAME - 1 ? size : TARGET_NAME - 1);
+    const uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
+    ret->ppid = ppid;
+    ret->cpu_ns = (user + system) * tick_ns;
+    ret->start_ns = start * tick_ns;
+    return true;
+}
+
+static bool read_stat(pid_t pid, pid_t tid, struct stat_line *ret)
+{
+    char *text = target_read(pid, tid, "stat");
+    bool valid = parse_stat(text, ret);
+    free(text);
+    return valid;
+}
+
+/* ---- Threads ---- */
+
+static pid_t last_number(const char *text)
+{
+    pid_t last = 0;
+    for (char *end; *text && *text != '\n'; text = end) {
+        long number = strtol(text, &end, 10);
+        if (end == text)
+            break;
+        last = (pid_t)number;
+    }
+    return last;
+}
+
+/* Its number in its own name space. */
+static pid_t inner_number(pid_t pid, pid_t tid, bool *ret_inner)
+{
+    char *text = target_read(pid, tid, "status");
+    const char *line = text ? strstr(text, "\nNSpid:") : NULL;
+    pid_t number = line ? last_number(line + 7) : 0;
+    free(text);
+    if (number && number != tid)
+        *ret_inner = true;
+    return number ? number : tid;
+}
+
+static void read_thread(struct target *target, struct target_thread *thread)
+{
+    struct stat_line line;
+    char *scheduled, *wchan;
+    if (!read_stat(target->pid, thread->tid, &line)) {
+        thread->error = -ESRCH;
+        return;
+    }
+    memcpy(thread->comm, line.comm, sizeof(thread->comm));
+    thread->state = line.state;
+    scheduled = target_read(target->pid, thread->tid, "schedstat");
+    thread->cpu_ns = scheduled ? strtoull(scheduled, NULL, 10) : line.cpu_ns;
+    free(scheduled);
+    wchan = target_read(target->pid, thread->tid, "wchan");
+    if (wchan && strcmp(wchan, "0") != 0)
+        snprintf(thread->wchan, sizeof(thread->wchan), "%s", wchan);
+    free(wchan);
+    thread->inner = thread->tid;
+    if (target->inner || thread->tid == target->pid)
+        thread->inner = inner_number(target->pid, thread->tid, &target->inner);
+}
+
+static bool add_thread(struct target *target, pid_t tid)
+{
+    struct target_thread *threads =
+        reallocarray(target->threads, target->thread_count + 1, sizeof(*target->threads));
+    if (!threads)
+        return false;
+    target->threads = threads;
+    threads[target->thread_count++] = (struct target_thread){.tid = tid};
+    return true;
+}
+
+struct target_thread *target_thread_of(const struct target *target, pid_t tid)
+{
+    for (size_t i = 0; i < target->thread_count; i++)
+        if (target->threads[i].tid == tid)
+            return &target->threads[i];
+    return NULL;
+}
+
+static int by_tid(const void *one, const void *other)
+{
+    pid_t a = ((const struct target_thread *)one)->tid, b = ((const struct target_thread *)other)->tid;
+    return (a > b) - (a < b);
+}
+
+/* New ones may come while the list is read; a list without a new one is all. */
+static int list_threads(struct target *target)
+{
+    char path[32];
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)target->pid);
+    for (unsigned i = 0; i < TIMES_TO_LIST; i++) {
+        DIR *folder = opendir(path);
+        size_t before = target->thread_count;
+        if (!folder)
+            return errno == ENOMEM ? -ENOMEM : 0;
+        for (struct dirent *entry; (entry = readdir(folder));) {
+            pid_t tid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
+            const struct target_thread key = {.tid = tid};
+            bool known = before && bsearch(&key, target->threads, before, sizeof(key), by_tid);
+            if (tid > 0 && !known && !add_thread(target, tid)) {
+                closedir(folder);
+                return -ENOMEM;
+            }
+        }
+        closedir(folder);
+        qsort(target->threads, target->thread_count, sizeof(*target->threads), by_tid);
+        if (target->thread_count == before)
+            break;
+    }
+    return 0;
+}
+
+/* ---- Mappings ---- */
+
+static bool parse_map(char *line, struct target_map *ret)
+{
+    char access[5];
+    int path = 0;
+    *ret = (struct target_map){0};
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 "%n", &ret->start, &ret->end, access,
+               &ret->offset, &ret->maj, &ret->min, &ret->ino, &path) != 7)
+        return false;
+    ret->path = line + path + strspn(line + path, " ");
+    ret->executable = access[2] == 'x';
+    ret->anonymous = !ret->path[0] || strncmp(ret->path, "//anon", 6) == 0 || strncmp(ret->path, "[anon", 5) == 0;
+    return true;
+}
+
+int target_read_maps(struct target *target)
+{
+    char *text = target_read(target->pid, 0, "maps");
+    int error = text ? 0 : -errno;
+    size_t count = 0, lines = 0;
+    for (const char *at = text; at && *at; at++)
+        lines += *at == '\n';
+    struct target_map *maps = text ? calloc(lines + 1, sizeof(*maps)) : NULL;
+    if (text && !maps)
+        error = -ENOMEM;
+    for (char *line = text, *end; maps && *line; line = end) {
+        end = line + strcspn(line, "\n");
+        if (*end)
+            *end++ = '\0';
+        count += parse_map(line, &maps[count]);
+    }
+    if (error) {
+        free(text);
+        free(maps);
+        return error;
+    }
+    free(target->maps_text);
+    free(target->maps);
+    target->maps_text = text;
+    target->maps = maps;
+    target->map_count = count;
+    return 0;
+}
+
+struct target_map *target_map_at(const struct target *target, uint64_t address)
+{
+    size_t low = 0, high = target->map_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (target->maps[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < target->map_count && target->maps[low].start <= address ? &target->maps[low] : NULL;
+}
+
+/* ---- Processes ---- */
+
+static char *read_command(pid_t pid, const char *comm)
+{
+    char path[32], *text = NULL;
+    struct buffer words = BUFFER_INIT;
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+    if (buffer_read_file(&words, path, TEXT_MAX) == 0 && words.size) {
+        size_t size = words.size < COMMAND_MAX ? words.size : COMMAND_MAX;
+        while (size && words.data[size - 1] == '\0')
+            size--;
+        for (size_t i = 0; i < size; i++)
+            words.data[i] = words.data[i] ? words.data[i] : ' ';
+        text = strndup((const char *)words.data, size);
+    } else if (asprintf(&text, "[%s]", comm) < 0) {
+        text = NULL;
+    }
+    buffer_release(&words);
+    return text;
+}
+
+static bool has_other_root(pid_t pid)
+{
+    char path[32];
+    struct stat its, ours;
+    snprintf(path, sizeof(path), "/proc/%d/root/", (int)pid);
+    return stat(path, &its) == 0 && stat("/", &ours) == 0 && (its.st_ino != ours.st_ino || its.st_dev != ours.st_dev);
+}
+
+static void read_owner(struct target *target)
+{
+    char *text = target_read(target->pid, 0, "status");
+    const char *uid = text ? strstr(text, "\nUid:") : NULL, *tracer = text ? strstr(text, "\nTracerPid:") : NULL;
+    target->uid = uid ? (uid_t)strtoul(uid + 5, NULL, 10) : (uid_t)-1;
+    target->tracer = tracer ? (pid_t)strtol(tracer + 11, NULL, 10) : 0;
+    free(text);
+}
+
+int target_init(struct target *target, pid_t pid)
+{
+    struct stat_line line;
+    *target = (struct target){.pid = pid};
+    if (!read_stat(pid, 0, &line)) {
+        target->error = -ESRCH;
+        return 0;
+    }
+    memcpy(target->comm, line.comm, sizeof(target->comm));
+    target->state = line.state;
+    target->ppid = line.ppid;
+    target->cpu_ns = line.cpu_ns;
+    const uint64_t now_ns = clock_ns(CLOCK_BOOTTIME);
+    target->age_ns = now_ns > line.start_ns ? now_ns - line.start_ns : 0;
+    target->command = read_command(pid, target->comm);
+    target->other_root = has_other_root(pid);
+    read_owner(target);
+    if (!target->command || list_threads(target) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < target->thread_count; i++)
+        read_thread(target, &target->threads[i]);
+    if (target->inner)
+        for (size_t i = 0; i < target->thread_count; i++)
+            target->threads[i].inner = inner_number(pid, target->threads[i].tid, &target->inner);
+    return 0;
+}
+
+void target_release(struct target *target)
+{
+    for (size_t i = 0; i < target->thread_count; i++) {
+        free(target->threads[i].stack);
+        free(target->threads[i].frames);
+        free(target->threads[i].waits);
+    }
+    for (size_t i = 0; i < TARGET_NET; i++)
+        free(target->net[i]);
+    free(target->threads);
+    free(target->maps);
+    free(target->maps_text);
+    free(target->command);
+    *target = (struct target){0};
+}
+
+/* ---- Trees ---- */
+
+struct parent {
+    pid_t pid, ppid;
+    bool taken;               /* it is in the tree */
+};
+
+static int by_parent(const void *one, const void *other)
+{
+    const struct parent *a = one, *b = other;
+    if (a->ppid != b->ppid)
+        return a->ppid < b->ppid ? -1 : 1;
+    return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+static int read_parents(struct parent **ret, size_t *ret_count)
+{
+    DIR *folder = opendir("/proc");
+    struct parent *list = NULL;
+    size_t count = 0, capacity = 0;
+    struct stat_line line;
+    int error = folder ? 0 : -errno;
+    for (struct dirent *entry; folder && !error && (entry = readdir(folder));) {
+        pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
+        if (pid <= 0 || !read_stat(pid, 0, &line))
+            continue;
+        if (count == capacity) {
+            capacity = capacity ? 2 * capacity : 256;
+            struct parent *more = reallocarray(list, capacity, sizeof(*list));
+            if (!more)
+                error = -ENOMEM;
+            list = more ? more : list;
+        }
+        if (!error)
+            list[count++] = (struct parent){.pid = pid, .ppid = line.ppid};
+    }
+    if (folder)
+        closedir(folder);
+    if (count)
+        qsort(list, count, sizeof(*list), by_parent);
+    *ret = list;
+    *ret_count = count;
+    return error;
+}
+
+struct tree {
+    struct parent *parents;   /* by parent */
+    size_t parent_count;
+    pid_t *pids;
+    unsigned *depths;
+    size_t count;
+};
+
+/* Each process once, whatever the numbers say: /proc is not read in one moment. */
+static bool take(struct tree *tree, pid_t pid)
+{
+    for (size_t i = 0; i < tree->parent_count; i++) {
+        if (tree->parents[i].pid != pid)
+            continue;
+        bool first = !tree->parents[i].taken;
+        tree->parents[i].taken = true;
+        return first;
+    }
+    for (size_t i = 0; i < tree->count; i++)
+        if (tree->pids[i] == pid)
+            return false;
+    return true;
+}
+
+static size_t first_child(const struct tree *tree, pid_t pid)
+{
+    size_t low = 0, high = tree->parent_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (tree->parents[middle].ppid < pid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void insert(struct tree *tree, size_t at, pid_t pid, unsigned depth)
+{
+    size_t behind = tree->count - at;
+    memmove(&tree->pids[at + 1], &tree->pids[at], behind * sizeof(*tree->pids));
+    memmove(&tree->depths[at + 1], &tree->depths[at], behind * sizeof(*tree->depths));
+    tree->pids[at] = pid;
+    tree->depths[at] = depth;
+    tree->count++;
+}
+
+/* Children come right behind their parent, which is looked at before them: no recursion, a chain may be long. */
+static void add_tree(struct tree *tree, pid_t root)
+{
+    size_t at = tree->count;
+    if (!take(tree, root))
+        return;
+    for (insert(tree, at, root, 0); at < tree->count; at++) {
+        size_t place = at + 1;
+        for (size_t i = first_child(tree, tree->pids[at]);
+             i < tree->parent_count && tree->parents[i].ppid == tree->pids[at]; i++) {
+            if (!tree->parents[i].taken)
+                insert(tree, place++, tree->parents[i].pid, tree->depths[at] + 1);
+            tree->parents[i].taken = true;
+        }
+    }
+}
+
+int target_tree(const pid_t *pids, size_t count, pid_t **ret, unsigned **ret_depths, size_t *ret_count)
+{
+    struct parent *parents = NULL;
+    size_t parent_count = 0;
+    int error = read_parents(&parents, &parent_count);
+    struct tree tree = {.parents = parents, .parent_count = parent_count};
+    tree.pids = calloc(parent_count + count, sizeof(*tree.pids));
+    tree.depths = calloc(parent_count + count, sizeof(*tree.depths));
+    if (!error && (!tree.pids || !tree.depths))
+        error = -ENOMEM;
+    for (size_t i = 0; !error && i < count; i++)
+        add_tree(&tree, pids[i]);
+    free(parents);
+    if (error) {
+        free(tree.pids);
+        free(tree.depths);
+        return error;
+    }
+    *ret = tree.pids;
+    *ret_depths = tree.depths;
+    *ret_count = tree.count;
+    return 0;
+}
