@@ -30,7 +30,8 @@ struct live {
     bool over;   /* nothing further will come */
     bool finish; /* the session has ended: one last look, then over */
     bool quit;
-    int signals;
+    int signals; /* signalfds; */
+    int stops;   /* that of SIGTSTP is never read: see stop() */
     int ending; /* signal that ends us; 0: none */
     int status;
     uint64_t next_ns; /* of the next look */
@@ -41,14 +42,18 @@ struct live {
 /* SIGINT and SIGQUIT belong to the program alone where it runs beside us, under pinject-run. */
 static int open_signals(struct live *live)
 {
-    static const int taken[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT, SIGWINCH, SIGCHLD};
-    sigset_t set;
+    static const int taken[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCONT, SIGWINCH, SIGCHLD};
+    sigset_t set, stop;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTSTP);
+    sigprocmask(SIG_BLOCK, &stop, NULL);
     sigemptyset(&set);
     for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
         sigaddset(&set, taken[i]);
     sigprocmask(SIG_BLOCK, &set, NULL);
     live->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return live->signals < 0 ? -errno : 0;
+    live->stops = signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
+    return live->signals < 0 || live->stops < 0 ? -errno : 0;
 }
 
 static uint64_t interval_ns(const struct live *live)
@@ -159,14 +164,17 @@ static void look_again(struct live *live)
     live->next_ns = 0;
 }
 
-/* As the kernel would have done it, which does not stop a job that nobody could continue. */
+/*
+ * As the kernel would have done it, which does not stop a job that nobody could continue. The SIGTSTP was seen, not
+ * read: it is still pending, unless a SIGCONT has come since, which took it away. One that was read and raised again
+ * would stop us after that SIGCONT, for good.
+ */
 static void stop(struct live *live)
 {
     sigset_t set;
     screen_leave(&live->screen);
     sigemptyset(&set);
     sigaddset(&set, SIGTSTP);
-    raise(SIGTSTP);
     sigprocmask(SIG_UNBLOCK, &set, NULL); /* here it stops */
     sigprocmask(SIG_BLOCK, &set, NULL);
     look_again(live);
@@ -178,9 +186,7 @@ static void take_signals(struct live *live)
     while (read(live->signals, &info, sizeof(info)) == sizeof(info)) {
         int number = (int)info.ssi_signo;
         bool keyboard = number == SIGINT || number == SIGQUIT;
-        if (number == SIGTSTP)
-            stop(live);
-        else if (number == SIGWINCH || number == SIGCONT)
+        if (number == SIGWINCH || number == SIGCONT)
             look_again(live);
         else if (number != SIGCHLD && !(keyboard && live->options->until >= 0))
             live->ending = number;
@@ -225,9 +231,12 @@ static void wait_for(struct live *live)
         {.fd = live->signals, .events = POLLIN},
         {.fd = live->keys_open && live->screen.raw ? live->screen.keys : -1, .events = POLLIN},
         {.fd = live->finish ? -1 : live->options->until, .events = POLLIN},
+        {.fd = live->stops, .events = POLLIN},
     };
-    if (poll(fds, 3, timeout) < 0)
+    if (poll(fds, 4, timeout) < 0)
         return;
+    if (fds[3].revents)
+        stop(live);
     if (fds[1].revents)
         take_keys(live);
     if (fds[2].revents)
@@ -285,6 +294,7 @@ int live_run(const struct live_options *options, snapshot_render *render, void *
     snapshots_release(&live.snapshots);
     buffer_release(&live.last.text);
     close(live.signals);
+    close(live.stops);
     if (live.ending)
         die_of(live.ending);
     return live.status;

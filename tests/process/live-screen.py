@@ -214,6 +214,27 @@ def test_stop_and_continue():
     terminal.check_restored()
 
 
+def test_continued_before_it_has_stopped():
+    """A SIGCONT that comes between the screen's end and the stop is not lost: strace lets each write take its time."""
+    need("strace")
+    running()
+    terminal = Terminal()
+    _, report = os.pipe()
+    order, _ = os.pipe()
+    slow = ["strace", "-o", "trace", "-e", "trace=write", "-e", "inject=write:delay_exit=500000", *top()]
+    process = terminal.start([sys.executable, "-S", "-E", "-c", JOBS, report, order, shutil.which("strace", path=PATH),
+                              *slow[1:]], pass_fds=(report, order))
+    strace = wait_until(lambda: child_of(process.pid, "strace"), what="strace")
+    pid = wait_until(lambda: child_of(strace, "panalyze"), what="panalyze")
+    terminal.wait(b"spin_a")
+    os.kill(pid, signal.SIGTSTP)
+    terminal.wait(LEAVE)
+    os.kill(pid, signal.SIGCONT)
+    terminal.wait(ENTER)
+    os.write(terminal.master, b"q")
+    check_equal(terminal.end(process), 0)
+
+
 def test_text_where_there_is_no_terminal():
     running()
     result = run(top("--snapshots=2")).ok()
