@@ -81,13 +81,11 @@ static bool describe_inet(struct describing *to, size_t index, uint64_t inode)
             its != inode || !parse_address(local, six, here) || !parse_address(peer, six, there))
             continue;
         found = true;
-        char name[8];
-        for (size_t i = 0; i < sizeof(name); i++)
-            name[i] = (char)toupper((unsigned char)table[i]);
+        const char *name = table[0] == 't' ? "TCP" : "UDP";
         if (state == 10) /* TCP_LISTEN */
-            buffer_printf(&to->text, " (%.3s %s, listening)", name, here);
+            buffer_printf(&to->text, " (%s %s, listening)", name, here);
         else
-            buffer_printf(&to->text, " (%.3s %s, peer %s)", name, here, there);
+            buffer_printf(&to->text, " (%s %s, peer %s)", name, here, there);
     }
     return found;
 }
