@@ -14,16 +14,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/buffer.h"
+#include "common/clock.h"
 
-enum { POLLED_MAX = 8, PIPE_ENDS_MAX = 4, FUTEX_OP_MASK = 127 };
-
-static const char *const net_tables[TARGET_NET] = {"unix", "tcp", "tcp6", "udp", "udp6"};
+enum { POLLED_MAX = 8, PIPE_ENDS_MAX = 4, FRAMES_LOOKED_AT = 8 };
+/* Of the kernel: operations of a futex without their flags; FUTEX_LOCK_PI2, which older headers lack; a TCP state. */
+enum { FUTEX_OP_MASK = 127, LOCK_PI2 = 13, TCP_LISTEN = 10 };
+/* For all threads together: one that was stopped needs a moment to be back in its call. */
+enum { BACK_MS = 200 };
 
 struct describing {
     struct blocked *blocked;
@@ -35,7 +39,7 @@ struct describing {
 static bool read_memory(const struct describing *to, uint64_t address, void *ret, size_t size)
 {
     struct iovec local = {ret, size}, remote = {(void *)address, size}; /* NOLINT: an address by nature */
-    return process_vm_readv(to->target->pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
+    return process_vm_readv(to->thread->tid, &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
 /* ---- Descriptors ---- */
@@ -55,65 +59,101 @@ static bool parse_address(const char *text, bool six, char ret[INET6_ADDRSTRLEN 
     return true;
 }
 
-/* Of the process's network name space; read once. */
-static const char *net_text(struct target *target, size_t table)
+static bool add_socket(struct blocked_net *net, uint64_t inode, const char *text)
 {
-    char file[32];
-    snprintf(file, sizeof(file), "net/%s", net_tables[table]);
-    if (!target->net_read[table])
-        target->net[table] = target_read(target->pid, 0, file);
-    target->net_read[table] = true;
-    return target->net[table];
+    if (net->count == net->capacity) {
+        size_t capacity = net->capacity ? 2 * net->capacity : 64;
+        struct blocked_socket *more = reallocarray(net->sockets, capacity, sizeof(*more));
+        if (!more)
+            return false;
+        net->sockets = more;
+        net->capacity = capacity;
+    }
+    char *copy = strdup(text);
+    if (copy)
+        net->sockets[net->count++] = (struct blocked_socket){inode, copy};
+    return copy;
 }
 
-static bool describe_inet(struct describing *to, size_t index, uint64_t inode)
+static bool take_inet(struct blocked_net *net, const char *line, bool tcp, bool six)
 {
-    char local[64], peer[64], here[INET6_ADDRSTRLEN + 8], there[INET6_ADDRSTRLEN + 8];
-    const char *table = net_tables[index];
-    const bool six = table[strlen(table) - 1] == '6';
-    bool found = false;
-    for (const char *line = net_text(to->target, index), *next; line && *line && !found; line = next) {
-        unsigned state;
-        uint64_t its;
-        next = line + strcspn(line, "\n");
-        next += *next == '\n';
-        if (sscanf(line, " %*d: %63s %63s %x %*s %*s %*s %*u %*d %" SCNu64, local, peer, &state, &its) != 4 ||
-            its != inode || !parse_address(local, six, here) || !parse_address(peer, six, there))
-            continue;
-        found = true;
-        const char *name = table[0] == 't' ? "TCP" : "UDP";
-        if (state == 10) /* TCP_LISTEN */
-            buffer_printf(&to->text, " (%s %s, listening)", name, here);
-        else
-            buffer_printf(&to->text, " (%s %s, peer %s)", name, here, there);
-    }
-    return found;
+    char local[64], peer[64], here[INET6_ADDRSTRLEN + 8], there[INET6_ADDRSTRLEN + 8], text[256];
+    unsigned state;
+    uint64_t inode;
+    if (sscanf(line, " %*d: %63s %63s %x %*s %*s %*s %*u %*d %" SCNu64, local, peer, &state, &inode) != 4 ||
+        !parse_address(local, six, here) || !parse_address(peer, six, there))
+        return true;
+    if (tcp && state == TCP_LISTEN)
+        snprintf(text, sizeof(text), "TCP %s, listening", here);
+    else
+        snprintf(text, sizeof(text), "%s %s, peer %s", tcp ? "TCP" : "UDP", here, there);
+    return add_socket(net, inode, text);
 }
 
-static bool describe_unix(struct describing *to, uint64_t inode)
+static bool take_unix(struct blocked_net *net, const char *line)
 {
-    bool found = false;
-    for (const char *line = net_text(to->target, 0), *next; line && *line && !found; line = next) {
-        uint64_t its;
-        int path = 0;
-        next = line + strcspn(line, "\n");
-        size_t size = (size_t)(next - line);
-        next += *next == '\n';
-        if (sscanf(line, "%*s %*s %*s %*s %*s %*s %" SCNu64 "%n", &its, &path) != 1 || its != inode)
-            continue;
-        found = true;
-        bool named = (size_t)path + 1 < size;
-        buffer_printf(&to->text, " (unix%s%.*s)", named ? " " : "", named ? (int)(size - (size_t)path - 1) : 0,
-                      line + path + 1);
+    char text[256];
+    uint64_t inode;
+    int path = 0;
+    if (sscanf(line, "%*s %*s %*s %*s %*s %*s %" SCNu64 "%n", &inode, &path) != 1)
+        return true;
+    snprintf(text, sizeof(text), "unix%s", line + path); /* " PATH", where it has one */
+    return add_socket(net, inode, text);
+}
+
+static int by_socket(const void *one, const void *other)
+{
+    uint64_t a = ((const struct blocked_socket *)one)->inode, b = ((const struct blocked_socket *)other)->inode;
+    return (a > b) - (a < b);
+}
+
+/* What there is no memory for is left out. */
+static void read_net(struct blocked_net *net, pid_t via)
+{
+    static const char *const tables[] = {"net/unix", "net/tcp", "net/tcp6", "net/udp", "net/udp6"};
+    bool room = true;
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+        char *text = target_read(via, 0, tables[i]);
+        for (char *line = text, *next; line && *line && room; line = next) {
+            next = line + strcspn(line, "\n");
+            if (*next)
+                *next++ = '\0';
+            room = i == 0 ? take_unix(net, line) : take_inet(net, line, i < 3, i % 2 == 0);
+        }
+        free(text);
     }
-    return found;
+    if (net->count)
+        qsort(net->sockets, net->count, sizeof(*net->sockets), by_socket);
+}
+
+/* The sockets of the network name space of a process; each is read once. */
+static const struct blocked_net *net_of(struct blocked *blocked, const struct target *target)
+{
+    char path[32];
+    struct stat space;
+    snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)target->via);
+    if (stat(path, &space) < 0)
+        return NULL;
+    for (size_t i = 0; i < blocked->net_count; i++)
+        if (blocked->nets[i].space == space.st_ino)
+            return &blocked->nets[i];
+    struct blocked_net *nets = reallocarray(blocked->nets, blocked->net_count + 1, sizeof(*nets));
+    if (!nets)
+        return NULL;
+    blocked->nets = nets;
+    nets[blocked->net_count] = (struct blocked_net){.space = space.st_ino};
+    read_net(&nets[blocked->net_count], target->via);
+    return &nets[blocked->net_count++];
 }
 
 static void describe_socket(struct describing *to, uint64_t inode)
 {
-    bool found = describe_unix(to, inode);
-    for (size_t i = 1; i < TARGET_NET && !found; i++)
-        found = describe_inet(to, i, inode);
+    const struct blocked_net *net = net_of(to->blocked, to->target);
+    const struct blocked_socket key = {.inode = inode};
+    const struct blocked_socket *found =
+        net && net->count ? bsearch(&key, net->sockets, net->count, sizeof(key), by_socket) : NULL;
+    if (found)
+        buffer_printf(&to->text, " (%s)", found->text);
 }
 
 static bool fd_link(pid_t pid, int fd, char ret[PATH_MAX])
@@ -155,20 +195,20 @@ static bool add_end(struct blocked *blocked, const struct blocked_end *end)
 static void add_ends_of(struct blocked *blocked, const struct target *target)
 {
     char path[32], link[PATH_MAX];
-    snprintf(path, sizeof(path), "/proc/%d/fd", (int)target->pid);
-    DIR *folder = opendir(path);
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)target->via);
+    DIR *directory = opendir(path);
     bool room = true;
-    for (struct dirent *entry; room && folder && (entry = readdir(folder));) {
+    for (struct dirent *entry; room && directory && (entry = readdir(directory));) {
         struct blocked_end end = {.target = target};
         int fd = atoi(entry->d_name);
-        if (!isdigit((unsigned char)entry->d_name[0]) || !fd_link(target->pid, fd, link) ||
+        if (!isdigit((unsigned char)entry->d_name[0]) || !fd_link(target->via, fd, link) ||
             sscanf(link, "pipe:[%" SCNu64 "]", &end.inode) != 1)
             continue;
-        end.writes = is_writable(target->pid, fd);
+        end.writes = is_writable(target->via, fd);
         room = add_end(blocked, &end);
     }
-    if (folder)
-        closedir(folder);
+    if (directory)
+        closedir(directory);
 }
 
 static int by_inode(const void *one, const void *other)
@@ -191,6 +231,12 @@ static void read_pipes(struct blocked *blocked)
 
 void blocked_release(struct blocked *blocked)
 {
+    for (size_t i = 0; i < blocked->net_count; i++) {
+        for (size_t s = 0; s < blocked->nets[i].count; s++)
+            free(blocked->nets[i].sockets[s].text);
+        free(blocked->nets[i].sockets);
+    }
+    free(blocked->nets);
     free(blocked->ends);
     *blocked = (struct blocked){0};
 }
@@ -199,7 +245,7 @@ void blocked_release(struct blocked *blocked)
 static void describe_pipe(struct describing *to, uint64_t inode, int fd)
 {
     struct blocked *blocked = to->blocked;
-    const bool reads = !is_writable(to->target->pid, fd);
+    const bool reads = !is_writable(to->target->via, fd);
     const struct target *last = to->target;
     unsigned count = 0;
     size_t at = 0, high;
@@ -230,7 +276,7 @@ static void describe_fd(struct describing *to, int fd)
     char link[PATH_MAX];
     uint64_t inode;
     buffer_printf(&to->text, "fd %d", fd);
-    if (!fd_link(to->target->pid, fd, link))
+    if (!fd_link(to->target->via, fd, link))
         return;
     if (sscanf(link, "socket:[%" SCNu64 "]", &inode) == 1) {
         buffer_printf(&to->text, ": socket");
@@ -249,7 +295,7 @@ static void describe_epoll(struct describing *to, int fd)
     char name[32];
     unsigned count = 0;
     snprintf(name, sizeof(name), "fdinfo/%d", fd);
-    char *text = target_read(to->target->pid, 0, name);
+    char *text = target_read(to->target->via, 0, name);
     for (const char *line = text; line && (line = strstr(line, "tfd:")); line += 4) {
         int watched = (int)strtol(line + 4, NULL, 10);
         if (count < POLLED_MAX) {
@@ -258,11 +304,11 @@ static void describe_epoll(struct describing *to, int fd)
         }
         count++;
     }
-    free(text);
     if (count > POLLED_MAX)
         buffer_printf(&to->text, "; and %u more", count - POLLED_MAX);
-    if (!count)
+    if (!count && text)
         buffer_printf(&to->text, "nothing: no descriptor is watched");
+    free(text);
 }
 
 static void describe_poll(struct describing *to, uint64_t address, uint64_t count)
@@ -320,45 +366,89 @@ static void held_by(struct describing *to, pid_t owner)
 {
     const struct target_thread *holder = inner_thread(to->target, owner);
     buffer_printf(&to->text, "mutex at 0x%" PRIx64, to->thread->args[0]);
-    to->thread->lock = to->thread->args[0];
-    if (!holder) {
-        buffer_printf(&to->text, owner > 0 ? ", held by thread %d, which is not there (any more)" : "", (int)owner);
+    if (!holder) /* of another process, or younger than our list */
         return;
-    }
     to->thread->holder = holder->tid;
     buffer_printf(&to->text, ", held by ");
     describe_thread(to, holder);
     buffer_printf(&to->text, holder == to->thread ? " itself" : "");
 }
 
+/* Is one of the innermost functions called like that? A futex alone does not say what it is used for. */
+static bool is_in(const struct target_thread *thread, const char *part)
+{
+    for (size_t i = 0; i < thread->frame_count && i < FRAMES_LOOKED_AT; i++)
+        if (thread->frames[i].function && strstr(thread->frames[i].function, part))
+            return true;
+    return false;
+}
+
+/* glibc's pthread_mutex_t, as far as it is of use. */
+struct glibc_mutex {
+    uint32_t lock, count, owner, users, kind;
+};
+enum { KIND_ROBUST = 16, KIND_KNOWN = 0x3ff };
+/* musl's has its kind in front of the futex. */
+enum { MUSL_TYPE = 15, MUSL_KNOWN = 0xbf };
+
 /*
- * glibc's pthread_mutex_t begins with the futex, a count, and the tid of its owner; a waiter waits for 2 to change.
- * Robust ones, those with priority inheritance, and musl's have the owner's tid in the futex.
+ * The tid of the mutex's owner; 0: not known. In glibc's plain mutex the futex is 2 while threads wait, and the owner
+ * is a field of its own. In robust mutexes, in those with priority inheritance, and in musl's recursive and
+ * error-checking ones the futex holds the owner.
  */
+static pid_t owner_of(struct describing *to, unsigned operation, uint32_t expected)
+{
+    const uint64_t address = to->thread->args[0];
+    struct glibc_mutex mutex;
+    uint32_t type, lock;
+    if (operation == FUTEX_LOCK_PI || operation == LOCK_PI2)
+        return read_memory(to, address, &lock, sizeof(lock)) ? (pid_t)(lock & FUTEX_TID_MASK) : 0;
+    if (operation != FUTEX_WAIT || !(is_in(to->thread, "mutex") || is_in(to->thread, "pthread_cond_")))
+        return 0;
+    const bool readable = read_memory(to, address, &mutex, sizeof(mutex)) && mutex.lock == expected;
+    if (readable && expected == 2 && mutex.users >= 1 && !(mutex.kind & ~KIND_KNOWN) && !(mutex.kind & KIND_ROBUST))
+        return (pid_t)mutex.owner;
+    if (!(expected & FUTEX_WAITERS))
+        return 0;
+    if (readable && mutex.kind & KIND_ROBUST && !(mutex.kind & ~KIND_KNOWN) &&
+        mutex.owner == (expected & FUTEX_TID_MASK))
+        return (pid_t)mutex.owner;
+    if (read_memory(to, address - sizeof(type), &type, sizeof(type)) && type & MUSL_TYPE && !(type & ~MUSL_KNOWN) &&
+        read_memory(to, address, &lock, sizeof(lock)) && lock == expected)
+        return (pid_t)(expected & FUTEX_TID_MASK);
+    return 0;
+}
+
+/* pthread_join() of glibc waits for the tid to become 0. That futex is not private: the kernel clears it. */
+static const struct target_thread *joined_by(struct describing *to, unsigned operation, uint32_t expected)
+{
+    uint32_t word;
+    bool waits = operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET;
+    if (!waits || to->thread->args[1] & FUTEX_PRIVATE_FLAG || !is_in(to->thread, "join") ||
+        !read_memory(to, to->thread->args[0], &word, sizeof(word)) || word != expected)
+        return NULL;
+    const struct target_thread *joined = inner_thread(to->target, (pid_t)expected);
+    return joined == to->thread ? NULL : joined;
+}
+
+/* Who holds it up is told only of a thread that has been in this very call since all were marked. */
 static void describe_futex(struct describing *to)
 {
-    const uint64_t *args = to->thread->args;
-    const unsigned operation = args[1] & FUTEX_OP_MASK;
-    const uint32_t expected = (uint32_t)args[2];
-    uint32_t words[4];
+    struct target_thread *thread = to->thread;
+    const unsigned operation = thread->args[1] & FUTEX_OP_MASK;
+    const uint32_t expected = (uint32_t)thread->args[2];
     const struct target_thread *joined;
-    bool readable = read_memory(to, args[0], words, sizeof(words));
-    if (readable && (operation == FUTEX_LOCK_PI || operation == 13 /* FUTEX_LOCK_PI2 */)) {
-        held_by(to, (pid_t)(words[0] & FUTEX_TID_MASK));
-    } else if (readable && operation == FUTEX_WAIT && expected == 2 && words[0] == 2 && (int)words[2] > 0 &&
-               inner_thread(to->target, (pid_t)words[2])) {
-        held_by(to, (pid_t)words[2]);
-    } else if (readable && operation == FUTEX_WAIT && expected & FUTEX_WAITERS && words[0] == expected &&
-               inner_thread(to->target, (pid_t)(expected & FUTEX_TID_MASK))) {
-        held_by(to, (pid_t)(expected & FUTEX_TID_MASK));
-    } else if (readable && (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET) && words[0] == expected &&
-               expected > 1 && (joined = inner_thread(to->target, (pid_t)expected))) {
-        to->thread->holder = joined->tid;
-        to->thread->joins = true;
+    pid_t owner = thread->mark ? owner_of(to, operation, expected) : 0;
+    thread->limited = thread->args[3];
+    if (owner > 0 && blocked_still(to->target, thread)) {
+        held_by(to, owner);
+    } else if (thread->mark && (joined = joined_by(to, operation, expected)) && blocked_still(to->target, thread)) {
+        thread->holder = joined->tid;
+        thread->joins = true;
         buffer_printf(&to->text, "the end of ");
         describe_thread(to, joined);
     } else {
-        buffer_printf(&to->text, "futex at 0x%" PRIx64, args[0]);
+        buffer_printf(&to->text, "futex at 0x%" PRIx64, thread->args[0]);
     }
 }
 
@@ -388,7 +478,8 @@ static void describe_time(struct describing *to, uint64_t address, clockid_t clo
     if (!read_memory(to, address, &time, sizeof(time)) || time.tv_sec < 0 ||
         (clock >= 0 && clock_gettime(clock, &now) < 0))
         return;
-    const double left_s = (double)(time.tv_sec - now.tv_sec) + (double)(time.tv_nsec - now.tv_nsec) / 1e9;
+    const double left_s =
+        (double)time.tv_sec - (double)now.tv_sec + ((double)time.tv_nsec - (double)now.tv_nsec) / 1e9;
     buffer_printf(&to->text, "%.3f s%s", left_s > 0 ? left_s : 0, clock >= 0 ? " more" : "");
 }
 
@@ -460,6 +551,56 @@ static void describe(struct describing *to)
             describe_fd(to, (int)args[0]);
         break;
     }
+}
+
+/* ---- Marks ---- */
+
+/* Is MARK, which begins with the call's line, of the futex call that the thread was found in? */
+static bool is_of_call(const char *mark, const struct target_thread *thread)
+{
+    long number;
+    uint64_t address;
+    return sscanf(mark, "%ld %" SCNx64, &number, &address) == 2 && number == thread->call &&
+           address == thread->args[0];
+}
+
+bool blocked_still(const struct target *target, const struct target_thread *thread)
+{
+    int error;
+    char *mark = target_mark(target, thread, &error);
+    const bool same = mark && thread->mark && strcmp(mark, thread->mark) == 0;
+    free(mark);
+    return same;
+}
+
+static int mark_thread(const struct target *target, struct target_thread *thread, uint64_t until_ns)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    int error = 0;
+    do {
+        thread->mark = target_mark(target, thread, &error);
+        if (thread->mark && is_of_call(thread->mark, thread))
+            return 0;
+        free(thread->mark);
+        thread->mark = NULL;
+        if (error || thread->look != LOOK_STOPPED)
+            break;
+        nanosleep(&moment, NULL);
+    } while (clock_ns(CLOCK_MONOTONIC) < until_ns);
+    return error == -ENOMEM ? -ENOMEM : 0;
+}
+
+int blocked_mark(struct blocked *blocked)
+{
+    const uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + BACK_MS * UINT64_C(1000000);
+    int error = 0;
+    for (size_t i = 0; i < blocked->count && !error; i++)
+        for (size_t t = 0; t < blocked->targets[i].thread_count && !error; t++) {
+            struct target_thread *thread = &blocked->targets[i].threads[t];
+            if (thread->in_call && thread->call == SYS_futex)
+                error = mark_thread(&blocked->targets[i], thread, until_ns);
+        }
+    return error;
 }
 
 int blocked_describe(struct blocked *blocked, struct target *target, struct target_thread *thread)

@@ -12,6 +12,18 @@ struct blocked_end {
     const struct target *target;
 };
 
+struct blocked_socket {
+    uint64_t inode;
+    char *text;               /* owned: "TCP 127.0.0.1:80, listening" */
+};
+
+/* The sockets of a network name space. */
+struct blocked_net {
+    uint64_t space;           /* inode of /proc/PID/ns/net */
+    struct blocked_socket *sockets; /* owned; by inode */
+    size_t count, capacity;
+};
+
 /* All processes of one answer. */
 struct blocked {
     struct target *targets;
@@ -19,9 +31,18 @@ struct blocked {
     struct blocked_end *ends; /* owned; by inode, of all processes; where PIPES_READ */
     size_t end_count, end_capacity;
     bool pipes_read;
+    struct blocked_net *nets; /* owned */
+    size_t net_count;
 };
 
-/* Sets waits, lock, holder and joins of the thread as far as that can be told. 0 or -ENOMEM. */
+/*
+ * Before the first blocked_describe(), when all stacks are named: marks the threads that wait for a futex. What is read
+ * of owners behind that holds for threads that still have their mark. 0 or -ENOMEM.
+ */
+int blocked_mark(struct blocked *blocked);
+/* Has it slept in the same call since it was marked? */
+bool blocked_still(const struct target *target, const struct target_thread *thread);
+/* Sets waits, limited, holder and joins of the thread as far as that can be told. 0 or -ENOMEM. */
 int blocked_describe(struct blocked *blocked, struct target *target, struct target_thread *thread);
 void blocked_release(struct blocked *blocked);
 

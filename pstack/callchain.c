@@ -57,10 +57,10 @@ static bool find_path(const struct target *target, const struct target_map *map,
     snprintf(ret, PATH_MAX, "%s", map->path);
     if (!target->other_root && is_mapped(ret, map))
         return true;
-    int size = snprintf(ret, PATH_MAX, "/proc/%d/root%s", (int)target->pid, map->path);
+    int size = snprintf(ret, PATH_MAX, "/proc/%d/root%s", (int)target->via, map->path);
     if (size < PATH_MAX && is_mapped(ret, map))
         return true;
-    snprintf(ret, PATH_MAX, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)target->pid, map->start, map->end);
+    snprintf(ret, PATH_MAX, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)target->via, map->start, map->end);
     return is_mapped(ret, map);
 }
 
@@ -176,12 +176,17 @@ static int name_address(struct callchain *callchain, struct target *target, stru
     bool named = object && symbols_find(object, offset, &symbol);
     size_t count = object ? symbols_lines(object, offset, lines) : 0, at = 0;
     do {
+        if (thread->frame_count == TARGET_FRAMES) {
+            thread->end = UNWIND_TOO_DEEP;
+            return 0;
+        }
         struct target_frame *frame = add_frame(thread);
         if (!frame)
             return -ENOMEM;
         bool last = at + 1 >= count;
         *frame = (struct target_frame){.ip = ip, .address = offset, .inlined = !last,
-                                       .object = map && !map->anonymous ? map->path : NULL};
+                                       .object = map && !map->anonymous ? map->path : NULL,
+                                       .unmapped = !map};
         if (object)
             symbols_address(object, offset, &frame->address);
         if (at < count) {

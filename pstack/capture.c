@@ -9,16 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 
-/* How long a thread may take to stop: one that does not return from a disk or a vfork() never does. */
-enum { STOP_MS = 100, TRIES = 3 };
+/*
+ * How long we wait for a thread to stop. It runs until then, unless it gets no CPU: on a loaded machine that takes some
+ * hundred milliseconds.
+ */
+enum { STOP_MS = 1000, TRIES = 3 };
 /* The kernel's own: a call that a signal interrupted begins anew unless a handler runs (include/linux/errno.h). */
 enum { KERNEL_ERESTARTSYS = 512, KERNEL_ERESTARTNOHAND = 514, KERNEL_ERESTART_RESTARTBLOCK = 516 };
 
@@ -28,8 +33,10 @@ static bool copy_stack(struct target *target, struct target_thread *thread, size
 {
     const uint64_t start = thread->regs.value[UNWIND_RSP];
     const struct target_map *map = target_map_at(target, start);
-    if (!map && target_read_maps(target) == 0) /* of a thread that began after they were read */
-        map = target_map_at(target, start);
+    if (!map && !target->maps_again) { /* of a thread that began after they were read */
+        target->maps_again = true;
+        map = target_read_maps(target) == 0 ? target_map_at(target, start) : NULL;
+    }
     if (!map) {
         thread->error = -EFAULT;
         return false;
@@ -42,7 +49,7 @@ static bool copy_stack(struct target *target, struct target_thread *thread, size
         return false;
     }
     struct iovec local = {thread->stack, size}, remote = {(void *)start, size}; /* NOLINT: an address by nature */
-    ssize_t got = process_vm_readv(target->pid, &local, 1, &remote, 1, 0);
+    ssize_t got = process_vm_readv(thread->tid, &local, 1, &remote, 1, 0);
     if (got < 0) {
         thread->error = -errno;
         return false;
@@ -80,19 +87,20 @@ bool capture_asleep(struct target *target, struct target_thread *thread, size_t 
 {
     bool same = false, asleep = true;
     for (unsigned i = 0; i < TRIES && asleep && !same; i++) {
-        errno = 0;
-        char *before = target_read(target->pid, thread->tid, "syscall");
-        if (!before)
-            thread->error = errno ? -errno : -ESRCH;
-        asleep = before && parse_call(before, thread) && copy_stack(target, thread, limit);
-        char *after = asleep ? target_read(target->pid, thread->tid, "syscall") : NULL;
+        int error = 0;
+        thread->in_call = false;
+        char *before = target_mark(target, thread, &thread->error), *after = NULL;
+        asleep = before && target_look(target, thread) && parse_call(before, thread) &&
+                 copy_stack(target, thread, limit);
+        if (asleep)
+            after = target_mark(target, thread, &error);
         same = after && strcmp(before, after) == 0;
         free(before);
         free(after);
     }
-    thread->look = asleep && same ? LOOK_ASLEEP : LOOK_NONE;
-    thread->in_call = thread->in_call && same;
-    return asleep && same;
+    thread->look = same ? LOOK_ASLEEP : LOOK_NONE;
+    thread->in_call &= same;
+    return same;
 }
 
 /* ---- Stopped ---- */
@@ -129,6 +137,7 @@ static bool fails_when_stopped(long call)
     case SYS_recvmmsg:
     case SYS_sendto:
     case SYS_sendmsg:
+    case SYS_sendmmsg:
     case SYS_read: /* of a socket with a time limit */
     case SYS_readv:
     case SYS_write:
@@ -139,8 +148,33 @@ static bool fails_when_stopped(long call)
     }
 }
 
-bool capture_would_disturb(const struct target_thread *thread)
+/* Has the socket FD of the process a time limit? What is no socket has none. */
+static bool has_time_limit(const struct target *target, int fd)
 {
+    static const int options[] = {SO_RCVTIMEO, SO_SNDTIMEO};
+    int process = (int)syscall(SYS_pidfd_open, target->pid, 0);
+    int copy = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, fd, 0);
+    bool limited = copy < 0; /* not known */
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]) && copy >= 0; i++) {
+        struct timeval time = {0};
+        socklen_t size = sizeof(time);
+        if (getsockopt(copy, SOL_SOCKET, options[i], &time, &size) == 0)
+            limited |= time.tv_sec || time.tv_usec;
+    }
+    if (copy >= 0)
+        close(copy);
+    if (process >= 0)
+        close(process);
+    return limited;
+}
+
+/*
+ * Three kinds: a time limit would begin anew, since the kernel does not keep what is left of it; a part that was
+ * written or read already would be all; or a socket has a time limit.
+ */
+bool capture_would_disturb(const struct target *target, const struct target_thread *thread)
+{
+    const uint64_t *args = thread->args;
     if (!thread->in_call)
         return false;
     switch (thread->call) {
@@ -148,16 +182,49 @@ bool capture_would_disturb(const struct target_thread *thread)
     case SYS_epoll_wait:
 #endif
     case SYS_epoll_pwait:
-        return (int)thread->args[3] > 0; /* milliseconds; -1: no limit */
+        return (int)args[3] > 0; /* milliseconds; -1: no limit */
 #ifdef SYS_epoll_pwait2
     case SYS_epoll_pwait2:
-        return thread->args[3];
 #endif
     case SYS_semtimedop:
+        return args[3];
     case SYS_io_getevents:
-        return thread->args[thread->call == SYS_semtimedop ? 3 : 4];
+#ifdef SYS_io_pgetevents
+    case SYS_io_pgetevents:
+#endif
+        return args[4];
     case SYS_rt_sigtimedwait:
-        return thread->args[2];
+        return args[2];
+#ifdef SYS_io_uring_enter
+    case SYS_io_uring_enter: /* some of its requests may have been taken */
+#endif
+    case SYS_write:
+    case SYS_writev:
+    case SYS_pwrite64:
+    case SYS_pwritev:
+    case SYS_pwritev2:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_sendmmsg:
+    case SYS_recvmmsg:
+#ifdef SYS_sendfile
+    case SYS_sendfile:
+#endif
+    case SYS_splice:
+    case SYS_tee:
+    case SYS_vmsplice:
+    case SYS_copy_file_range:
+        return true;
+    case SYS_recvfrom:
+        return args[3] & MSG_WAITALL || has_time_limit(target, (int)args[0]);
+    case SYS_recvmsg:
+        return args[2] & MSG_WAITALL || has_time_limit(target, (int)args[0]);
+    case SYS_accept:
+    case SYS_accept4:
+    case SYS_connect:
+    case SYS_read:
+    case SYS_readv:
+        return has_time_limit(target, (int)args[0]);
     default:
         return false;
     }
@@ -181,13 +248,24 @@ static int wait_until_stopped(pid_t tid, int *ret_status)
 }
 
 #if defined(__x86_64__)
-/* A call that would fail with EINTR, only since we stopped it, is one that begins anew unless a signal comes. */
-static void restart_call(pid_t tid, struct user_regs_struct *user)
+static bool get_registers(pid_t tid, struct user_regs_struct *ret, int *ret_error)
 {
-    if ((long)user->orig_rax < 0 || (long)user->rax != -EINTR || !fails_when_stopped((long)user->orig_rax))
+    struct iovec to = {ret, sizeof(*ret)};
+    bool got = ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &to) == 0; /* NOLINT: as ptrace(2) has it */
+    *ret_error = !got ? -errno : to.iov_len != sizeof(*ret) ? -ENOEXEC : 0; /* a 32-bit program has others */
+    return *ret_error == 0;
+}
+
+/* A call that would fail with EINTR, only since we stopped it, is one that begins anew unless a signal comes. */
+static void restart_call(pid_t tid)
+{
+    struct user_regs_struct user;
+    int error;
+    if (!get_registers(tid, &user, &error) || (long)user.orig_rax < 0 || (long)user.rax != -EINTR ||
+        !fails_when_stopped((long)user.orig_rax))
         return;
-    user->rax = (unsigned long long)-KERNEL_ERESTARTNOHAND;
-    ptrace(PTRACE_SETREGS, tid, NULL, user);
+    user.rax = (unsigned long long)-KERNEL_ERESTARTNOHAND;
+    ptrace(PTRACE_SETREGS, tid, NULL, &user);
 }
 
 static bool is_interrupted(const struct user_regs_struct *user)
@@ -200,15 +278,8 @@ static bool is_interrupted(const struct user_regs_struct *user)
 static bool read_registers(struct target *target, struct target_thread *thread, size_t limit)
 {
     struct user_regs_struct user;
-    struct iovec to = {&user, sizeof(user)};
-    if (ptrace(PTRACE_GETREGSET, thread->tid, (void *)NT_PRSTATUS, &to) < 0) { /* NOLINT: as ptrace(2) has it */
-        thread->error = -errno;
+    if (!get_registers(thread->tid, &user, &thread->error))
         return false;
-    }
-    if (to.iov_len != sizeof(user)) {
-        thread->error = -ENOEXEC; /* a 32-bit program's registers */
-        return false;
-    }
     const unsigned long long values[UNWIND_REGS] = {
         user.rax, user.rdx, user.rcx, user.rbx, user.rsi, user.rdi, user.rbp, user.rsp, user.r8,
         user.r9,  user.r10, user.r11, user.r12, user.r13, user.r14, user.r15, user.rip};
@@ -221,32 +292,74 @@ static bool read_registers(struct target *target, struct target_thread *thread, 
         for (unsigned i = 0; i < 6; i++)
             thread->args[i] = args[i];
     }
-    bool copied = copy_stack(target, thread, limit);
-    restart_call(thread->tid, &user);
-    return copied;
+    return copy_stack(target, thread, limit);
 }
 #endif
 
-bool capture_stopped(struct target *target, struct target_thread *thread, size_t limit)
+/* A thread that has stopped goes on; one that is killed meanwhile has to be waited for. */
+static bool let_go(pid_t tid, int status)
 {
-    int status = 0, number = 0;
-    thread->look = LOOK_NONE;
-    if (ptrace(PTRACE_SEIZE, thread->tid, NULL, NULL) < 0) {
-        thread->error = -errno;
-        return false;
+    /* It may have stopped for a signal of its own, before ours: that is delivered then. */
+    const int number = status >> 16 == 0 ? WSTOPSIG(status) : 0;
+    return ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)number) == 0; /* NOLINT: as ptrace(2) has it */
+}
+
+void capture_settle(struct capture *capture)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < capture->pending_count; i++) {
+        const pid_t tid = capture->pending[i];
+        int status = 0;
+        pid_t got = waitpid(tid, &status, __WALL | WNOHANG | __WNOTHREAD);
+        bool gone = got < 0 && errno != EINTR;
+        if (got == tid && WIFSTOPPED(status)) {
+            restart_call(tid);
+            gone = let_go(tid, status);
+        } else if (got == tid) {
+            gone = true;
+        }
+        if (!gone)
+            capture->pending[kept++] = tid;
     }
-    int error = ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL) < 0 ? -errno : 0;
-    if (!error)
-        error = wait_until_stopped(thread->tid, &status);
+    capture->pending_count = kept;
+}
+
+/* The number may be another process's by now. */
+static bool is_ours(const struct target *target, const struct target_thread *thread)
+{
+    char *text = target_read(target->pid, thread->tid, "stat");
+    const bool there = text;
+    free(text);
+    return there;
+}
+
+bool capture_stopped(struct capture *capture, struct target *target, struct target_thread *thread, size_t limit)
+{
+    int status = 0;
+    thread->look = LOOK_NONE;
+    thread->error = 0;
+    if (capture->pending_count == CAPTURE_PENDING)
+        thread->error = -EBUSY;
+    else if (ptrace(PTRACE_SEIZE, thread->tid, NULL, NULL) < 0)
+        thread->error = -errno;
+    if (thread->error)
+        return false;
+    /* From here on it is traced: whatever happens, it is let go or waited for. */
+    int error = is_ours(target, thread) ? 0 : -ESRCH;
+    if (ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL) < 0 && !error)
+        error = -errno;
+    int waited = wait_until_stopped(thread->tid, &status);
+    error = error ? error : waited;
     bool done = !error && read_registers(target, thread, limit);
+    if (waited == 0) {
+        restart_call(thread->tid);
+        waited = let_go(thread->tid, status) ? 0 : -EBUSY;
+    }
+    if (waited == -EBUSY)
+        capture->pending[capture->pending_count++] = thread->tid;
     if (error)
         thread->error = error;
-    /* It may have stopped for a signal of its own, before ours: that is delivered then. */
-    if (!error && status >> 16 == 0)
-        number = WSTOPSIG(status);
-    /* One that did not stop in time is let go by the kernel when the tracer, this thread, ends. */
-    if (!error)
-        ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)number); /* NOLINT: as ptrace(2) has it */
+    thread->wchan[0] = '\0'; /* of where it was before */
     thread->look = done ? LOOK_STOPPED : LOOK_NONE;
     return done;
 }

@@ -5,18 +5,29 @@
 
 #include "target.h"
 
+enum { CAPTURE_PENDING = 64 };
+
+/* Threads that we trace and that have not stopped yet. The kernel lets them go when the tracing thread ends. */
+struct capture {
+    pid_t pending[CAPTURE_PENDING];
+    size_t pending_count;
+};
+
 /*
- * Of a thread that sleeps in the kernel, without touching it: its stack pointer and where it is, the other registers
- * are CAPTURE_UNKNOWN. LIMIT: bytes of stack. False: it runs, or may not be looked at (thread->error).
+ * Copies the stack of a thread that sleeps in the kernel, without touching it. Its stack pointer and address are known,
+ * the other registers are CAPTURE_UNKNOWN. LIMIT: bytes of stack. False: it runs (thread->error is 0), or thread->error
+ * says why it cannot be looked at.
  */
 bool capture_asleep(struct target *target, struct target_thread *thread, size_t limit);
 /*
- * Of any thread: stops it by ptrace(2), copies, and lets it go on. A call that it was in goes on, too, also where the
- * kernel alone would let it fail with EINTR. False: thread->error says why.
+ * Stops any thread by ptrace(2), copies, and lets it go on. A call that the kernel would let fail with EINTR goes on,
+ * too. False: thread->error says why. All calls for one CAPTURE come from one thread, which then ends.
  */
-bool capture_stopped(struct target *target, struct target_thread *thread, size_t limit);
-/* Would that call of a sleeping THREAD begin anew with its whole time limit, or fail with EINTR? */
-bool capture_would_disturb(const struct target_thread *thread);
+bool capture_stopped(struct capture *capture, struct target *target, struct target_thread *thread, size_t limit);
+/* Lets go of pending threads that have stopped by now. */
+void capture_settle(struct capture *capture);
+/* Would a stop change what the call of a sleeping THREAD returns, or when? */
+bool capture_would_disturb(const struct target *target, const struct target_thread *thread);
 
 /* No address, no aligned frame: what is computed of it leads nowhere. */
 #define CAPTURE_UNKNOWN UINT64_C(0x5a5a5a5a5a5a5a5b)

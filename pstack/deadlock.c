@@ -4,22 +4,31 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "blocked.h"
+
+/* A call with a time limit ends by itself. */
 static size_t next_of(const struct target *target, size_t index)
 {
-    pid_t holder = target->threads[index].holder;
+    pid_t holder = target->threads[index].limited ? 0 : target->threads[index].holder;
     struct target_thread *thread = holder ? target_thread_of(target, holder) : NULL;
     return thread ? (size_t)(thread - target->threads) : target->thread_count;
 }
 
 static int add(const struct target *target, size_t first, struct deadlock **ret, size_t *ret_count)
 {
-    struct deadlock *list = reallocarray(*ret, *ret_count + 1, sizeof(*list));
     size_t count = 1, index = first;
+    /* All have slept since before the first owner was read: none of them can have let go of what it holds. */
+    bool still = blocked_still(target, &target->threads[first]);
+    while (still && (index = next_of(target, index)) != first) {
+        still = blocked_still(target, &target->threads[index]);
+        count++;
+    }
+    if (!still)
+        return 0;
+    struct deadlock *list = reallocarray(*ret, *ret_count + 1, sizeof(*list));
     if (!list)
         return -ENOMEM;
     *ret = list;
-    while ((index = next_of(target, index)) != first)
-        count++;
     size_t *threads = calloc(count, sizeof(*threads));
     if (!threads)
         return -ENOMEM;

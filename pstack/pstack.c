@@ -3,6 +3,7 @@
 #include "pstack.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,25 +27,41 @@ static size_t stack_limit(const struct target *target)
     return each < STACK_MIN ? STACK_MIN : each > STACK_MAX ? STACK_MAX : each;
 }
 
-/* As far as its sleep allows, else for a moment stopped. Sets IPS[FRAMES_MAX]; how many. */
-static size_t look_at(struct callchain *callchain, struct target *target, struct target_thread *thread, uint64_t *ips)
+/* All of one call. */
+struct work {
+    const struct pstack_options *options;
+    struct callchain callchain;
+    struct capture capture;
+    struct answer answer;
+    int status;
+};
+
+static bool is_over(char state)
+{
+    return !state || strchr("ZXx", state);
+}
+
+/* Stops the thread only where that is needed and harmless. Sets IPS[FRAMES_MAX]; how many. */
+static size_t look_at(struct work *work, struct target *target, struct target_thread *thread, uint64_t *ips)
 {
     const size_t limit = stack_limit(target);
     size_t count = 0;
-    bool asleep = thread->state != 'R' && capture_asleep(target, thread, limit);
+    bool asleep = capture_asleep(target, thread, limit);
     if (asleep)
-        count = callchain_find(callchain, target, thread, ips, FRAMES_MAX);
-    if (asleep && (thread->end == UNWIND_BOTTOM || thread->end == UNWIND_TOO_DEEP || thread->state == 'D'))
+        count = callchain_find(&work->callchain, target, thread, ips, FRAMES_MAX);
+    if (asleep && (thread->end == UNWIND_BOTTOM || thread->end == UNWIND_TOO_DEEP))
         return count;
-    if (asleep && capture_would_disturb(thread)) {
+    if (asleep && capture_would_disturb(target, thread)) {
         thread->spared = true;
         return count;
     }
+    if (thread->state == 'D' || thread->error || is_over(thread->state))
+        return count;
     struct target_thread kept = *thread;
     thread->stack = NULL;
-    if (capture_stopped(target, thread, limit)) {
+    if (capture_stopped(&work->capture, target, thread, limit)) {
         free(kept.stack);
-        return callchain_find(callchain, target, thread, ips, FRAMES_MAX);
+        return callchain_find(&work->callchain, target, thread, ips, FRAMES_MAX);
     }
     free(thread->stack);
     kept.error = thread->error;
@@ -59,8 +76,8 @@ static bool same_frame(const struct target_frame *a, const struct target_frame *
 
 static bool same_stack(const struct target_thread *a, const struct target_thread *b)
 {
-    if (a->frame_count != b->frame_count || a->in_call != b->in_call || a->state != b->state || a->end != b->end ||
-        (a->in_call && a->call != b->call) || a->error != b->error || !a->frame_count)
+    if (a->hash != b->hash || a->frame_count != b->frame_count || a->in_call != b->in_call || a->state != b->state ||
+        a->end != b->end || (a->in_call && a->call != b->call) || a->error != b->error || !a->frame_count)
         return false;
     for (size_t i = 0; i < a->frame_count; i++)
         if (!same_frame(&a->frames[i], &b->frames[i]))
@@ -80,22 +97,51 @@ static void fold(struct target *target)
 }
 
 /* What is ending has no memory any more, and may not be traced; that is no refusal. */
-static bool has_ended(const struct target *target, const struct target_thread *thread)
+static bool has_ended(const struct target *target, struct target_thread *thread)
 {
-    char *text = target_read(target->pid, thread->tid, "stat");
-    const char *close = text ? strrchr(text, ')') : NULL;
-    bool ended = !close || close[1] != ' ' || strchr("ZXx", close[2]);
-    free(text);
-    char *maps = ended ? NULL : target_read(target->pid, 0, "maps");
-    ended |= !maps || !*maps;
+    if (!target_look(target, thread) || is_over(thread->state))
+        return true;
+    char *maps = target_read(target->via, 0, "maps");
+    const bool ended = !maps || !*maps;
     free(maps);
     return ended;
 }
 
-static int look_at_all(struct callchain *callchain, struct target *target)
+/* FNV-1a, a word at a time: only to see soon that two stacks differ. */
+static uint64_t hash_of(const uint64_t *ips, size_t count)
 {
-    static const char ended[] = "ZXx";
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ ips[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* 0 or -ENOMEM. */
+static int look_at_thread(struct work *work, struct target *target, struct target_thread *thread,
+                          struct addresses *ret)
+{
     uint64_t ips[FRAMES_MAX];
+    if (is_over(thread->state))
+        return 0;
+    if (target->narrow) {
+        thread->error = -ENOEXEC;
+        return 0;
+    }
+    ret->count = look_at(work, target, thread, ips);
+    if (thread->error && thread->error != -ENOMEM && has_ended(target, thread))
+        thread->error = -ESRCH;
+    ret->ips = malloc(ret->count * sizeof(*ips) + 1);
+    if (!ret->ips || thread->error == -ENOMEM)
+        return -ENOMEM;
+    memcpy(ret->ips, ips, ret->count * sizeof(*ips));
+    thread->hash = hash_of(ips, ret->count);
+    free(thread->stack); /* the chain is all that is needed of it */
+    thread->stack = NULL;
+    return 0;
+}
+
+static int look_at_target(struct work *work, struct target *target)
+{
     struct addresses *found = calloc(target->thread_count + 1, sizeof(*found));
     int error = found ? target_read_maps(target) : -ENOMEM;
     if (error && error != -ENOMEM) {
@@ -105,23 +151,12 @@ static int look_at_all(struct callchain *callchain, struct target *target)
         error = 0;
     }
     for (size_t i = 0; i < target->thread_count && !error && !target->error; i++) {
-        struct target_thread *thread = &target->threads[i];
-        if (!thread->state || strchr(ended, thread->state))
-            continue;
-        found[i].count = look_at(callchain, target, thread, ips);
-        if (thread->error && thread->error != -ENOMEM && has_ended(target, thread))
-            thread->error = -ESRCH;
-        found[i].ips = malloc(found[i].count * sizeof(*ips) + 1);
-        if (!found[i].ips || thread->error == -ENOMEM)
-            error = -ENOMEM;
-        else
-            memcpy(found[i].ips, ips, found[i].count * sizeof(*ips));
-        free(thread->stack); /* the chain is all that is needed of it */
-        thread->stack = NULL;
+        error = look_at_thread(work, target, &target->threads[i], &found[i]);
+        capture_settle(&work->capture);
     }
     /* Mappings stay as they are from here on. */
     for (size_t i = 0; i < target->thread_count && !error; i++)
-        error = callchain_name(callchain, target, &target->threads[i], found[i].ips, found[i].count);
+        error = callchain_name(&work->callchain, target, &target->threads[i], found[i].ips, found[i].count);
     for (size_t i = 0; found && i < target->thread_count; i++)
         free(found[i].ips);
     free(found);
@@ -132,14 +167,12 @@ static int look_at_all(struct callchain *callchain, struct target *target)
 static int describe_waits(struct answer *answer)
 {
     struct blocked blocked = {.targets = answer->targets, .count = answer->count};
-    int error = 0;
-    for (size_t i = 0; i < answer->count && !error; i++) {
-        struct target *target = &answer->targets[i];
-        for (size_t t = 0; t < target->thread_count && !error; t++)
-            error = blocked_describe(&blocked, target, &target->threads[t]);
-        if (!error)
-            error = deadlock_find(target, &answer->deadlocks, &answer->deadlock_count);
-    }
+    int error = blocked_mark(&blocked);
+    for (size_t i = 0; i < answer->count && !error; i++)
+        for (size_t t = 0; t < answer->targets[i].thread_count && !error; t++)
+            error = blocked_describe(&blocked, &answer->targets[i], &answer->targets[i].threads[t]);
+    for (size_t i = 0; i < answer->count && !error; i++)
+        error = deadlock_find(&answer->targets[i], &answer->deadlocks, &answer->deadlock_count);
     blocked_release(&blocked);
     return error;
 }
@@ -177,29 +210,49 @@ static bool is_missing(const struct target *target)
     return missing;
 }
 
+/*
+ * The thread that traces. When it ends the kernel lets go of all that has not stopped in time: before anything is
+ * written, which may take long.
+ */
+static void *look(void *argument)
+{
+    struct work *work = argument;
+    struct answer *answer = &work->answer;
+    work->status = read_targets(work->options, answer);
+    for (size_t i = 0; i < answer->count && !work->status; i++)
+        if (answer->targets[i].state)
+            work->status = look_at_target(work, &answer->targets[i]);
+    capture_settle(&work->capture);
+    return NULL;
+}
+
 int pstack_print(const struct pstack_options *options, FILE *to)
 {
-    struct answer answer = {.tree = options->tree};
-    struct callchain callchain;
-    int status = callchain_init(&callchain, options->libunwind);
+    struct work work = {.options = options, .answer.tree = options->tree};
+    struct answer *answer = &work.answer;
+    pthread_t thread;
+    int status = callchain_init(&work.callchain, options->libunwind);
     if (status)
         return status;
-    status = read_targets(options, &answer);
-    for (size_t i = 0; i < answer.count && !status; i++)
-        if (answer.targets[i].state)
-            status = look_at_all(&callchain, &answer.targets[i]);
-    if (!status)
-        status = describe_waits(&answer);
-    if (!status && options->json)
-        answer_json(&answer, to);
-    else if (!status)
-        answer_text(&answer, to);
-    for (size_t i = 0; i < answer.count; i++) {
-        status = status == 0 && is_missing(&answer.targets[i]) ? 1 : status;
-        target_release(&answer.targets[i]);
+    status = -pthread_create(&thread, NULL, look, &work);
+    if (!status) {
+        pthread_join(thread, NULL);
+        status = work.status;
     }
-    free(answer.targets);
-    deadlock_release(answer.deadlocks, answer.deadlock_count);
-    callchain_release(&callchain);
+    if (!status)
+        status = describe_waits(answer);
+    if (!status && options->json)
+        answer_json(answer, to);
+    else if (!status)
+        answer_text(answer, to);
+    if (!status && ferror(to))
+        status = -EIO;
+    for (size_t i = 0; i < answer->count; i++) {
+        status = status == 0 && is_missing(&answer->targets[i]) ? 1 : status;
+        target_release(&answer->targets[i]);
+    }
+    free(answer->targets);
+    deadlock_release(answer->deadlocks, answer->deadlock_count);
+    callchain_release(&work.callchain);
     return status;
 }

@@ -5,7 +5,8 @@
  * stack lies still. Only one that runs, or whose callers cannot be found without its registers, is stopped by
  * ptrace(2), for as long as it takes to copy its stack. docs/STACKS.md.
  *
- * Context: one call at a time. The thread that calls is the tracer, and waits for the threads that it stops alone.
+ * Context: one call at a time. A thread of its own is the tracer; nobody else may wait for children of any kind
+ * (waitpid(-1)) meanwhile, which would take its news.
  */
 #ifndef PSTACK_PSTACK_H
 #define PSTACK_PSTACK_H
@@ -23,7 +24,10 @@ struct pstack_options {
     bool libunwind;            /* unwind by libunwind, not by this project's own tables engine */
 };
 
-/* Writes the answer to TO. 0; 1: some of it could not be had, which the answer says; -ENOMEM. */
+/*
+ * Writes the answer to TO. 0; 1: some of it could not be had, which the answer says; -ENOMEM; -EAGAIN: no thread can be
+ * started; -EIO: TO took not all.
+ */
 int pstack_print(const struct pstack_options *options, FILE *to);
 
 #endif

@@ -5,6 +5,8 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "answer.h"
 #include "common/report.h"
@@ -59,7 +61,7 @@ static const char *base_of(const char *path)
 
 static void refusal(const struct target *target, char ret[ANSWER_REASON])
 {
-    char *text = target_read(1, 0, "../sys/kernel/yama/ptrace_scope");
+    char *text = target_read(getpid(), 0, "../sys/kernel/yama/ptrace_scope");
     const int scope = text ? atoi(text) : 0;
     free(text);
     if (target->tracer)
@@ -73,7 +75,8 @@ static void refusal(const struct target *target, char ret[ANSWER_REASON])
         snprintf(ret, ANSWER_REASON, "kernel.yama.ptrace_scope is %d: %s", scope,
                  scope == 2 ? "run this as root" : "nobody may trace until the next boot");
     else
-        snprintf(ret, ANSWER_REASON, "it belongs to another user, or has more rights than you; run this as root");
+        snprintf(ret, ANSWER_REASON, "%s", geteuid() == 0 ? "it is refused to root here: CAP_SYS_PTRACE is missing"
+                                     : "it belongs to another user, or has more rights than you; run this as root");
 }
 
 static void failure(const struct target *target, int error, char ret[ANSWER_REASON])
@@ -97,7 +100,7 @@ void answer_reason(const struct target *target, const struct target_thread *thre
         return;
     }
     if (thread->spared)
-        snprintf(ret, ANSWER_REASON, "their frames take its registers, and stopping it would make %s fail with EINTR",
+        snprintf(ret, ANSWER_REASON, "it was not stopped, since that would change what %s returns, or when",
                  syscall_name(thread->call));
     else if (thread->end != UNWIND_BOTTOM)
         snprintf(ret, ANSWER_REASON, "%s", thread->end == UNWIND_TRUNCATED  ? "the stack is deeper than what was copied"
@@ -131,7 +134,10 @@ static void put_threads(FILE *to, const struct target *target, size_t first)
                 fprintf(to, "%s%d", shown++ ? ", " : "", (int)target->threads[i].tid);
         fputs(count > shown ? ", ...)" : ")", to);
     }
-    if (strcmp(thread->comm, target->comm) != 0) {
+    bool alike = true;
+    for (size_t i = first; i < target->thread_count; i++)
+        alike &= target->threads[i].same_as != first || strcmp(target->threads[i].comm, thread->comm) == 0;
+    if (alike && strcmp(thread->comm, target->comm) != 0) {
         fputc(' ', to);
         put(to, thread->comm, 64);
     }
@@ -161,7 +167,10 @@ static void put_doing(FILE *to, const struct target *target, size_t first)
     const char *name = thread->in_call ? syscall_name(thread->call) : NULL;
     if (thread->state == 'T' || thread->state == 't')
         fputs(answer_state(thread->state), to);
-    if (name)
+    if (name && thread->call == SYS_restart_syscall)
+        fputs(thread->state == 'T' || thread->state == 't' ? ", in a call that was interrupted before"
+                                                           : "waits in a call that was interrupted before", to);
+    else if (name)
         fprintf(to, "%s %s", thread->state == 'T' || thread->state == 't' ? ", in" : "waits in", name);
     else if (thread->in_call)
         fprintf(to, "waits in system call %ld", thread->call);
@@ -193,7 +202,7 @@ static void put_frame(FILE *to, const struct target_frame *frame)
     else if (frame->object)
         snprintf(place, sizeof(place), "%s", base_of(frame->object));
     else
-        snprintf(place, sizeof(place), "generated code");
+        snprintf(place, sizeof(place), "%s", frame->unmapped ? "not mapped" : "generated code");
     fprintf(to, "      %-*s  ", FUNCTION_WIDTH, safe);
     put(to, place, 512);
     fputc('\n', to);
@@ -259,7 +268,7 @@ static void put_target(FILE *to, const struct answer *answer, const struct targe
     fputs(" ago, ", to);
     put_time(to, target->cpu_ns);
     fputs(" of CPU time\n", to);
-    if (target->state == 'Z') {
+    if (target->state == 'Z' && target->via == target->pid) {
         put_zombie(to, answer, target);
         return;
     }

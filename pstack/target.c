@@ -4,7 +4,9 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -23,13 +25,16 @@ char *target_read(pid_t pid, pid_t tid, const char *name)
 {
     char path[96];
     struct buffer buffer = BUFFER_INIT;
+    errno = 0;
     if (tid)
         snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
     else
         snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-    if (buffer_read_file(&buffer, path, TEXT_MAX) == 0 && buffer.data)
+    int error = buffer_read_file(&buffer, path, TEXT_MAX);
+    if (error == 0 && buffer.data)
         return (char *)buffer.data;
     buffer_release(&buffer);
+    errno = -error;
     return NULL;
 }
 
@@ -96,23 +101,49 @@ static pid_t inner_number(pid_t pid, pid_t tid, bool *ret_inner)
     return number ? number : tid;
 }
 
-static void read_thread(struct target *target, struct target_thread *thread)
+bool target_look(const struct target *target, struct target_thread *thread)
 {
     struct stat_line line;
-    char *scheduled, *wchan;
-    if (!read_stat(target->pid, thread->tid, &line)) {
-        thread->error = -ESRCH;
-        return;
-    }
+    thread->state = 0;
+    thread->wchan[0] = '\0';
+    if (!read_stat(target->pid, thread->tid, &line))
+        return false;
     memcpy(thread->comm, line.comm, sizeof(thread->comm));
     thread->state = line.state;
-    scheduled = target_read(target->pid, thread->tid, "schedstat");
-    thread->cpu_ns = scheduled ? strtoull(scheduled, NULL, 10) : line.cpu_ns;
-    free(scheduled);
-    wchan = target_read(target->pid, thread->tid, "wchan");
+    thread->cpu_ns = thread->cpu_ns ? thread->cpu_ns : line.cpu_ns;
+    char *wchan = target_read(target->pid, thread->tid, "wchan");
     if (wchan && strcmp(wchan, "0") != 0)
         snprintf(thread->wchan, sizeof(thread->wchan), "%s", wchan);
     free(wchan);
+    return true;
+}
+
+/* The lines of its call and of its switches: a thread that ran in between has other switches. */
+char *target_mark(const struct target *target, const struct target_thread *thread, int *ret_error)
+{
+    char *call = target_read(target->pid, thread->tid, "syscall"), *mark = NULL;
+    *ret_error = call ? 0 : -errno;
+    char *status = call && strncmp(call, "running", 7) != 0 ? target_read(target->pid, thread->tid, "status") : NULL;
+    const char *switches = status ? strstr(status, "\nvoluntary_ctxt_switches:") : NULL;
+    if (switches && asprintf(&mark, "%s%s", call, switches) < 0) {
+        mark = NULL;
+        *ret_error = -ENOMEM;
+    }
+    free(call);
+    free(status);
+    return mark;
+}
+
+static void read_thread(struct target *target, struct target_thread *thread)
+{
+    if (!target_look(target, thread)) {
+        thread->error = -ESRCH;
+        return;
+    }
+    char *scheduled = target_read(target->pid, thread->tid, "schedstat");
+    if (scheduled)
+        thread->cpu_ns = strtoull(scheduled, NULL, 10);
+    free(scheduled);
     thread->inner = thread->tid;
     if (target->inner || thread->tid == target->pid)
         thread->inner = inner_number(target->pid, thread->tid, &target->inner);
@@ -149,20 +180,20 @@ static int list_threads(struct target *target)
     char path[32];
     snprintf(path, sizeof(path), "/proc/%d/task", (int)target->pid);
     for (unsigned i = 0; i < TIMES_TO_LIST; i++) {
-        DIR *folder = opendir(path);
+        DIR *directory = opendir(path);
         size_t before = target->thread_count;
-        if (!folder)
+        if (!directory)
             return errno == ENOMEM ? -ENOMEM : 0;
-        for (struct dirent *entry; (entry = readdir(folder));) {
+        for (struct dirent *entry; (entry = readdir(directory));) {
             pid_t tid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
             const struct target_thread key = {.tid = tid};
             bool known = before && bsearch(&key, target->threads, before, sizeof(key), by_tid);
             if (tid > 0 && !known && !add_thread(target, tid)) {
-                closedir(folder);
+                closedir(directory);
                 return -ENOMEM;
             }
         }
-        closedir(folder);
+        closedir(directory);
         qsort(target->threads, target->thread_count, sizeof(*target->threads), by_tid);
         if (target->thread_count == before)
             break;
@@ -188,8 +219,8 @@ static bool parse_map(char *line, struct target_map *ret)
 
 int target_read_maps(struct target *target)
 {
-    char *text = target_read(target->pid, 0, "maps");
-    int error = text ? 0 : -errno;
+    char *text = target_read(target->via, 0, "maps");
+    int error = text ? 0 : errno ? -errno : -ESRCH;
     size_t count = 0, lines = 0;
     for (const char *at = text; at && *at; at++)
         lines += *at == '\n';
@@ -249,6 +280,19 @@ static char *read_command(pid_t pid, const char *comm)
     return text;
 }
 
+static bool is_narrow(pid_t pid)
+{
+    char path[32];
+    unsigned char ident[EI_NIDENT] = {0};
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    bool narrow = fd >= 0 && read(fd, ident, sizeof(ident)) == sizeof(ident) &&
+                  memcmp(ident, ELFMAG, SELFMAG) == 0 && ident[EI_CLASS] == ELFCLASS32;
+    if (fd >= 0)
+        close(fd);
+    return narrow;
+}
+
 static bool has_other_root(pid_t pid)
 {
     char path[32];
@@ -266,10 +310,19 @@ static void read_owner(struct target *target)
     free(text);
 }
 
+/* Where the first thread has ended (pthread_exit()) before others, one of these. */
+static pid_t living_thread(const struct target *target)
+{
+    for (size_t i = 0; strchr("ZXx", target->state) && i < target->thread_count; i++)
+        if (target->threads[i].state && !strchr("ZXx", target->threads[i].state))
+            return target->threads[i].tid;
+    return target->pid;
+}
+
 int target_init(struct target *target, pid_t pid)
 {
     struct stat_line line;
-    *target = (struct target){.pid = pid};
+    *target = (struct target){.pid = pid, .via = pid};
     if (!read_stat(pid, 0, &line)) {
         target->error = -ESRCH;
         return 0;
@@ -280,13 +333,17 @@ int target_init(struct target *target, pid_t pid)
     target->cpu_ns = line.cpu_ns;
     const uint64_t now_ns = clock_ns(CLOCK_BOOTTIME);
     target->age_ns = now_ns > line.start_ns ? now_ns - line.start_ns : 0;
-    target->command = read_command(pid, target->comm);
-    target->other_root = has_other_root(pid);
     read_owner(target);
-    if (!target->command || list_threads(target) < 0)
+    if (list_threads(target) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < target->thread_count; i++)
         read_thread(target, &target->threads[i]);
+    target->via = living_thread(target);
+    target->command = read_command(target->via, target->comm);
+    target->other_root = has_other_root(target->via);
+    target->narrow = is_narrow(target->via);
+    if (!target->command)
+        return -ENOMEM;
     if (target->inner)
         for (size_t i = 0; i < target->thread_count; i++)
             target->threads[i].inner = inner_number(pid, target->threads[i].tid, &target->inner);
@@ -297,11 +354,10 @@ void target_release(struct target *target)
 {
     for (size_t i = 0; i < target->thread_count; i++) {
         free(target->threads[i].stack);
+        free(target->threads[i].mark);
         free(target->threads[i].frames);
         free(target->threads[i].waits);
     }
-    for (size_t i = 0; i < TARGET_NET; i++)
-        free(target->net[i]);
     free(target->threads);
     free(target->maps);
     free(target->maps_text);
@@ -326,12 +382,12 @@ static int by_parent(const void *one, const void *other)
 
 static int read_parents(struct parent **ret, size_t *ret_count)
 {
-    DIR *folder = opendir("/proc");
+    DIR *directory = opendir("/proc");
     struct parent *list = NULL;
     size_t count = 0, capacity = 0;
     struct stat_line line;
-    int error = folder ? 0 : -errno;
-    for (struct dirent *entry; folder && !error && (entry = readdir(folder));) {
+    int error = directory ? 0 : -errno;
+    for (struct dirent *entry; directory && !error && (entry = readdir(directory));) {
         pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
         if (pid <= 0 || !read_stat(pid, 0, &line))
             continue;
@@ -345,8 +401,8 @@ static int read_parents(struct parent **ret, size_t *ret_count)
         if (!error)
             list[count++] = (struct parent){.pid = pid, .ppid = line.ppid};
     }
-    if (folder)
-        closedir(folder);
+    if (directory)
+        closedir(directory);
     if (count)
         qsort(list, count, sizeof(*list), by_parent);
     *ret = list;

@@ -250,7 +250,7 @@ unsigned libunwind_engine_stack(struct libunwind_engine *engine, uint64_t versio
         return count;
     ret->end = UNWIND_TOO_DEEP;
     while (count < capacity) {
-        unw_word_t frame = 0;
+        unw_word_t frame = 1; /* where it is not known */
         walk.missed = 0;
         walk.no_table = false;
         unw_get_reg(&cursor, UNW_REG_SP, &ret->top);

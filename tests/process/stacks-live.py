@@ -57,14 +57,17 @@ def test_deadlock():
     process = waits("deadlock", "idle=5")
     asleep(process.pid, 8)
     for engine in ([], ["--libunwind"]):
-        found, document = threads(process.pid, *engine)
+        # A thread that was stopped may need longer than the tool waits to be back in its call.
+        found, document = wait_until(lambda: (lambda answer: answer if answer[1]["deadlocks"] else None)(
+            threads(process.pid, *engine)), what="the deadlock")
         one, other = found["left-first"], found["right-first"]
         check_equal(sorted(document["deadlocks"][0]["threads"]), sorted([one["tid"], other["tid"]]))
         check_equal(len(document["deadlocks"]), 1)
         check_equal((one["waits_for_thread"], other["waits_for_thread"]), (other["tid"], one["tid"]))
         check_equal([name for name in functions(one) if name in ("take", "take_left")], ["take", "take_left"])
         check_equal(one["incomplete"], None)
-        text = show(process.pid, *engine)
+        text = wait_until(lambda: (lambda text: text if "Deadlock" in text else None)(show(process.pid, *engine)),
+                          what="the deadlock")
         check_match(rf"\ADeadlock in process {process.pid} waits:\n"
                     rf"  thread \d+ (left|right)-first waits for mutex at 0x[0-9a-f]+, held by thread \d+ \w+-first\n"
                     rf"  thread \d+ (left|right)-first waits for mutex", text)
@@ -75,9 +78,10 @@ def test_deadlock():
 def test_one_thread_alone():
     process = waits("error-check")
     asleep(process.pid, 2)
-    found, document = threads(process.pid)
+    found, document = wait_until(lambda: (lambda answer: answer if answer[1]["deadlocks"] else None)(
+        threads(process.pid)), what="the deadlock")
     check_equal(document["deadlocks"], [{"pid": process.pid, "threads": [found["twice"]["tid"]]}])
-    check_in("itself", show(process.pid))
+    wait_until(lambda: "itself" in show(process.pid), what="the owner")
     end(process)
 
 
@@ -119,7 +123,7 @@ def test_as_gdb():
 def test_no_call_is_disturbed():
     """Calls that a stop makes fail with EINTR go on as they were, whatever it takes to find their callers."""
     process = waits("epoll", "sigwait", "listen", "vfork", "idle=3")
-    asleep(process.pid, 6)
+    asleep(process.pid, 8)
     for _ in range(20):
         for engine in ([], ["--libunwind"]):
             found, _ = threads(process.pid, *engine)
@@ -138,11 +142,43 @@ def test_time_limits():
     check_equal(end(process), "0 interrupted\n")
 
 
+def test_no_false_deadlock():
+    """Threads that take turns at one mutex: who holds it changes all the time, and none waits for itself."""
+    process = waits("contend=32")
+    for _ in range(60):
+        check_equal(json.loads(show("--json", process.pid))["deadlocks"], [])
+    end(process)
+
+
+def test_nothing_is_cut_short():
+    """A write that waits for room would return what it has written so far: it is not stopped."""
+    process = waits("write")
+    asleep(process.pid, 2)
+    for _ in range(5):
+        found, _ = threads(process.pid)
+        check_equal((found["write"]["system_call"]["name"], found["write"]["stopped_for_a_moment"]), ("write", False))
+    check_equal(end(process), f"{1 << 20} written\n0 interrupted\n")
+
+
+def test_first_thread_has_ended():
+    process = waits("leave", "idle=2")
+    wait_until(lambda: open(f"/proc/{process.pid}/stat").read().rpartition(")")[2].split()[0] == "Z", what="its end")
+    asleep(process.pid, 3)
+    found, _ = threads(process.pid)
+    check_in("end", functions(found["finish"]))
+    check_match(r"^fd 0: pipe", found["finish"]["system_call"]["waits_for"])
+    text = show(process.pid)
+    check("has ended" not in text, text)
+    check_match(r"2 threads \(\d+, \d+\) idle", text)
+    end(process)
+
+
 def test_what_is_waited_for():
     process = waits("pipe", "listen", "epoll")
     asleep(process.pid, 3)
-    document = json.loads(wait_until(lambda: (lambda text: text if "read" in text else None)(
-        show("--tree", "--json", process.pid)), what="the child to read"))
+    child = int(wait_until(lambda: open(f"/proc/{process.pid}/task/{process.pid}/children").read(), what="the child"))
+    asleep(child, 1)
+    document = json.loads(show("--tree", "--json", process.pid))
     check_equal(len(document["processes"]), 2)
     first, child = document["processes"]
     check_equal((child["parent"], child["pid"] != first["pid"]), (process.pid, True))
@@ -150,8 +186,6 @@ def test_what_is_waited_for():
     check_equal(found["listen"]["system_call"]["waits_for"].split(": ")[1],
                 f"socket (TCP 127.0.0.1:{process.port}, listening)")
     check_match(r"^fd \d+: pipe", found["epoll"]["system_call"]["waits_for"])
-    wait_until(lambda: json.loads(show("--json", child["pid"]))["processes"][0]["threads"][0]["system_call"],
-               what="the child to read")
     text = show("--tree", process.pid)
     check_match(rf"waits in read for fd \d+: pipe, written by {process.pid} waits", text)
     check_match(rf"^{child['pid']} .*\n  child of {process.pid}, ", text)
@@ -161,7 +195,7 @@ def test_what_is_waited_for():
 def test_zombie_and_nobody_there():
     process = waits("zombie")
     text = wait_until(lambda: (lambda text: text if "has ended; its parent" in text else None)(
-        show("--tree", process.pid)), what="the child to end")
+        show("--tree", process.pid, status=None)), what="the child to end")
     check_match(rf"has ended; its parent {process.pid} waits has not waited for it yet", text)
     end(process)
     check_equal(show(process.pid, status=1), f"{process.pid}: there is no such process (any more)\n")
@@ -171,13 +205,15 @@ def test_zombie_and_nobody_there():
 def test_stopped_by_a_signal():
     process = waits("spin", "idle=2")
     os.kill(process.pid, signal.SIGSTOP)
-    wait_until(lambda: open(f"/proc/{process.pid}/stat").read().rpartition(")")[2].split()[0] == "T",
-               what="the stop")
+    def all_stopped():
+        return all(open(f"/proc/{process.pid}/task/{tid}/stat").read().rpartition(")")[2].split()[0] == "T"
+                   for tid in os.listdir(f"/proc/{process.pid}/task"))
     for _ in range(5):
+        wait_until(all_stopped, what="the stop")  # again: one that we stopped has to run to stop again
         found, document = threads(process.pid)
         check_equal(document["processes"][0]["state"], "stopped by a signal")
         check_equal(functions(found["spin"])[0], "spin")
-        check_equal(open(f"/proc/{process.pid}/stat").read().rpartition(")")[2].split()[0], "T")
+    wait_until(all_stopped, what="the stop to stay")
     os.kill(process.pid, signal.SIGCONT)
     check_equal(end(process), "0 interrupted\n")
 
@@ -209,7 +245,7 @@ def test_rights():
         check_in("its stacks cannot be had: ", result.out)
         check_match("run this as root|ptrace_scope", result.out)
         end(process)
-    else:
+    elif os.stat("/proc/1").st_uid != os.geteuid():
         check_match(r"its stacks cannot be had: .*(as root|another user|ptrace_scope)", show(1, status=1))
 
 
@@ -252,7 +288,8 @@ def test_another_name_space():
     check_equal(process.stdout.readline(), b"ready\n")
     inner = int(open(f"/proc/{process.pid}/task/{process.pid}/children").read())
     asleep(inner, 3)
-    document = json.loads(show("--tree", "--json", process.pid, status=0 if IS_ROOT else None))
+    document = wait_until(lambda: (lambda document: document if document["deadlocks"] else None)(json.loads(
+        show("--tree", "--json", process.pid, status=0 if IS_ROOT else None))), what="the deadlock")
     check_equal([len(deadlock["threads"]) for deadlock in document["deadlocks"]], [2])
     check_equal(document["deadlocks"][0]["pid"], inner)
     process.communicate(b".", timeout=60)
@@ -266,7 +303,8 @@ def test_a_storm_of_processes():
         result = run([SHOW, "--tree", "--json", process.pid])
         check(result.status in (0, 1) and not result.err, result)  # 1: it has just ended
         document = json.loads(result.out)
-        check(result.status == (1 if document["missing"] else 0), result)
+        threads_of = [thread for process_of in document["processes"] for thread in process_of["threads"]]
+        check(result.status == 0 or document["missing"] or any(thread["incomplete"] for thread in threads_of), result)
     check_equal(process.communicate()[0], b"done\n")
     check_equal(process.returncode, 0)
 

@@ -13,6 +13,9 @@
  *   zombie       a child that ended
  *   listen       one in accept() on 127.0.0.1
  *   deep=N       one N calls deep
+ *   contend=N    N threads that take and release one mutex all the time
+ *   write        one that writes 1 MiB to a pipe; at the end it is read, and the call has to return all of it
+ *   leave        the first thread ends, the others go on
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -20,6 +23,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +41,10 @@ static unsigned expected;
 static pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER, right = PTHREAD_MUTEX_INITIALIZER, own, gate_lock;
 static pthread_cond_t gate = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t both;
-static int limit_ms = -1, depth, pipe_ends[2];
+static int limit_ms = -1, depth, pipe_ends[2], full_pipe[2];
+static ssize_t written = -1;
+static pthread_t writer;
+static volatile bool leaves;
 static pid_t spun;
 
 static void count(long status)
@@ -146,10 +153,10 @@ static int descend(int levels)
     volatile int here = levels;
     if (levels == 0) {
         started++;
-        for (;;)
+        while (!leaves)
             pause();
     }
-    return descend(levels - 1) + here;
+    return levels > 0 ? descend(levels - 1) + here : 0;
 }
 
 static void *go_deep(void *argument)
@@ -157,6 +164,39 @@ static void *go_deep(void *argument)
     depth = descend(depth);
     return argument;
 }
+
+static void *contend(void *argument)
+{
+    started++;
+    for (;;) {
+        pthread_mutex_lock(&left);
+        for (volatile int i = 0; i < 200000; i++)
+            ;
+        pthread_mutex_unlock(&left);
+    }
+    return argument;
+}
+
+static void *write_all(void *argument)
+{
+    static char bytes[1 << 20];
+    started++;
+    written = write(full_pipe[1], bytes, sizeof(bytes));
+    return argument;
+}
+
+/* Reads what write_all() has to write, and says how much that call has written. */
+static void drain(void)
+{
+    static char bytes[1 << 16];
+    for (size_t all = 0, got; all < 1 << 20; all += got)
+        if ((ssize_t)(got = (size_t)read(full_pipe[0], bytes, sizeof(bytes))) <= 0)
+            break;
+    pthread_join(writer, NULL);
+    printf("%ld written\n", (long)written);
+}
+
+static void *finish(void *argument);
 
 static void begin(void *(*run)(void *), const char *name)
 {
@@ -167,6 +207,7 @@ static void begin(void *(*run)(void *), const char *name)
     if (pthread_create(&thread, &attr, run, NULL) != 0)
         exit(2);
     pthread_setname_np(thread, name);
+    writer = run == write_all ? thread : writer;
     expected++;
 }
 
@@ -218,6 +259,14 @@ static void begin_way(const char *how)
         begin_child(end_at_once);
     } else if (strcmp(how, "listen") == 0) {
         begin(accept_one, "listen");
+    } else if (strncmp(how, "contend", size) == 0) {
+        for (int i = 0; i < number && i < THREADS_MAX; i++)
+            begin(contend, "contend");
+    } else if (strcmp(how, "write") == 0) {
+        begin(write_all, "write");
+    } else if (strcmp(how, "leave") == 0) {
+        leaves = true;
+        begin(finish, "finish");
     } else if (strncmp(how, "deep", size) == 0) {
         depth = number;
         begin(go_deep, "deep");
@@ -226,22 +275,38 @@ static void begin_way(const char *how)
     }
 }
 
-int main(int argc, char **argv)
+static void end(void)
 {
     char byte;
+    ssize_t got = read(0, &byte, 1);
+    if (writer)
+        drain();
+    printf("%u interrupted\n", (unsigned)interrupted);
+    fflush(stdout);
+    _exit(got < 0);
+}
+
+static void *finish(void *argument)
+{
+    started++;
+    end();
+    return argument;
+}
+
+int main(int argc, char **argv)
+{
     setvbuf(stdout, NULL, _IOLBF, 0);
     pthread_barrier_init(&both, NULL, 2);
     pthread_mutex_init(&own, NULL);
     pthread_mutex_init(&gate_lock, NULL);
-    if (pipe(pipe_ends) < 0)
+    if (pipe(pipe_ends) < 0 || pipe(full_pipe) < 0)
         return 2;
     for (int i = 1; i < argc; i++)
         begin_way(argv[i]);
     while (started < expected)
         sched_yield();
     puts("ready");
-    ssize_t got = read(0, &byte, 1);
-    printf("%u interrupted\n", (unsigned)interrupted);
-    fflush(stdout);
-    _exit(got < 0);
+    if (leaves)
+        pthread_exit(NULL);
+    end();
 }

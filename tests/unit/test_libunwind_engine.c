@@ -136,9 +136,7 @@ static void test_caches(void **state)
 {
     (void)state;
     step(7);
-    const unsigned popped = stepping.popped;
-    step(7); /* the vdso may take a loop more or less */
-    assert_int_equal(stepping.popped, popped);
+    step(7);
     for (uint64_t version = 100; version < 300; version++) { /* more than there are places for */
         static struct chain first, again;
         struct unwind_regs regs;
