@@ -17,12 +17,11 @@
 #include "unwind/libunwind_engine.h"
 #include "unwind_kit.h"
 
-enum { TRAP_FLAG = 0x100, STEPS_MAX = 20000 };
+enum { STEPS_MAX = 20000 };
 
 static struct kit kit;
 static struct libunwind_engine *engine;
 static volatile struct {
-    bool on;
     uint64_t version;
     unsigned steps, same, popped, other;
 } stepping;
@@ -67,19 +66,6 @@ static void compare(const ucontext_t *context)
         stepping.other++;
 }
 
-static void on_trap(int number, siginfo_t *info, void *context)
-{
-    ucontext_t *interrupted = context;
-    (void)number;
-    (void)info;
-    if (!stepping.on || stepping.steps >= STEPS_MAX) {
-        interrupted->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
-        return;
-    }
-    interrupted->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
-    compare(interrupted);
-}
-
 static volatile int sink;
 
 __attribute__((noinline)) static int ascend(const void *one, const void *other)
@@ -108,16 +94,13 @@ __attribute__((noinline)) static int work(void)
 
 static void step(uint64_t version)
 {
-    struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
     sink = work(); /* everything is bound, and libunwind's first allocations are made */
     kit_read_maps(&kit);
     stepping.version = version;
     stepping.steps = stepping.same = stepping.popped = stepping.other = 0;
-    sigaction(SIGTRAP, &action, NULL);
-    stepping.on = true;
-    raise(SIGTRAP);
+    kit_begin_steps(compare, STEPS_MAX);
     sink = work();
-    stepping.on = false;
+    kit_end_steps();
     printf("%u steps: %u the same, %u behind a pop, %u others\n", stepping.steps, stepping.same, stepping.popped,
            stepping.other);
     assert_true(stepping.steps > 1000);

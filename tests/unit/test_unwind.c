@@ -19,11 +19,10 @@
 #include "unwind/file.h"
 #include "unwind_kit.h"
 
-enum { TRAP_FLAG = 0x100, STEPS_MAX = 60000 };
+enum { STEPS_MAX = 60000 };
 
 static struct kit kit;
 static struct {
-    bool on;
     unsigned steps, same, complete, shown, vdso, loader;
     size_t dump;
 } stepping;
@@ -67,33 +66,19 @@ static void compare(const ucontext_t *context)
         show(&chain, frames + at, count - at);
 }
 
-static void on_trap(int number, siginfo_t *info, void *context)
-{
-    ucontext_t *interrupted = context;
-    (void)number;
-    (void)info;
-    if (!stepping.on || stepping.steps >= STEPS_MAX) {
-        interrupted->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
-        return;
-    }
-    interrupted->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
-    compare(interrupted);
-}
-
 static void begin_stepping(void)
 {
-    struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
     void *frame;
     backtrace(&frame, 1); /* loads libgcc */
     kit_read_maps(&kit);
     memset(&stepping, 0, sizeof(stepping));
     stepping.dump = KIT_DUMP;
-    sigaction(SIGTRAP, &action, NULL);
+    kit_begin_steps(compare, STEPS_MAX);
 }
 
 static void check_stepping(unsigned least)
 {
-    stepping.on = false;
+    kit_end_steps();
     printf("%u steps, %u in the vdso, %u in the loader\n", stepping.steps, stepping.vdso, stepping.loader);
     assert_true(stepping.steps >= least);
     assert_int_equal(stepping.same, stepping.steps);
@@ -136,8 +121,6 @@ static void test_every_instruction(void **state)
 {
     (void)state;
     begin_stepping();
-    stepping.on = true;
-    raise(SIGTRAP);
     sink = work();
     check_stepping(1000);
 }
@@ -148,10 +131,8 @@ static void *step_in_thread(void *argument)
     kit_release(&kit);
     kit_init(&kit);
     begin_stepping();
-    stepping.on = true;
-    raise(SIGTRAP);
     sink = recurse(4, 1, 2, 3);
-    stepping.on = false;
+    kit_end_steps();
     return NULL;
 }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -93,6 +94,41 @@ static bool gives_again(struct kit *kit, const struct unwind_regs *regs, const s
     for (unsigned i = 0; same && i < count; i++)
         same = ips[i] == chain->ips[i];
     return same;
+}
+
+enum { TRAP_FLAG = 0x100 };
+
+static struct {
+    void (*each)(const ucontext_t *context);
+    volatile unsigned left;
+} steps;
+
+static void on_trap(int number, siginfo_t *info, void *context)
+{
+    ucontext_t *interrupted = context;
+    (void)number;
+    (void)info;
+    if (steps.left == 0) {
+        interrupted->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
+        return;
+    }
+    steps.left--;
+    interrupted->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
+    steps.each(interrupted);
+}
+
+void kit_begin_steps(void (*each)(const ucontext_t *context), unsigned most)
+{
+    const struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
+    steps.each = each;
+    steps.left = most;
+    sigaction(SIGTRAP, &action, NULL);
+    raise(SIGTRAP);
+}
+
+void kit_end_steps(void)
+{
+    steps.left = 0;
 }
 
 void kit_take(struct kit *kit, const ucontext_t *context, size_t size, struct unwind_regs *ret_regs,
