@@ -27,8 +27,14 @@ def end(process):
     return out.decode()
 
 
+def need_x86_64():
+    if platform.machine() != "x86_64":
+        skip("pstack knows the registers of x86-64 alone")
+
+
 def show(*args, status=0):
     """STATUS None: any."""
+    need_x86_64()
     result = run([SHOW, *args])
     check_equal((result.status if status is not None else None, result.err), (status, ""), args)
     return result.out
@@ -238,6 +244,7 @@ def test_deeper_than_is_shown():
 
 def test_rights():
     """What may not be traced is named, with the way out; nothing else is missing for it."""
+    need_x86_64()
     if IS_ROOT:
         process = waits("idle=2")
         result = run([SHOW, process.pid], user=NOBODY, group=NOBODY, extra_groups=[])
@@ -297,6 +304,7 @@ def test_another_name_space():
 
 def test_a_storm_of_processes():
     """A tree that changes all the time: no more than what is there, no failure, and it ends as it would."""
+    need_x86_64()
     script = "i=0; while [ $i -lt 400 ]; do /bin/true; (:); i=$((i + 1)); done; echo done"
     process = start(["sh", "-c", script])
     while process.poll() is None:
