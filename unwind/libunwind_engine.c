@@ -132,19 +132,27 @@ static int access_fpreg(unw_addr_space_t space, unw_regnum_t number, unw_fpreg_t
     return -UNW_EINVAL;
 }
 
-static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *info, int need, void *context)
+/* The file whose tables are read for IP, also for expressions of a row that libunwind remembers. False: there is none. */
+static bool enter_file(struct walk *walk, uint64_t ip)
 {
-    struct walk *walk = context;
     uint64_t in_file;
-    walk->no_table = true;
     walk->file = NULL;
     if (!find_map(walk, ip) || !walk->map.file ||
         !file_address(walk->map.file, ip - walk->map.start + walk->map.offset, &in_file) ||
         !walk->map.file->frames.bytes)
-        return -UNW_ENOINFO;
+        return false;
     file_use(walk->map.file);
     walk->file = walk->map.file;
     walk->bias = ip - in_file;
+    return true;
+}
+
+static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *info, int need, void *context)
+{
+    struct walk *walk = context;
+    walk->no_table = true;
+    if (!enter_file(walk, ip))
+        return -UNW_ENOINFO;
     const struct cfi *cfi = &walk->file->frames;
     unw_dyn_info_t table = {.start_ip = 0, .end_ip = UINT64_MAX, .format = UNW_INFO_FORMAT_REMOTE_TABLE};
     table.u.rti.segbase = walk->bias + cfi->address;
@@ -255,6 +263,7 @@ unsigned libunwind_engine_stack(struct libunwind_engine *engine, uint64_t versio
         walk.no_table = false;
         unw_get_reg(&cursor, UNW_REG_SP, &ret->top);
         unw_get_reg(&cursor, FRAME_POINTER, &frame);
+        enter_file(&walk, ips[count - 1] - (count > 1)); /* behind a call: of the byte before it */
         int status = unw_step(&cursor);
         if (status > 0 && (unw_get_reg(&cursor, UNW_REG_IP, &ip) < 0 || ip == 0))
             status = 0;
