@@ -115,13 +115,24 @@ static void test_every_instruction(void **state)
 }
 
 /* With the rows that it found before. */
+/* The vdso reads its clock again if a tick has come meanwhile: stepped through it may take very long. */
+static void step_to_the_end(uint64_t version)
+{
+    for (unsigned i = 0; i < 8; i++) {
+        step(version);
+        if (stepping.steps < STEPS_MAX)
+            return;
+    }
+    skip();
+}
+
 static void test_caches(void **state)
 {
     (void)state;
-    step(0);
+    step_to_the_end(0);
     const unsigned popped = stepping.popped;
-    step(7);
-    step(7); /* by rows that libunwind remembers: no chain ends earlier for that */
+    step_to_the_end(7);
+    step_to_the_end(7); /* by rows that libunwind remembers: no chain ends earlier for that */
     assert_int_equal(stepping.popped, popped);
     for (uint64_t version = 100; version < 300; version++) { /* more than there are places for */
         static struct chain first, again;
