@@ -164,6 +164,8 @@ static char *plain(char *text)
             *to++ = *at++;
             continue;
         }
+        while (to - text > 1 && to[-1] == ' ' && to[-2] == ' ') /* a column is as wide as its figure */
+            to--;
         while (isdigit((unsigned char)*at) || (*at == '.' && isdigit((unsigned char)at[1])))
             at++;
         for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
@@ -331,7 +333,7 @@ static void summary_of_a_command(void **state)
     assert_int_equal(RUN("-e", "task-clock", "-g", "none", "--stat", "/bin/sh", "-c", ":"), 0);
     assert_string_equal(plain(text_err),
                         "pinject-run: # task, counted:\n"
-                        "pinject-run:            #  task-clock          # CPUs busy\n"
+                        "pinject-run: #  task-clock # CPUs busy\n"
                         "pinject-run: # elapsed, # in user space, # in the kernel\n"
                         "pinject-run: CPU time #, # of it in tasks (# %); profiler overhead: #\n"
                         "pinject-run: # file out.* (#); next: panalyze counts out.*\n");
