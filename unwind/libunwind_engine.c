@@ -46,6 +46,7 @@ struct walk {
     uint64_t bias;          /* from addresses of the file to those of the process */
     uint64_t missed;        /* the address that could not be read; 0: none */
     unsigned reads;
+    bool parses;            /* libunwind reads an entry of a table */
     bool no_table;          /* of the frame at hand */
 };
 
@@ -106,8 +107,11 @@ static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *va
         return -UNW_EINVAL;
     if (dump_read(walk->dump, address, value) || read_table(walk, address, value))
         return 0;
-    /* Of code it wants to know whether it is there, and whether it is one of the few that it knows: it is not. */
-    if (find_map(walk, address)) {
+    /*
+     * Of code it wants to know whether it is there, and whether it is one of the few that it knows: it is not. Of an
+     * entry it wants the address of the personality routine, often a word of data: nobody asks for it.
+     */
+    if (walk->parses || find_map(walk, address)) {
         *value = 0;
         return 0;
     }
@@ -132,7 +136,7 @@ static int access_fpreg(unw_addr_space_t space, unw_regnum_t number, unw_fpreg_t
     return -UNW_EINVAL;
 }
 
-/* The file whose tables are read for IP, also for expressions of a row that libunwind remembers. False: there is none. */
+/* The file whose tables are read for IP, also for expressions of remembered rows. False: there is none. */
 static bool enter_file(struct walk *walk, uint64_t ip)
 {
     uint64_t in_file;
@@ -147,18 +151,32 @@ static bool enter_file(struct walk *walk, uint64_t ip)
     return true;
 }
 
+/*
+ * Does our own parser take the row? libunwind indexes an array by the register of DW_CFA_register, whatever its number
+ * is.
+ */
+static bool is_sound(struct walk *walk, uint64_t address)
+{
+    struct cfi_row row;
+    bool found = cfi_find_row(&walk->file->frames, address, &row);
+    walk->reads += row.work;
+    return found;
+}
+
 static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *info, int need, void *context)
 {
     struct walk *walk = context;
     walk->no_table = true;
-    if (!enter_file(walk, ip))
+    if (!enter_file(walk, ip) || !is_sound(walk, ip - walk->bias))
         return -UNW_ENOINFO;
     const struct cfi *cfi = &walk->file->frames;
     unw_dyn_info_t table = {.start_ip = 0, .end_ip = UINT64_MAX, .format = UNW_INFO_FORMAT_REMOTE_TABLE};
     table.u.rti.segbase = walk->bias + cfi->address;
     table.u.rti.table_data = TABLE_ADDRESS;
     table.u.rti.table_len = cfi->count;
+    walk->parses = true;
     int status = search_unwind_table(space, ip, &table, info, need, context);
+    walk->parses = false;
     walk->no_table = status < 0;
     return status;
 }
