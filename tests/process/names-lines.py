@@ -2,12 +2,13 @@
 # labels: analyze
 # timeout: 180
 # run-as: self
-"""Source lines and inlined functions: what addr2line -i says, for every kind of debug information; and the reports."""
+"""Source lines and inlined functions: what addr2line -i and libdw say, for every kind of debug information; and the
+reports."""
 import random
 
 from harness import *
 
-LINES_OF = target("lines-of")
+LINES_OF, LINES_OF_LIBDW = target("lines-of"), target("lines-of-libdw")
 ADDRESSES = 1000
 
 C_SOURCE = r"""
@@ -135,19 +136,22 @@ def is_same(ours, theirs, names):
     return ours[0][0] == theirs[0][0] or (not mangled and theirs[0][0] in names)
 
 
+def choose(program, functions):
+    """ADDRESSES of PROGRAM's code. No code of a function is what fills the space behind it."""
+    start, size = text_of(program)
+    addresses = sorted({address for low, high, _ in functions for address in range(low, high)} &
+                       set(range(start, start + size)))
+    check(len(addresses) >= ADDRESSES, f"{program} has only {len(addresses)} bytes of code")
+    return random.Random(size).sample(addresses, ADDRESSES)
+
+
 def compare(program, truth=None, options=(), least=90):
     """Checks ADDRESSES random addresses of PROGRAM against addr2line on TRUTH, a program with the same code."""
     need("addr2line", "readelf", "nm")
     truth = truth or program
-    start, size = text_of(program)
-    check_equal(text_of(truth), (start, size), "the two programs' code")
-    dice = random.Random(size)
+    check_equal(text_of(truth), text_of(program), "the two programs' code")
     functions = symbols(truth)
-    # No code of a function is what fills the space behind it.
-    addresses = sorted({address for low, high, _ in functions for address in range(low, high)} &
-                       set(range(start, start + size)))
-    check(len(addresses) >= ADDRESSES, f"{program} has only {len(addresses)} bytes of code")
-    addresses = dice.sample(addresses, ADDRESSES)
+    addresses = choose(program, functions)
     words = "".join(f"{address:x}\n" for address in addresses)
     theirs = answers(run(["addr2line", "-a", "-i", "-f", "-e", truth], input=words).ok().out)
     result = run([LINES_OF, *options, program], input=words).ok()
@@ -190,6 +194,41 @@ def test_clang():
     for address, frames in ours.items():
         if frames[0][2] != "0":
             check_equal(frames, theirs[address], hex(address))
+
+
+def compare_with_libdw(program):
+    words = "".join(f"{address:x}\n" for address in choose(program, symbols(program)))
+    theirs = answers(run([LINES_OF_LIBDW, program], input=words).ok().out)
+    ours = answers(run([LINES_OF, program], input=words).ok().out)
+    for address, frames in ours.items():
+        check_equal(frames, theirs[address], f"{program} {address:#x}")
+    check(max(map(len, ours.values())) >= 2, "nothing was inlined: the comparison says nothing")
+
+
+def test_libdw():
+    """It has no ways of its own that would have to be taken back."""
+    need("gcc", "g++", "nm", "readelf")
+    compare_with_libdw(BUILD / "bin/panalyze")
+    for version in (4, 5):
+        build(f"gcc -O2 -g -gdwarf-{version} -o p{version} p.c")
+        compare_with_libdw(f"p{version}")
+    build("g++ -O3 -g -o templates p.cc", CXX_SOURCE, "p.cc")
+    compare_with_libdw("templates")
+    # Functions are inlined into units other than those that define them.
+    build("g++ -O2 -g -flto -o linked p.cc", CXX_SOURCE, "p.cc")
+    compare_with_libdw("linked")
+
+
+def test_libdw_and_clang():
+    need("clang", "nm", "readelf")
+    build("clang -O2 -g -o p p.c")
+    compare_with_libdw("p")
+
+
+def test_libdw_and_rust():
+    need("rustc", "nm", "readelf")
+    build("rustc -C opt-level=3 -g -o p p.rs", RUST_SOURCE, "p.rs")
+    compare_with_libdw("p")
 
 
 def test_rust():
@@ -258,6 +297,7 @@ def test_dwz():
         skip("dwz found nothing to share")
     check_in(".gnu_debugaltlink", run(["readelf", "-SW", "one"]).ok().out)
     compare("one", "plain", least=75)
+    compare_with_libdw("one")
     os.unlink("shared.debug")
     result = run([LINES_OF, "one"], input=f"{text_of('one')[0] + 16:x}\n").ok()
     check_in("the file that dwz shared is missing", result.err)
