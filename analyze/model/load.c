@@ -183,21 +183,23 @@ static bool known_already(const struct loader *loader, const struct lookup *look
     return false;
 }
 
-/* Of many files that are none ("out.*" names more than profiles): one line. */
+/* Of many files that are none ("out.*" names more than profiles): one line. Where nothing else is there, what to do. */
 static void refuse_others(const struct loader *loader, const uint32_t shown[OTHERS_SHOWN], uint32_t others)
 {
     const char *more = others > OTHERS_SHOWN ? ", ..." : "";
+    const char *remedy =
+        others == loader->input_count ? "; 'pinject-run -- COMMAND' and 'perf record' write such files" : "";
     if (others == 1 && !loader->inputs[shown[0]].bytes && document_is(loader->inputs[shown[0]].path))
         report_error("%s: is JSON, not a perf.data file; reports of --json are read by 'panalyze diff' alone",
                      loader->inputs[shown[0]].path);
     else if (others == 1)
-        report_error("%s: is not a perf.data file", loader->inputs[shown[0]].path);
+        report_error("%s: is not a perf.data file%s", loader->inputs[shown[0]].path, remedy);
     else if (others == 2)
-        report_error("2 files are not perf.data files: %s, %s", loader->inputs[shown[0]].path,
-                     loader->inputs[shown[1]].path);
+        report_error("2 files are not perf.data files: %s, %s%s", loader->inputs[shown[0]].path,
+                     loader->inputs[shown[1]].path, remedy);
     else if (others)
-        report_error("%u files are not perf.data files: %s, %s, %s%s", others, loader->inputs[shown[0]].path,
-                     loader->inputs[shown[1]].path, loader->inputs[shown[2]].path, more);
+        report_error("%u files are not perf.data files: %s, %s, %s%s%s", others, loader->inputs[shown[0]].path,
+                     loader->inputs[shown[1]].path, loader->inputs[shown[2]].path, more, remedy);
 }
 
 /* A file that is named twice ("out.* out.1.1") counts once. */

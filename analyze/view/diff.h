@@ -29,6 +29,8 @@ void diff_note(struct view *view, const char *text);
 bool diff_load(const struct view *view, int side, double *ret_least, double *ret_most);
 /* Enough of them to change figures. */
 bool diff_loaded(const struct view *view);
+/* All of them are parts of one run of pinject-run's. */
+bool diff_of_one_run(const struct view *view);
 /* All, or nearly all, runs of one side came before those of the other. */
 bool diff_apart(const struct view *view);
 

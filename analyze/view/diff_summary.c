@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/view/deepest.h"
 #include "analyze/view/diff.h"
@@ -69,6 +70,19 @@ bool diff_loaded(const struct view *view)
 static uint64_t began(const struct view *run)
 {
     return run->profile->session.ours ? run->profile->session.start_realtime_ns : 0;
+}
+
+bool diff_of_one_run(const struct view *view)
+{
+    const struct profile_session *first = &diff_run(view, 0, 0)->profile->session;
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < view->runs->counts[side]; i++) {
+            const struct profile *profile = diff_run(view, side, i)->profile;
+            if (!profile->session.ours || profile->document ||
+                memcmp(profile->session.id, first->id, sizeof(first->id)) != 0)
+                return false;
+        }
+    return true;
 }
 
 bool diff_apart(const struct view *view)

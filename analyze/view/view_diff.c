@@ -469,6 +469,9 @@ static void print_text(struct view *view, const struct compare *compare)
     unsigned kinds = shown_kinds(view->settings);
     print_side(view, compare, 0);
     print_side(view, compare, 1);
+    if (diff_of_one_run(view))
+        output_wrapped(view->output, 2,
+                       "A and B are parts of one run: this is how they differ, not what has changed.");
     diff_summary(view, compare, kinds);
     print_gone(view, compare);
     for (int by = 0; by < COMPARE_KINDS; by++)
