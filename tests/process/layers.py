@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+# run-as: self
+"""Which folder may include from which, and how many files of a folder may lean on each other in a circle."""
+from harness import *
+
+# Includes go down only: each folder, and those below it whose headers it may use.
+BELOW = {
+    "include/pinject": set(),
+    "common": {"include/pinject"},
+    "unwind": {"common"},
+    "preload": {"include/pinject"},
+    "collector": {"common", "include/pinject", "unwind"},
+    "analyze/read": {"common", "include/pinject"},
+    "analyze/sym": {"common", "unwind"},
+    "analyze/model": {"analyze/read", "analyze/sym", "common", "include/pinject", "unwind"},
+    "analyze/view": {"analyze/model", "analyze/sym", "common"},
+    "analyze/export": {"analyze/view", "analyze/model", "analyze/read", "common", "include/pinject"},
+    "analyze/live": {"analyze/view", "common"},
+    "analyze": {"analyze/export", "analyze/live", "analyze/view", "analyze/model", "analyze/read", "common"},
+    "pstack": {"analyze/sym", "common", "unwind"},
+}
+# Limits, and what is beyond them today: these figures may only become less.
+CIRCLE = 3  # files that include each other in a circle; a file and its header count as one
+CIRCLES = {"collector": 35, "preload": 5}
+FOLDER = 30  # .c files
+FOLDERS = {"analyze/view": 65, "collector": 92, "preload": 33}
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', re.MULTILINE)
+
+
+def sources(root):
+    """{path below ROOT: text} of the product's C files."""
+    found = {}
+    for folder in sorted({folder.split("/")[0] for folder in BELOW}):
+        for path in sorted((root / folder).rglob("*.[ch]")):
+            found[path.relative_to(root).as_posix()] = path.read_text()
+    return found
+
+
+def includes(files):
+    """[(file, file that it includes)], both of FILES."""
+    found = []
+    for path, text in files.items():
+        for name in INCLUDE.findall(text):
+            places = (name, f"include/{name}", f"{os.path.dirname(path)}/{name}")
+            found += [(path, place) for place in places if place in files][:1]
+    return found
+
+
+def wrong_edges(files):
+    """What BELOW does not allow, as text."""
+    wrong = []
+    for path, included in includes(files):
+        folder, other = os.path.dirname(path), os.path.dirname(included)
+        if folder not in BELOW:
+            wrong.append(f"{path}: {folder} is not in the table")
+        elif other != folder and other not in BELOW[folder]:
+            wrong.append(f"{path} includes {included}: {folder} may not use {other}")
+    return wrong
+
+
+def circles(edges):
+    """The strongly connected components of EDGES that have more than one member (Tarjan, without recursion)."""
+    graph = {}
+    for one, other in edges:
+        graph.setdefault(one, set()).add(other)
+        graph.setdefault(other, set())
+    index, low, stack, on_stack, found = {}, {}, [], set(), []
+    for start in sorted(graph):
+        work = [(start, iter(sorted(graph[start])))] if start not in index else []
+        while work:
+            node, rest = work[-1]
+            if node not in index:
+                index[node] = low[node] = len(index)
+                stack.append(node)
+                on_stack.add(node)
+            for other in rest:
+                if other not in index:
+                    work.append((other, iter(sorted(graph[other]))))
+                    break
+                if other in on_stack:
+                    low[node] = min(low[node], index[other])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    circle = []
+                    while not circle or circle[-1] != node:
+                        circle.append(stack.pop())
+                        on_stack.discard(circle[-1])
+                    if len(circle) > 1:
+                        found.append(sorted(circle))
+    return found
+
+
+def stem(path):
+    return path.rsplit(".", 1)[0]
+
+
+def largest_circles(files):
+    """{folder: files of its largest circle}"""
+    inside = [(stem(path), stem(other)) for path, other in includes(files)
+              if os.path.dirname(path) == os.path.dirname(other) and stem(path) != stem(other)]
+    found = {}
+    for circle in circles(inside):
+        folder = os.path.dirname(circle[0])
+        found[folder] = max(found.get(folder, []), circle, key=len)
+    return found
+
+
+def test_includes_go_down():
+    check_equal(wrong_edges(sources(SOURCE)), [])
+
+
+def test_table_has_no_circle():
+    check_equal(circles([(folder, other) for folder, others in BELOW.items() for other in others]), [])
+
+
+def test_table_is_used():
+    """What no file needs any more is not allowed any more."""
+    files = sources(SOURCE)
+    used = {(os.path.dirname(path), os.path.dirname(other)) for path, other in includes(files)}
+    check_equal([(folder, other) for folder, others in BELOW.items() for other in sorted(others)
+                 if (folder, other) not in used], [])
+
+
+def check_limit(folder, size, limit, beyond, what):
+    """No more than LIMIT, or what BEYOND says of the folder; that has to be what it is."""
+    most = beyond.get(folder, limit)
+    check(size <= most, f"{folder}: {size} {what}, at most {most}")
+    check(folder not in beyond or size == most, f"{folder}: {size} {what}: less than in the table of this test, mend it")
+
+
+def test_circles_of_files():
+    found = largest_circles(sources(SOURCE))
+    for folder in BELOW:
+        circle = found.get(folder, [])
+        check_limit(folder, len(circle), CIRCLE, CIRCLES, f"files in a circle ({' '.join(circle)})")
+
+
+def test_folders_are_small():
+    files = [path for path in sources(SOURCE) if path.endswith(".c")]
+    for folder in BELOW:
+        check_limit(folder, sum(os.path.dirname(path) == folder for path in files), FOLDER, FOLDERS, ".c files")
+
+
+def test_an_include_upward_is_seen():
+    files = sources(SOURCE)
+    files["common/json.c"] += '#include "analyze/view/view.h"\n'
+    check_equal(wrong_edges(files), ["common/json.c includes analyze/view/view.h: common may not use analyze/view"])
+    files = {"common/a.h": '#include "common/b.h"\n', "common/b.c": '#include "common/c.h"\n', "common/b.h": "",
+             "common/c.h": "# include <common/a.h>\n"}
+    check_equal(largest_circles(files), {"common": ["common/a", "common/b", "common/c"]})
+
+
+if __name__ == "__main__":
+    main()
