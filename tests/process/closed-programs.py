@@ -12,8 +12,8 @@ WAYS = {"command": lambda program: [program, MS],
 
 
 def closed(name):
-    if not os.path.exists(target(name)):
-        skip(f"{name} was not built: its compiler is missing")
+    if not target_runs(name):
+        skip(f"{name} was not built, as its compiler is missing, or the kernel does not execute it")
     return target(name)
 
 

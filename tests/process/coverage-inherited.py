@@ -4,8 +4,8 @@
 """Threads and processes that cannot ask for themselves are covered by inheritance: all their CPU time is in tasks."""
 from harness import *
 
-# Long against a sample's period: each process loses up to one period, and more where it changes its CPU often.
-LOOP = 'i=0; while [ $i -lt 12000 ]; do i=$((i+1)); done'
+# Long against a sample's period, and what an exec takes (4 ms on some machines): both go unsampled, of each process.
+LOOP = 'i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done'
 SCRIPT = f"for n in 1 2 3 4 5 6 7 8 9 10; do /bin/sh -c '{LOOP}'; done"
 
 

@@ -189,6 +189,17 @@ def target(name):
     return str(TARGETS / name)
 
 
+@functools.lru_cache(maxsize=None)
+def target_runs(name):
+    """Was the target NAME built, and does the kernel execute it? Some kernels have no 32-bit programs."""
+    try:
+        subprocess.run([target(name), "1"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, check=False)
+    except OSError:
+        return False
+    return True
+
+
 def results(base="out"):
     """The result files of BASE in the working directory, BASE.PID.TID and BASE.PID.TID.EXEC."""
     pattern = re.compile(re.escape(base) + r"(\.\d+){2,3}$")

@@ -21,7 +21,7 @@ def program_of(command):
 
 def mixture(ms):
     """The script, and the commands that run in it."""
-    family, here = target("family"), [target(name) for name in FLAVOURS if os.path.exists(target(name))]
+    family, here = target("family"), [target(name) for name in FLAVOURS if target_runs(name)]
     lines = [f"{program} {ms}" for program in here]
     lines += [f"{family} {ms} raw", f"env -i {family} {ms}", f"{target('spawn')} posix_spawn {family} {ms}",
               f"f='{family} {ms}'",
