@@ -17,6 +17,7 @@
 #include "collector/attach.h"
 #include "collector/net_parts.h"
 #include "collector/numbers.h"
+#include "collector/procfs.h"
 #include "collector/session.h"
 #include "common/clock.h"
 #include "common/report.h"
@@ -25,7 +26,8 @@
 #define PART UINT32_MAX
 
 enum {
-    COPY_NS = 100 * 1000, /* a fork takes its events so long before the record that tells of it */
+    COPY_NS = 1000 * 1000,       /* a fork takes so long from its events to the record that tells of it */
+    COPY_LONGEST_NS = 1000 * 1000 * 1000, /* the same, and what its task waits for a CPU in between */
     LENT = 4 << 20, LENT_ALL = 32 << 20,
 };
 
@@ -66,12 +68,14 @@ static bool has_root(struct nets *nets, pid_t pid, pid_t tid)
     return net;
 }
 
-/* Whom the root made before has a part of the net. A fork takes its events a moment before it tells of itself. */
-static uint64_t whole_from(enum nets_root root)
+/* Whom the root made before now has a part of the net. */
+static void become_whole(struct net *net, enum nets_root root)
 {
     if (root == NETS_EXECS)
-        return 0;
-    return clock_ns(CLOCK_MONOTONIC) + (root == NETS_RUNS ? COPY_NS : 0);
+        return;
+    net->root_ran = root == NETS_RUNS;
+    net->waited_ns = net->root_ran ? procfs_waited_ns(net->pid, net->tid) : 0;
+    net->whole_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
 int nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, enum nets_root root)
@@ -88,7 +92,7 @@ int nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, enum nets_r
     net->tid = tid;
     net->pidfd = pidfd < 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
     int status = net_open(nets, net, (unsigned)count, root == NETS_EXECS);
-    net->whole_ns = whole_from(root);
+    become_whole(net, root);
     if (status == 0 && !numbers_hold(pidfd < 0 ? net->pidfd : pidfd, pid, tid))
         status = -ESRCH;
     pthread_mutex_lock(&nets->lock);
@@ -153,6 +157,25 @@ static void forget_members(struct nets *nets, const struct net *net)
 }
 
 /*
+ * Did TASK get its events before the net was whole? A fork takes them first and tells of itself last; its task may lose
+ * the CPU in between. So that can be said of the first task that the root makes from then on, and of no other.
+ */
+static bool is_from_before(struct net *net, const struct records_task *task)
+{
+    if (task->time_ns < net->whole_ns)
+        return true;
+    if (!net->root_ran || task->ptid != net->tid)
+        return false;
+    if (!net->first_ns || task->time_ns < net->first_ns)
+        net->first_ns = task->time_ns;
+    const uint64_t since = task->time_ns - net->whole_ns;
+    if (task->time_ns > net->first_ns || since >= COPY_LONGEST_NS)
+        return false;
+    const uint64_t waited = since < COPY_NS ? 0 : procfs_waited_ns(net->pid, net->tid);
+    return since < COPY_NS + (waited > net->waited_ns ? waited - net->waited_ns : 0);
+}
+
+/*
  * True: it has a part alone, as whoever comes from such a one. That may be the root of another net. KNOWN: that was
  * seen when the record was noted before; whom it came from may have ended in between.
  */
@@ -160,7 +183,7 @@ static bool note_fork(struct nets *nets, struct net *net, const struct perf_even
 {
     struct records_task task = records_parse_task(record);
     const bool by_part = is_number(task.ptid) && nets->inside[task.ptid] == PART;
-    const bool part = known || task.time_ns < net->whole_ns ||
+    const bool part = known || is_from_before(net, &task) ||
                       (by_part && task.ptid != net->tid && task.ptid != net->pid);
     /* The root has ended, and its number is given out again. */
     if (task.tid == net->tid)

@@ -27,6 +27,9 @@ struct net {
     pid_t pid, tid;              /* its root: 0 when the number is another's */
     int pidfd;                   /* of pid; -1: unknown */
     uint64_t whole_ns;           /* who was made by its root before that has a part of it */
+    bool root_ran;               /* until then: it may have been making somebody */
+    uint64_t waited_ns;          /* it had waited for a CPU so long by then */
+    uint64_t first_ns;           /* when it made the first task behind that; 0: it has not */
     unsigned readings;
     uint64_t room, kept;         /* bytes of records: that may be kept, and that were since the last were taken */
     uint64_t members;            /* that are told to be in it, at least those who are */

@@ -86,14 +86,29 @@ void procfs_comm(pid_t pid, pid_t tid, char ret[16])
     free(text);
 }
 
-uint64_t procfs_scheduled_ns(pid_t pid, pid_t tid)
+/* The first two figures of a task's schedstat. */
+static void read_schedstat(pid_t pid, pid_t tid, uint64_t *ret_used, uint64_t *ret_waited)
 {
-    char name[48];
+    char name[48], *end = NULL;
     snprintf(name, sizeof(name), "task/%d/schedstat", (int)tid);
     char *text = procfs_read(pid, name, 256, NULL);
-    uint64_t used = text ? strtoull(text, NULL, 10) : 0;
+    *ret_used = text ? strtoull(text, &end, 10) : 0;
+    *ret_waited = text ? strtoull(end, NULL, 10) : 0;
     free(text);
+}
+
+uint64_t procfs_scheduled_ns(pid_t pid, pid_t tid)
+{
+    uint64_t used, waited;
+    read_schedstat(pid, tid, &used, &waited);
     return used;
+}
+
+uint64_t procfs_waited_ns(pid_t pid, pid_t tid)
+{
+    uint64_t used, waited;
+    read_schedstat(pid, tid, &used, &waited);
+    return waited;
 }
 
 uid_t procfs_uid(pid_t pid)

@@ -20,5 +20,7 @@ void procfs_comm(pid_t pid, pid_t tid, char ret[16]);
 uid_t procfs_uid(pid_t pid);
 /* CPU time of one task in ns, by the scheduler's account; 0: unknown. */
 uint64_t procfs_scheduled_ns(pid_t pid, pid_t tid);
+/* How long it was ready to run and had no CPU, in ns; 0: unknown. */
+uint64_t procfs_waited_ns(pid_t pid, pid_t tid);
 
 #endif

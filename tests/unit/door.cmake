@@ -44,6 +44,7 @@ pinject_unit_test(net SOURCES test_net.c LINK pinject_collector)
 pinject_unit_test(net_records SOURCES test_net_records.c LINK pinject_collector)
 target_link_options(test_net_records PRIVATE
   -Wl,--wrap=net_ring_begin,--wrap=net_ring_next,--wrap=net_ring_end,--wrap=net_ring_has_stopped
+  -Wl,--wrap=procfs_waited_ns
   -Wl,--wrap=mmap,--wrap=sysconf,--wrap=syscall,--wrap=pthread_mutex_lock)
 pinject_unit_test(channel SOURCES test_channel.c ${PROJECT_SOURCE_DIR}/preload/peer.c LINK pinject_collector)
 target_link_options(test_channel PRIVATE -Wl,--wrap=pthread_create,--wrap=fchown)

@@ -405,6 +405,57 @@ static void who_began_while_it_was_laid(void **state)
     fake_close(&fake);
 }
 
+static uint64_t waited_ns;
+
+uint64_t __wrap_procfs_waited_ns(pid_t pid, pid_t tid);
+uint64_t __wrap_procfs_waited_ns(pid_t pid, pid_t tid)
+{
+    (void)pid, (void)tid;
+    return waited_ns;
+}
+
+/*
+ * A fork takes its events first, and tells of itself last: while the net was laid the root may have been in one, and
+ * may have lost the CPU there. The next one began later.
+ */
+static void who_was_in_the_making(void **state)
+{
+    (void)state;
+    enum { THIRD = 78, FOURTH = 79, FIFTH = 80, MS = 1000 * 1000 };
+    static const struct {
+        enum nets_root root;
+        uint64_t waits, first, second;
+        bool first_is_whole;
+    } cases[] = {
+        {NETS_RUNS, 0, MS / 10, MS / 5, false},
+        {NETS_RUNS, 0, 1200 * MS, 1201 * MS, true},
+        {NETS_RUNS, 0, 60 * MS, 61 * MS, true},
+        {NETS_RUNS, 60 * MS, 60 * MS, 61 * MS, false},
+        {NETS_RUNS, 5000 * MS, 1200 * MS, 1201 * MS, true},
+        {NETS_WAITS, 60 * MS, MS / 10, MS / 5, true},
+        {NETS_EXECS, 60 * MS, MS / 10, MS / 5, true},
+    };
+    const pid_t pid = getpid();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        waited_ns = 7;
+        struct nets *nets = with_net(pid, cases[i].root);
+        const uint64_t whole = clock_ns(CLOCK_MONOTONIC);
+        waited_ns += cases[i].waits;
+        play(PERF_RECORD_FORK, pid, pid, FOURTH); /* read before that of the first */
+        began_at(whole + cases[i].second);
+        play(PERF_RECORD_FORK, pid, pid, THIRD);
+        began_at(whole + cases[i].first);
+        play(PERF_RECORD_FORK, pid, pid, FIFTH);
+        began_at(whole + cases[i].second + MS / 100);
+        if (nets_know(nets, THIRD) != cases[i].first_is_whole)
+            fail_msg("case %zu", i);
+        assert_int_equal(is_covered(THIRD), cases[i].first_is_whole);
+        assert_true(nets_know(nets, FIFTH));
+        played_count = played_at = 0;
+        fake_close(&fake);
+    }
+}
+
 /* One under whose root it is laid before an exec is whole when it counts. */
 static void who_began_before_the_exec(void **state)
 {
@@ -598,6 +649,7 @@ int main(void)
         cmocka_unit_test(who_ended_without_a_record),
         cmocka_unit_test(who_ended_before_the_start_was_read),
         cmocka_unit_test(who_began_while_it_was_laid),
+        cmocka_unit_test(who_was_in_the_making),
         cmocka_unit_test(who_began_before_the_exec),
         cmocka_unit_test(who_began_behind_the_answer),
         cmocka_unit_test(a_net_that_ends_leaves_nobody),
