@@ -242,11 +242,8 @@ static void cover(struct tasks *tasks, struct process *process, const struct arr
     bool leaves = task && task->timed && !(tasks->session->settings->follow & PINJECT_SESSION_EXEC);
     if (tasks->plan->source == PINJECT_SOURCE_TIMER || leaves) /* there are no nets */
         return;
-    if (!arrival->found && !(task && task->timed)) {
-        program_put(process->announced);
-        process->announced =
-            arrival->cmdline ? program_new(arrival->exec, arrival->cmdline, arrival->cmdline_size) : NULL;
-    }
+    if (!arrival->found && !(task && task->timed))
+        tasks_program_announced(tasks, process, arrival);
     process->secure = arrival->flags & PINJECT_REQUEST_SECURE;
     process->net |= !process->secure && arrival->net_error == 0;
     if (arrival->net_error == -EACCES || arrival->net_error == -EPERM)

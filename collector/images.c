@@ -205,12 +205,16 @@ void tasks_guess_program(struct tasks *tasks, struct task *task, const struct ma
     bool file = mapping->path[0] == '/' && mapping->path[1] != '/';
     if (!image || image->program || mapping->time_ns < image->start_ns || !file)
         return;
-    const struct program *announced = task->process->announced;
+    struct process *process = task->process;
+    /* What was said since is of the next one. */
+    struct program *announced = process->announced_ns < image->start_ns ? process->announced : NULL;
     image->program = program_new(mapping->path, announced ? announced->cmdline : NULL,
                                  announced ? announced->cmdline_size : 0);
     image->named = announced && image->program;
-    program_put(task->process->announced);
-    task->process->announced = NULL;
+    if (announced) {
+        program_put(announced);
+        process->announced = NULL;
+    }
     image->resolved = image->program && !task->lost_records && !task->broken;
     if (!task->process->program)
         task->process->program = program_get(image->program);
@@ -284,6 +288,32 @@ void tasks_image_arrived(struct tasks *tasks, struct task *task, const struct ar
     /* The object knows the name that was given to exec: a link, or relative. */
     const char *exec = image->resolved && image->program ? image->program->exec : arrival->exec;
     set_program(tasks, task, image, program_new(exec, arrival->cmdline, arrival->cmdline_size));
+}
+
+/* The image of the first exec behind TIME_NS; NULL: none is known. */
+static struct image *find_next(struct task *task, uint64_t time_ns)
+{
+    for (unsigned i = 0; i < task->image_count; i++)
+        if (task->images[i].start_ns > time_ns)
+            return &task->images[i];
+    return NULL;
+}
+
+void tasks_program_announced(struct tasks *tasks, struct process *process, const struct arrival *arrival)
+{
+    struct program *program =
+        arrival->cmdline ? program_new(arrival->exec, arrival->cmdline, arrival->cmdline_size) : NULL;
+    struct image *image = process->main ? find_next(process->main, arrival->time_ns) : NULL;
+    if (image && image->program) { /* its exec was met before it was told */
+        if (program && !image->named)
+            set_program(tasks, process->main, image,
+                        program_new(image->program->exec, program->cmdline, program->cmdline_size));
+        program_put(program);
+        return;
+    }
+    program_put(process->announced);
+    process->announced = program;
+    process->announced_ns = arrival->time_ns;
 }
 
 /* The kernel names a file from the root of the task, /proc from ours. */

@@ -46,6 +46,7 @@ struct process {
     struct space space;
     struct program *program;     /* of the current image; NULL: unknown */
     struct program *announced;   /* of the next one, where it will not speak for itself; NULL: unknown */
+    uint64_t announced_ns;       /* when that was said */
     bool net;                    /* a net is under it */
     bool net_refused;            /* an image of it said nothing, and what comes from it cannot be covered */
     unsigned net_owed;           /* refused before the exec, when the process was not dumpable: tries that are left */

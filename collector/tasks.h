@@ -318,6 +318,8 @@ struct image *tasks_add_image(struct task *task, uint64_t start_ns, const char *
 bool tasks_exec(struct tasks *tasks, struct task *task, uint64_t time_ns, const struct records_comm *comm);
 /* The first thing that is mapped after an exec is the executable. */
 void tasks_guess_program(struct tasks *tasks, struct task *task, const struct mapping *mapping);
+/* The program of PROCESS's next exec, which will not speak for itself. The exec may be in the ring, or read already. */
+void tasks_program_announced(struct tasks *tasks, struct process *process, const struct arrival *arrival);
 /* IMAGE arrivals, after draining. */
 void tasks_image_arrived(struct tasks *tasks, struct task *task, const struct arrival *arrival);
 /* SNAPSHOT arrivals. The exec may be in the ring already: no draining before. */

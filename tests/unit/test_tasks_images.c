@@ -86,6 +86,70 @@ static void test_late_message(void **state)
     stage_free(&stage);
 }
 
+static void announce(struct stage *stage, uint64_t time_ns, const char *argument)
+{
+    struct arrival *arrival = stage_arrival(PINJECT_NET, 100, 100, 1, time_ns);
+    arrival->exec = strdup("static");
+    arrival->cmdline = strdup(argument);
+    arrival->cmdline_size = strlen(argument) + 1;
+    tasks_admit(stage->tasks, arrival);
+}
+
+/*
+ * What a program says of the next one, where that will not speak for itself: it may be taken before the exec is read, in
+ * between, and afterwards. The arguments are those of that exec in any case, and not of the one behind it.
+ */
+static void test_announced_program(void **state)
+{
+    struct stage stage;
+    (void)state;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *task = stage_process(&stage, 100, 1, T, 5000);
+    announce(&stage, T + 1, "before");
+    stage_comm(task, 100, 100, "a", true, T + 2);
+    stage_mmap(task, "/bin/a", 0x1000, T + 3);
+    tasks_drain(stage.tasks, task);
+    assert_string_equal(task->images[1].program->cmdline, "before");
+    assert_null(task->process->announced);
+    /* The exec was read, its first mapping was not. */
+    stage_comm(task, 100, 100, "b", true, T + 12);
+    tasks_drain(stage.tasks, task);
+    announce(&stage, T + 11, "between");
+    stage_mmap(task, "/bin/b", 0x1000, T + 13);
+    tasks_drain(stage.tasks, task);
+    assert_string_equal(task->images[2].program->cmdline, "between");
+    stage_comm(task, 100, 100, "c", true, T + 22);
+    stage_mmap(task, "/bin/c", 0x1000, T + 23);
+    tasks_drain(stage.tasks, task);
+    assert_int_equal(task->images[3].program->cmdline_size, 0);
+    announce(&stage, T + 21, "afterwards");
+    assert_string_equal(task->images[3].program->exec, "/bin/c");
+    assert_string_equal(task->images[3].program->cmdline, "afterwards");
+    assert_true(task->images[3].named);
+    assert_ptr_equal(task->process->program, task->images[3].program);
+    assert_null(task->process->announced);
+    /* Of the next one, while what is mapped is still this one's. */
+    stage_comm(task, 100, 100, "d", true, T + 30);
+    tasks_drain(stage.tasks, task);
+    announce(&stage, T + 35, "of the next");
+    stage_mmap(task, "/bin/d", 0x1000, T + 31);
+    tasks_drain(stage.tasks, task);
+    assert_int_equal(task->images[4].program->cmdline_size, 0);
+    stage_comm(task, 100, 100, "e", true, T + 40);
+    stage_mmap(task, "/bin/e", 0x1000, T + 41);
+    tasks_drain(stage.tasks, task);
+    assert_int_equal(task->images[4].program->cmdline_size, 0);
+    assert_string_equal(task->images[5].program->cmdline, "of the next");
+    /* Who spoke for himself has said more. */
+    stage_comm(task, 100, 100, "f", true, T + 50);
+    stage_mmap(task, "/bin/f", 0x1000, T + 51);
+    stage_image(&stage, 100, T + 52, "/bin/f", "own");
+    announce(&stage, T + 45, "another's");
+    assert_string_equal(task->images[6].program->cmdline, "own");
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
 /* A program that never tells anything is known from what it mapped first. */
 static void test_silent_program(void **state)
 {
@@ -571,6 +635,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exec),         cmocka_unit_test(test_late_message),
+        cmocka_unit_test(test_announced_program),
         cmocka_unit_test(test_silent_program), cmocka_unit_test(test_armed),
         cmocka_unit_test(test_message_of_the_dead),
         cmocka_unit_test(test_armed_for_nothing), cmocka_unit_test(test_exec_of_a_thread),
