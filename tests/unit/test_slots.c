@@ -174,14 +174,18 @@ static void who_has_its_events_wastes_nothing(void **state)
     assert_true(slots_serve(&slots, SLOT));
     assert_int_equal(fake.session.own->budget.told, 0);
     static const uint32_t kinds[] = {PINJECT_FORK, PINJECT_INHERIT, PINJECT_INHERIT};
+    const struct budget *budget = &fake.session.own->budget;
     for (unsigned i = 0; i < 3; i++) {
+        const uint64_t window_ns = budget->window_ns;
+        const uint32_t told = budget->told;
         post(kinds[i], 0);
         assert_true(slots_serve(&slots, SLOT));
         expect(PINJECT_ANSWERED);
         assert_int_equal(slot->result, 0);
-        assert_int_equal(fake.session.own->budget.told, i + 1);
+        /* A tenth of a second may have ended meanwhile. */
+        assert_int_equal(budget->told, budget->window_ns == window_ns ? told + 1 : 1);
     }
-    assert_int_equal(fake.session.own->budget.wasted_ns, 0);
+    assert_int_equal(budget->wasted_ns, 0);
 }
 
 /* What is only told has a limit of its own. */
