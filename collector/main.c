@@ -25,13 +25,14 @@
 #include "collector/result.h"
 #include "collector/session.h"
 #include "collector/settings_parse.h"
+#include "collector/show_stacks.h"
 #include "collector/signals.h"
 #include "collector/summary.h"
 #include "collector/wait.h"
 #include "common/buffer.h"
 #include "common/report.h"
 
-/* Own failure: as env(1), timeout(1) and others do. --doctor has found something: 1. */
+/* Own failure: as env(1), timeout(1) and others do. --doctor has found something, --stacks not all: 1. */
 enum { STATUS_LIMITED = 1, STATUS_OWN = 125, STATUS_NOT_RUN = 126, STATUS_NOT_FOUND = 127 };
 
 struct run {
@@ -320,6 +321,12 @@ static int examine(struct run *run)
     return error ? error : full ? 0 : STATUS_LIMITED;
 }
 
+static int print_stacks(const struct settings_line *line)
+{
+    int status = show_stacks(line), error = flush_output();
+    return error || status < 0 ? STATUS_OWN : status ? STATUS_LIMITED : 0;
+}
+
 /*
  * What doors allocate the event loop frees: with an arena for each thread that costs locks and page faults, and giving
  * memory back and taking it again costs system calls, each a thousand times a second.
@@ -355,6 +362,8 @@ int main(int argc, char **argv)
         return flush_output();
     case SETTINGS_DOCTOR:
         return examine(&run);
+    case SETTINGS_STACKS:
+        return print_stacks(&run.line);
     case SETTINGS_VERSION:
         printf("pinject-run %s\n", PINJECT_VERSION_STRING);
         return flush_output();

@@ -175,6 +175,17 @@ static int take_wait(void *state, const struct option_row *row, const char *valu
     return 0;
 }
 
+/* --stacks and --tree. */
+static int take_stacks(void *state, const struct option_row *row, const char *value)
+{
+    struct settings_line *line = state;
+    (void)value;
+    line->action = SETTINGS_STACKS;
+    line->stacks = true;
+    line->tree |= row->number;
+    return 0;
+}
+
 static int take_collect(void *state, const struct option_row *row, const char *value)
 {
     struct settings_line *line = state;
@@ -228,6 +239,11 @@ static const struct option_row rows[] = {
      "wait until the results of a bare LD_PRELOAD in BASE (default: out) are complete"},
     {0, "info", NULL, OPTION_MORE, options_take_enum, offsetof(struct settings_line, action), SETTINGS_INFO, GROUP_LINE,
      "what this machine offers and refuses"},
+    {0, "stacks", NULL, 0, take_stacks, 0, false, GROUP_LINE,
+     "PID...: show where each thread of running processes is, and what it waits for; deadlocks first"},
+    {0, "tree", NULL, OPTION_MORE, take_stacks, 0, true, GROUP_LINE, "PID...: the same, of all that they started, too"},
+    {0, "json", NULL, OPTION_MORE, options_take_flag, offsetof(struct settings_line, json), 0, GROUP_LINE,
+     "the same as one JSON document"},
     {0, "doctor", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_DOCTOR, GROUP_LINE,
      "check whether all (and COMMAND, if given) can be profiled, and suggest fixes"},
     {0, "linger", NULL, OPTION_MORE, options_take_flag, FIELD(linger), 0, GROUP_LINE,
@@ -260,19 +276,48 @@ static void set_defaults(struct settings_line *line)
     line->settings.call_graph = SETTINGS_CALL_GRAPH_AUTO;
 }
 
+/* WORD, or an abbreviation of it, which the parser has found to be no other option's. */
+static bool is_option(const char *given, const char *word)
+{
+    size_t size = strlen(given);
+    return size > 2 && size <= strlen(word) && strncmp(given, word, size) == 0;
+}
+
+/* Nothing is profiled then, and no option of that is taken. GIVEN[COUNT] are the options. */
+static int check_stacks(const struct settings_line *line, char **given, int count, int operands)
+{
+    if (!line->stacks && line->json) {
+        report_error("option '--json' belongs to '--stacks' and '--tree'; reports as JSON are made by 'panalyze --json'");
+        return -EINVAL;
+    }
+    for (int i = 0; line->stacks && i < count; i++)
+        if (!is_option(given[i], "--stacks") && !is_option(given[i], "--tree") && !is_option(given[i], "--json") &&
+            strcmp(given[i], "--") != 0) {
+            report_error("option '%s' does not go with '--%s', which profiles nothing", given[i],
+                         line->tree ? "tree" : "stacks");
+            return -EINVAL;
+        }
+    if (line->stacks && !operands) {
+        report_error("no process named; type: pinject-run --%s PID... ('pgrep NAME' finds the number)",
+                     line->tree ? "tree" : "stacks");
+        return -EINVAL;
+    }
+    return 0;
+}
+
 int settings_parse(struct settings_line *line, int argc, char **argv)
 {
     const struct options options = {.rows = rows, .groups = GROUP_LINE, .stop_at_operand = true};
     int first = 0, count = 0;
     set_defaults(line);
     int error = options_parse(&options, line, argc, argv, &first, &count);
-    if (error)
+    if (error || (error = check_stacks(line, argv + 1, first - 1, count)))
         return error;
     if (line->action == SETTINGS_RUN && !count) {
         report_error("no command to profile; type: pinject-run [OPTIONS] [--] COMMAND [ARGS], or pinject-run --help");
         return -EINVAL;
     }
-    if (line->action != SETTINGS_RUN && line->action != SETTINGS_DOCTOR && count) {
+    if (line->action != SETTINGS_RUN && line->action != SETTINGS_DOCTOR && line->action != SETTINGS_STACKS && count) {
         report_error("unexpected argument '%s': this option runs no command", argv[first]);
         return -EINVAL;
     }
@@ -356,7 +401,8 @@ void settings_help(FILE *to, bool all)
           "Profiles COMMAND with all processes and threads that it starts. Each thread writes a file out.PID.TID.\n\n"
           "  pinject-run make -j8            then: panalyze out.*\n"
           "  pinject-run --stat ./app        count events, like perf stat\n"
-          "  pinject-run --doctor            check what can be profiled here\n\n",
+          "  pinject-run --doctor            check what can be profiled here\n"
+          "  pinject-run --stacks PID        what a process that hangs is waiting for\n\n",
           to);
     options_help(rows, GROUP_LINE, all ? OPTIONS_ALL : OPTIONS_BRIEF, width, to);
     if (!all)

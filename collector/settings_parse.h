@@ -14,6 +14,7 @@ enum settings_action {
     SETTINGS_WAIT,
     SETTINGS_INFO,
     SETTINGS_DOCTOR,   /* settings.command: NULL, or what is to be looked at */
+    SETTINGS_STACKS,   /* settings.command: numbers of processes */
     SETTINGS_VERSION,
     SETTINGS_HELP,
 };
@@ -23,6 +24,7 @@ struct settings_line {
     int action;               /* enum settings_action */
     const char *help_all;     /* --help: NULL: the options that most need */
     const char *wait_base;    /* --wait: NULL: as in outfile */
+    bool stacks, tree, json;  /* --stacks, --tree, --json */
     uint64_t collect_fd;      /* --collect */
     const char *preload;      /* --preload: path of the object that started us */
     const char *started;  /* to be created when the command is let go; NULL: nothing */

@@ -33,9 +33,12 @@ def need_x86_64():
 
 
 def show(*args, status=0):
-    """STATUS None: any."""
+    """What pinject-run --stacks (or --tree) says; by libunwind what the target does. STATUS None: any."""
     need_x86_64()
-    result = run([SHOW, *args])
+    words = [arg for arg in args if str(arg).startswith("-")]
+    numbers = [arg for arg in args if arg not in words]
+    command = [SHOW] if "--libunwind" in words else [PINJECT_RUN, *([] if "--tree" in words else ["--stacks"])]
+    result = run([*command, *words, *numbers])
     check_equal((result.status if status is not None else None, result.err), (status, ""), args)
     return result.out
 
@@ -242,12 +245,33 @@ def test_deeper_than_is_shown():
     end(process)
 
 
+def test_numbers_that_are_none():
+    need_x86_64()
+    for words, said in [(("x",), "'x' is not the number of a process; 'pgrep x' may find it"),
+                        (("1", "-1"), "option '-1' has to stand before the first process: "
+                                      "pinject-run -1 --stacks PID..."),
+                        (("1", "--json"), "option '--json' has to stand before the first process: "
+                                          "pinject-run --json --stacks PID..."),
+                        (("99999999999",), "'99999999999' is not the number of a process; "
+                                           "'pgrep 99999999999' may find it")]:
+        result = run([PINJECT_RUN, "--stacks", *words])
+        check_equal((result.status, result.out, result.err), (125, "", f"pinject-run: {said}\n"))
+
+
+def test_full_disk():
+    need_x86_64()
+    with open("/dev/full", "w") as full:
+        result = run([PINJECT_RUN, "--stacks", os.getpid()], stdout=full)
+    check_equal((result.status, result.err),
+                (125, "pinject-run: cannot write to the standard output: No space left on device\n"))
+
+
 def test_rights():
     """What may not be traced is named, with the way out; nothing else is missing for it."""
     need_x86_64()
     if IS_ROOT:
         process = waits("idle=2")
-        result = run([SHOW, process.pid], user=NOBODY, group=NOBODY, extra_groups=[])
+        result = run([PINJECT_RUN, "--stacks", process.pid], user=NOBODY, group=NOBODY, extra_groups=[])
         check_equal(result.status, 1)
         check_in("its stacks cannot be had: ", result.out)
         check_match("run this as root|ptrace_scope", result.out)
@@ -308,7 +332,7 @@ def test_a_storm_of_processes():
     script = "i=0; while [ $i -lt 400 ]; do /bin/true; (:); i=$((i + 1)); done; echo done"
     process = start(["sh", "-c", script])
     while process.poll() is None:
-        result = run([SHOW, "--tree", "--json", process.pid])
+        result = run([PINJECT_RUN, "--tree", "--json", process.pid])
         check(result.status in (0, 1) and not result.err, result)  # 1: it has just ended
         document = json.loads(result.out)
         threads_of = [thread for process_of in document["processes"] for thread in process_of["threads"]]

@@ -3,7 +3,8 @@
 set(collector ${PROJECT_SOURCE_DIR}/collector)
 set(preload ${PROJECT_SOURCE_DIR}/preload)
 pinject_unit_test(main SOURCES test_main.c test_result_kit.c ${collector}/main.c ${collector}/launch.c
-  ${collector}/live.c ${preload}/image.c ${preload}/environ.c ${preload}/reach.c LINK pinject_collector pinject_common)
+  ${collector}/live.c ${collector}/show_stacks.c ${preload}/image.c ${preload}/environ.c ${preload}/reach.c
+  LINK pinject_collector pinject_common)
 target_include_directories(test_main PRIVATE ${preload})
 set_source_files_properties(${collector}/main.c PROPERTIES COMPILE_DEFINITIONS main=pinject_run_main
   COMPILE_OPTIONS -Wno-missing-prototypes)

@@ -207,6 +207,27 @@ static void other_actions(void **state)
            "pinject-run: --collect is how libpinject.so starts its collector: there is nothing at descriptor 77\n");
 }
 
+/* What stands beside --stacks; process/stacks-live has the rest. Here it is built as for a machine that it does not know. */
+static void stacks_are_asked_for(void **state)
+{
+    (void)state;
+    expect(RUN("--stacks", "1"), 125, "",
+           "pinject-run: option '--stacks' knows the registers of x86-64 alone so far; 'gdb -p PID' shows stacks here\n");
+    expect(RUN("--json", "--tree", "1"), 125, "",
+           "pinject-run: option '--tree' knows the registers of x86-64 alone so far; 'gdb -p PID' shows stacks here\n");
+    expect(RUN("--tree"), 125, "",
+           "pinject-run: no process named; type: pinject-run --tree PID... ('pgrep NAME' finds the number)\n");
+    expect(RUN("--stacks", "--doctor", "1"), 125, "",
+           "pinject-run: option '--doctor' does not go with '--stacks', which profiles nothing\n");
+    expect(RUN("--info", "--stacks", "1"), 125, "",
+           "pinject-run: option '--info' does not go with '--stacks', which profiles nothing\n");
+    expect(RUN("-F", "99", "--tree", "1"), 125, "",
+           "pinject-run: option '-F' does not go with '--tree', which profiles nothing\n");
+    expect(RUN("--json", "true"), 125, "",
+           "pinject-run: option '--json' belongs to '--stacks' and '--tree'; reports as JSON are made by 'panalyze "
+           "--json'\n");
+}
+
 static void doctor_is_asked(void **state)
 {
     char wanted[1024];
@@ -599,6 +620,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_detached_collector),
         cmocka_unit_test(other_actions),
+        cmocka_unit_test(stacks_are_asked_for),
         cmocka_unit_test(doctor_is_asked),
         cmocka_unit_test(output_that_cannot_be_written),
         cmocka_unit_test(commands_that_do_not_start),

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/show_stacks.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/report.h"
+
+#ifdef PINJECT_PSTACK
+#include "pstack/pstack.h"
+
+/* 0: it is no number of a process, which was said. */
+static pid_t parse_pid(const char *text)
+{
+    char *end;
+    errno = 0;
+    long number = strtol(text, &end, 10);
+    if (text[0] >= '0' && text[0] <= '9' && !*end && !errno && number > 0 && number <= INT_MAX)
+        return (pid_t)number;
+    if (text[0] == '-')
+        report_error("option '%s' has to stand before the first process: pinject-run %s --stacks PID...", text, text);
+    else
+        report_error("'%s' is not the number of a process; 'pgrep %s' may find it", text, text);
+    return 0;
+}
+
+int show_stacks(const struct settings_line *line)
+{
+    struct pstack_options options = {.tree = line->tree, .json = line->json};
+    char *const *names = line->settings.command;
+    size_t count = 0;
+    while (names[count])
+        count++;
+    pid_t *pids = calloc(count + 1, sizeof(*pids));
+    int status = pids ? 0 : -ENOMEM;
+    for (; !status && options.pid_count < count; options.pid_count++)
+        if (!(pids[options.pid_count] = parse_pid(names[options.pid_count])))
+            status = -EINVAL;
+    options.pids = pids;
+    if (!status)
+        status = pstack_print(&options, stdout);
+    if (status < 0 && status != -EINVAL && status != -EIO) /* these are said, here and where stdout is flushed */
+        report_error("cannot look at processes: %s", strerror(-status));
+    free(pids);
+    return status;
+}
+
+#else
+
+int show_stacks(const struct settings_line *line)
+{
+    report_error("option '--%s' knows the registers of x86-64 alone so far; 'gdb -p PID' shows stacks here",
+                 line->tree ? "tree" : "stacks");
+    return -ENOSYS;
+}
+
+#endif
