@@ -209,8 +209,7 @@ static const struct option_row rows[] = {
     {0, "mode", "OCTAL", OPTION_MORE, take_mode, 0, 0, GROUP_BOTH,
      "who may read the result files, as for chmod: 0640 for a group, 0644 for all (default: 0600, you alone)"},
     {'e', "events", "LIST", 0, take_events, 0, 0, GROUP_BOTH,
-     "sample or count these events, by perf's names, with :u for user space and :k for the kernel (default: cycles, "
-     "else task-clock)"},
+     "sample or count these: cycles,faults:u (default: cycles, else task-clock)"},
     {'F', "freq", "HZ", 0, take_frequency, 0, 0, GROUP_BOTH, "samples per second of each thread (default: 999)"},
     {'c', "period", "N", OPTION_MORE, take_period, 0, 0, GROUP_BOTH,
      "one sample per N events instead; nanoseconds for clocks"},
@@ -239,7 +238,7 @@ static const struct option_row rows[] = {
      "wait until the results of a bare LD_PRELOAD in BASE (default: out) are complete"},
     {0, "info", NULL, OPTION_MORE, options_take_enum, offsetof(struct settings_line, action), SETTINGS_INFO, GROUP_LINE,
      "what this machine offers and refuses"},
-    {0, "stacks", NULL, 0, take_stacks, 0, false, GROUP_LINE,
+    {0, "stacks", NULL, OPTION_MORE, take_stacks, 0, false, GROUP_LINE,
      "PID...: show where each thread of running processes is, and what it waits for; deadlocks first"},
     {0, "tree", NULL, OPTION_MORE, take_stacks, 0, true, GROUP_LINE, "PID...: the same, of all that they started, too"},
     {0, "json", NULL, OPTION_MORE, options_take_flag, offsetof(struct settings_line, json), 0, GROUP_LINE,
