@@ -311,6 +311,10 @@ void tasks_program_announced(struct tasks *tasks, struct process *process, const
         program_put(program);
         return;
     }
+    if (image && image != last_image(process->main)) { /* what it mapped first was lost, and it has gone on */
+        program_put(program);
+        return;
+    }
     program_put(process->announced);
     process->announced = program;
     process->announced_ns = arrival->time_ns;

@@ -14,7 +14,7 @@
 #include "collector/door.h"
 #include "common/buffer.h"
 #include "common/clock.h"
-#include "image.h"
+#include "preload/image.h"
 #include "common/report.h"
 
 extern char **environ;

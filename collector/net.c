@@ -26,8 +26,8 @@
 #define PART UINT32_MAX
 
 enum {
-    COPY_NS = 1000 * 1000,       /* a fork takes so long from its events to the record that tells of it */
-    COPY_LONGEST_NS = 1000 * 1000 * 1000, /* the same, and what its task waits for a CPU in between */
+    COPY_NS = 1000 * 1000,               /* a fork takes so long from its events to the record that tells of it */
+    COPY_LONGEST_NS = 200 * 1000 * 1000, /* the same, and what its task waits for a CPU in between */
     LENT = 4 << 20, LENT_ALL = 32 << 20,
 };
 
@@ -171,8 +171,10 @@ static bool is_from_before(struct net *net, const struct records_task *task)
     const uint64_t since = task->time_ns - net->whole_ns;
     if (task->time_ns > net->first_ns || since >= COPY_LONGEST_NS)
         return false;
-    const uint64_t waited = since < COPY_NS ? 0 : procfs_waited_ns(net->pid, net->tid);
-    return since < COPY_NS + (waited > net->waited_ns ? waited - net->waited_ns : 0);
+    if (since < COPY_NS)
+        return true;
+    const uint64_t waited = procfs_waited_ns(net->pid, net->tid);
+    return waited < net->waited_ns /* it has ended */ || since < COPY_NS + waited - net->waited_ns;
 }
 
 /*

@@ -285,6 +285,8 @@ static bool is_option(const char *given, const char *word)
 /* Nothing is profiled then, and no option of that is taken. GIVEN[COUNT] are the options. */
 static int check_stacks(const struct settings_line *line, char **given, int count, int operands)
 {
+    if (line->action == SETTINGS_HELP)
+        return 0;
     if (!line->stacks && line->json) {
         report_error("option '--json' belongs to '--stacks' and '--tree'; reports as JSON are made by 'panalyze --json'");
         return -EINVAL;

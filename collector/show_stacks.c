@@ -12,7 +12,7 @@
 #include "pstack/pstack.h"
 
 /* 0: it is no number of a process, which was said. */
-static pid_t parse_pid(const char *text)
+static pid_t parse_pid(const char *text, const char *option)
 {
     char *end;
     errno = 0;
@@ -20,7 +20,8 @@ static pid_t parse_pid(const char *text)
     if (text[0] >= '0' && text[0] <= '9' && !*end && !errno && number > 0 && number <= INT_MAX)
         return (pid_t)number;
     if (text[0] == '-')
-        report_error("option '%s' has to stand before the first process: pinject-run %s --stacks PID...", text, text);
+        report_error("option '%s' has to stand before the first process: pinject-run %s --%s PID...", text, text,
+                     option);
     else
         report_error("'%s' is not the number of a process; 'pgrep %s' may find it", text, text);
     return 0;
@@ -36,7 +37,7 @@ int show_stacks(const struct settings_line *line)
     pid_t *pids = calloc(count + 1, sizeof(*pids));
     int status = pids ? 0 : -ENOMEM;
     for (; !status && options.pid_count < count; options.pid_count++)
-        if (!(pids[options.pid_count] = parse_pid(names[options.pid_count])))
+        if (!(pids[options.pid_count] = parse_pid(names[options.pid_count], line->tree ? "tree" : "stacks")))
             status = -EINVAL;
     options.pids = pids;
     if (!status)

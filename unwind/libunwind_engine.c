@@ -105,7 +105,8 @@ static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *va
     (void)space;
     if (write || ++walk->reads > READS_MAX)
         return -UNW_EINVAL;
-    if (dump_read(walk->dump, address, value) || read_table(walk, address, value))
+    /* The table first: a stack that lies where it does must not change what was judged. */
+    if (read_table(walk, address, value) || dump_read(walk->dump, address, value))
         return 0;
     /*
      * Of code it wants to know whether it is there, and whether it is one of the few that it knows: it is not. Of an

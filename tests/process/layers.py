@@ -9,7 +9,7 @@ BELOW = {
     "common": {"include/pinject"},
     "unwind": {"common"},
     "preload": {"include/pinject"},
-    "collector": {"common", "include/pinject", "pstack", "unwind"},
+    "collector": {"common", "include/pinject", "preload", "pstack", "unwind"},  # launch.c judges as hooks do
     "analyze/read": {"common", "include/pinject"},
     "analyze/sym": {"common", "unwind"},
     "analyze/model": {"analyze/read", "analyze/sym", "common", "include/pinject", "unwind"},
@@ -24,6 +24,7 @@ CIRCLE = 3  # files that include each other in a circle; a file and its header c
 CIRCLES = {"collector": 35, "preload": 5}
 FOLDER = 30  # .c files
 FOLDERS = {"analyze/view": 65, "collector": 93, "preload": 33}
+GENERATED = {"syscall_names.inc"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', re.MULTILINE)
 
 
@@ -46,9 +47,16 @@ def includes(files):
     return found
 
 
+def lost_includes(files):
+    """Includes in quotes of what is not there: an include directory of the build may have it, and hide an edge."""
+    found = {(path, name) for path, text in files.items() for name in re.findall(r'^#include "([^"]+)"', text, re.M)}
+    return [f"{path} includes {name}" for path, name in sorted(found)
+            if not {name, f"include/{name}", f"{os.path.dirname(path)}/{name}"} & set(files) and name not in GENERATED]
+
+
 def wrong_edges(files):
     """What BELOW does not allow, as text."""
-    wrong = []
+    wrong = lost_includes(files)
     for path, included in includes(files):
         folder, other = os.path.dirname(path), os.path.dirname(included)
         if folder not in BELOW:
@@ -128,7 +136,7 @@ def check_limit(folder, size, limit, beyond, what):
     """No more than LIMIT, or what BEYOND says of the folder; that has to be what it is."""
     most = beyond.get(folder, limit)
     check(size <= most, f"{folder}: {size} {what}, at most {most}")
-    check(folder not in beyond or size == most, f"{folder}: {size} {what}: less than in the table of this test, mend it")
+    check(folder not in beyond or size == most, f"{folder}: {size} {what}: the table has more, mend it")
 
 
 def test_circles_of_files():
