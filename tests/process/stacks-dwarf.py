@@ -242,7 +242,7 @@ def test_deeper_than_the_dump():
 def test_dump_by_name():
     """Programs whose like were cut have more: the first ends early, a later one, after some dozen samples, does not."""
     need_dumps()
-    runs = " && ".join(f"{target('stacks')} 25 tall" for _ in range(4))
+    runs = " && ".join(f"{target('stacks')} 20 tall" for _ in range(4))
     result = pinject_run("--follow-all", "-g", "dwarf", "--", "sh", "-c", runs).ok()
     found = int(re.search(r"(\d+) call stacks unwound", result.err).group(1))
     with measured():  # on a busy machine the four take more CPU time, and samples
