@@ -14,8 +14,8 @@
 #include "collector/door.h"
 #include "common/buffer.h"
 #include "common/clock.h"
-#include "preload/image.h"
 #include "common/report.h"
+#include "preload/image.h"
 
 extern char **environ;
 

@@ -157,8 +157,8 @@ static void forget_members(struct nets *nets, const struct net *net)
 }
 
 /*
- * Did TASK get its events before the net was whole? A fork takes them first and tells of itself last; its task may lose
- * the CPU in between. So that can be said of the first task that the root makes from then on, and of no other.
+ * Did TASK get its events before the net was whole? A fork copies the events first and writes its record last, and the
+ * root may lose the CPU in between. Only the first task that the root makes afterwards can have begun before.
  */
 static bool is_from_before(struct net *net, const struct records_task *task)
 {

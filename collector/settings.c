@@ -239,8 +239,8 @@ static const struct option_row rows[] = {
     {0, "info", NULL, OPTION_MORE, options_take_enum, offsetof(struct settings_line, action), SETTINGS_INFO, GROUP_LINE,
      "what this machine offers and refuses"},
     {0, "stacks", NULL, OPTION_MORE, take_stacks, 0, false, GROUP_LINE,
-     "PID...: show where each thread of running processes is, and what it waits for; deadlocks first"},
-    {0, "tree", NULL, OPTION_MORE, take_stacks, 0, true, GROUP_LINE, "PID...: the same, of all that they started, too"},
+     "PID...: show the stack of each thread of running processes, and what it waits for; deadlocks first"},
+    {0, "tree", NULL, OPTION_MORE, take_stacks, 0, true, GROUP_LINE, "PID...: the same, with all their descendants"},
     {0, "json", NULL, OPTION_MORE, options_take_flag, offsetof(struct settings_line, json), 0, GROUP_LINE,
      "the same as one JSON document"},
     {0, "doctor", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_DOCTOR, GROUP_LINE,
@@ -275,14 +275,14 @@ static void set_defaults(struct settings_line *line)
     line->settings.call_graph = SETTINGS_CALL_GRAPH_AUTO;
 }
 
-/* WORD, or an abbreviation of it, which the parser has found to be no other option's. */
+/* Is GIVEN the option WORD, or an abbreviation? The parser has refused ambiguous ones. */
 static bool is_option(const char *given, const char *word)
 {
     size_t size = strlen(given);
     return size > 2 && size <= strlen(word) && strncmp(given, word, size) == 0;
 }
 
-/* Nothing is profiled then, and no option of that is taken. GIVEN[COUNT] are the options. */
+/* --stacks profiles nothing, so options for profiles are refused. GIVEN[COUNT]: the options as typed. */
 static int check_stacks(const struct settings_line *line, char **given, int count, int operands)
 {
     if (line->action == SETTINGS_HELP)

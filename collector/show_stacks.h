@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pinject-run --stacks and --tree: where running processes are. Only that they can be named is decided here. */
+/* pinject-run --stacks and --tree: checks the numbers of processes, and lets pstack/ do the rest. */
 #ifndef COLLECTOR_SHOW_STACKS_H
 #define COLLECTOR_SHOW_STACKS_H
 
