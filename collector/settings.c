@@ -288,7 +288,8 @@ static int check_stacks(const struct settings_line *line, char **given, int coun
     if (line->action == SETTINGS_HELP)
         return 0;
     if (!line->stacks && line->json) {
-        report_error("option '--json' belongs to '--stacks' and '--tree'; reports as JSON are made by 'panalyze --json'");
+        report_error("option '--json' belongs to '--stacks' and '--tree'; reports as JSON are made by 'panalyze "
+                     "--json'");
         return -EINVAL;
     }
     for (int i = 0; line->stacks && i < count; i++)
