@@ -5,7 +5,7 @@
 that are there can be read."""
 from harness import *
 
-STORM = [target("storm"), "forks", "1600", "16", "2"]
+STORM = [target("storm"), "forks", "600", "16", "2"]
 # The storm's pid is known before it begins, however late we are.
 ANNOUNCED = ["sh", "-c", 'echo $$; read go; exec "$@"', "sh", *STORM]
 TRIES_AT = 20
@@ -72,7 +72,7 @@ def test_collector_killed():
     adopt_orphans()
     alone = run(STORM).ok()
     files = checked = 0
-    for moment in (b"begun\n", b"at 303\n", b"at 808\n", b"at 1515\n"):
+    for moment in (b"begun\n", b"at 114\n", b"at 304\n", b"at 570\n"):
         for name in results():
             os.unlink(name)
         out, status, ms = kill_collector_at(moment)
@@ -140,7 +140,7 @@ def kill_storm_at(line):
 
 def test_command_killed():
     need_perf_events()
-    for when in (b"begun\n", b"at 808\n"):
+    for when in (b"begun\n", b"at 304\n"):
         command, status, err = kill_storm_at(when)
         check_equal(status, 128 + 9, err)
         leader = f"out.{command}.{command}"

@@ -39,7 +39,7 @@ def stopped_during(command):
 
 def test_stopped_in_a_storm():
     need_perf_events()
-    command = [target("storm"), "forks", "6000", "64", "2"]
+    command = [target("storm"), "forks", "1500", "64", "2"]
     alone = run(command).ok()
     done = stopped_during(command).ok()
     check_equal(re.sub(r"wall_ms \d+", "", done.out), re.sub(r"wall_ms \d+", "", alone.out), "output")
@@ -47,33 +47,33 @@ def test_stopped_in_a_storm():
     limit = wall_ms(alone.out) * 2 + 1000
     with measured():
         check(wall_ms(done.out) <= limit, f"{wall_ms(done.out)} ms, {wall_ms(alone.out)} ms alone")
-    # 18001 tasks: each profiled, named as not having been answered, or as without a slot.
-    missing = 18001 - profiled_tasks(done)
+    # 4501 tasks: each profiled, named as not having been answered, or as without a slot.
+    missing = 4501 - profiled_tasks(done)
     told = unseen_tasks(done, "request queue full|before its events were open|before it was found")
     check(missing > 0 and told >= missing, f"{missing} tasks are not profiled, {told} named: {done.err}")
     matrix_row("SIGSTOP of the collector",
-               "from the first to the last moment of 6000 forks, 64 at a time, each with 2 threads",
+               "from the first to the last moment of 1500 forks, 64 at a time, each with 2 threads",
                f"output and status as without us; {wall_ms(alone.out)} ms alone, {wall_ms(done.out)} ms with it; "
-               f"{profiled_tasks(done)} of 18001 tasks profiled, and: " + "; ".join(summary_lines(done)))
+               f"{profiled_tasks(done)} of 4501 tasks profiled, and: " + "; ".join(summary_lines(done)))
 
 
 def test_a_start_waits_once():
     """All 256 slots are taken by then, and nobody waits any more."""
     need_perf_events()
-    command = [target("storm"), "forks", "3000", "1", "0", "waits"]
+    command = [target("storm"), "forks", "1000", "1", "0", "waits"]
     alone = run(command).ok()
     done = stopped_during(command).ok()
-    check(waits(done.out) <= 3000 + 50, f"{waits(done.out)} waits, {waits(alone.out)} alone")
+    check(waits(done.out) <= 1000 + 50, f"{waits(done.out)} waits, {waits(alone.out)} alone")
     more = wall_ms(done.out) - wall_ms(alone.out)
-    # The figure above is exact; two times one after the other, of 3000 forks each, are not, on a machine that is busy.
+    # The figure above is exact; two times one after the other, of 1000 forks each, are not, on a machine that is busy.
     with measured():
         check(more <= wall_ms(alone.out) * 2 + 1000, f"{more} ms more than {wall_ms(alone.out)}")
     seen, named = profiled_tasks(done), unseen_tasks(done)
-    check(seen + named >= 3001, f"of 3001 tasks {seen} are profiled, {named} named: {done}")
+    check(seen + named >= 1001, f"of 1001 tasks {seen} are profiled, {named} named: {done}")
     with measured():  # it is stopped as soon as we hear of the first child
-        check(unseen_tasks(done, "request queue full") >= 3000 - 256, done)
+        check(unseen_tasks(done, "request queue full") >= 1000 - 256, done)
     matrix_row("segment full",
-               "collector stopped (SIGSTOP), 3000 children one after another: after 256 requests no slot is free",
+               "collector stopped (SIGSTOP), 1000 children one after another: after 256 requests no slot is free",
                f"{more} ms more than the {wall_ms(alone.out)} ms alone; " + "; ".join(summary_lines(done)))
 
 

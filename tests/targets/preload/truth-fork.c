@@ -70,7 +70,7 @@ static void among_threads(void)
     unsigned bad = 0;
     for (int i = 0; i < 4; i++)
         pthread_create(&threads[i], NULL, busy, NULL);
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 40; i++) {
         pid_t pid = fork();
         if (pid == 0) {
             /* A child of many threads may make threads of its own. */
