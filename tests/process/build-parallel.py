@@ -102,16 +102,20 @@ def test_samples_times_period():
     """As root: with exclude_kernel the kernel drops ticks in kernel mode while the counter goes on."""
     if not IS_ROOT:
         skip("an unprivileged user samples user space only")
-    document, stolen = shared_build()  # while a host has the CPU the task's clock goes on, and no sample is taken
+    # While a host has the CPU the task's clock goes on, and no sample is taken. Some hosts tell the kernel nothing of it:
+    # 'perf record' has gaps of up to 12 ms there, too. A task may have one; all tasks together may not have 5 %.
+    document, stolen = shared_build()
+    gap = 12e6
     period = 1e9 / 999
     long, clocks, samples = 0, 0, 0
     for task in document["tasks"]:
-        clock = [count["value"] for count in task["counts"] if count["event"] == "task-clock"]
+        # Without its start and its exit: the sampler begins behind the one, and ends before the other.
+        clock = [count["counted"] for count in task["counts"] if count["event"] == "task-clock"]
         if clock and clock[0] > 100e6:
             long, clocks, samples = long + 1, clocks + clock[0], samples + task["samples"]
             slack = max(0.05 * clock[0], 3e6)
             with measured():
-                check(-slack - stolen <= task["samples"] * period - clock[0] <= slack,
+                check(-slack - stolen - gap <= task["samples"] * period - clock[0] <= slack,
                       f"samples x period of {task['cmdline'][:1]} {task['pid']}: {task['samples']} in {clock[0]} ns")
     with measured():
         check(long >= UNITS / 2, f"only {long} tasks over 100 ms")
