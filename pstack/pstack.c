@@ -12,6 +12,7 @@
 #include "blocked.h"
 #include "callchain.h"
 #include "capture.h"
+#include "common/fnv.h"
 
 /* Bytes of stack that are copied: of all threads of a process, and of one. A thousand threads have 64 KiB each. */
 enum { STACKS_BYTES = 64 << 20, STACK_MIN = 64 << 10, STACK_MAX = 1 << 20, FRAMES_MAX = 1024 };
@@ -107,15 +108,6 @@ static bool has_ended(const struct target *target, struct target_thread *thread)
     return ended;
 }
 
-/* FNV-1a, a word at a time: only to see soon that two stacks differ. */
-static uint64_t hash_of(const uint64_t *ips, size_t count)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < count; i++)
-        hash = (hash ^ ips[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 /* 0 or -ENOMEM. */
 static int look_at_thread(struct work *work, struct target *target, struct target_thread *thread,
                           struct addresses *ret)
@@ -134,7 +126,7 @@ static int look_at_thread(struct work *work, struct target *target, struct targe
     if (!ret->ips || thread->error == -ENOMEM)
         return -ENOMEM;
     memcpy(ret->ips, ips, ret->count * sizeof(*ips));
-    thread->hash = hash_of(ips, ret->count);
+    thread->hash = fnv(FNV_BEGIN, ips, ret->count * sizeof(*ips)); /* to see soon that two stacks differ */
     free(thread->stack); /* the chain is all that is needed of it */
     thread->stack = NULL;
     return 0;

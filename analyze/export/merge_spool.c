@@ -8,6 +8,7 @@
 
 #include "analyze/export/merge.h"
 #include "analyze/view/memory.h"
+#include "common/fnv.h"
 
 #define MOST_MAPPINGS 4096 /* of a process that are remembered */
 #define COMM_EXEC (1u << 13) /* PERF_RECORD_MISC_COMM_EXEC */
@@ -118,14 +119,6 @@ static int32_t i32_at(const unsigned char *bytes)
     return value;
 }
 
-static uint64_t hash_of(const unsigned char *bytes, size_t size)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ bytes[i]) * 0x100000001b3u;
-    return hash;
-}
-
 static struct space *space_of(struct merging *merging, int32_t pid)
 {
     size_t before = merging->processes.count;
@@ -151,7 +144,7 @@ static bool is_known(struct merging *merging, const struct perf_event_header *he
     size_t room = path < record + header->size ? (size_t)(record + header->size - path) : 0;
     size_t body = room ? (size_t)(path - (record + 16)) + strnlen((const char *)path, room) : header->size - (size_t)16;
     struct mapping made = {u64_at(record + 16), u64_at(record + 16) + u64_at(record + 24),
-                           hash_of(record + 16, body) + header->misc};
+                           fnv(FNV_BEGIN, record + 16, body) + header->misc};
     for (size_t i = 0; i < space->count;) {
         struct mapping *old = &space->mappings[i];
         if (old->start >= made.end || old->end <= made.start)

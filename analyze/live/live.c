@@ -11,6 +11,7 @@
 
 #include "analyze/live/screen.h"
 #include "common/clock.h"
+#include "common/fnv.h"
 #include "common/report.h"
 
 #define INTERVAL 2.0
@@ -82,14 +83,6 @@ static void draw(struct live *live)
         live->quit = true; /* the terminal has gone */
 }
 
-static uint64_t hash_of(const struct buffer *text)
-{
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (size_t i = 0; i < text->size; i++)
-        hash = (hash ^ text->data[i]) * UINT64_C(1099511628211);
-    return hash;
-}
-
 /* Without a screen: each look below the other, when it has something new to say or is counted. */
 static void print(struct live *live)
 {
@@ -97,7 +90,7 @@ static void print(struct live *live)
         report_error("%s", live->last.error);
     if (!live->last.good)
         return;
-    uint64_t hash = hash_of(&live->last.text);
+    uint64_t hash = fnv(FNV_BEGIN, live->last.text.data, live->last.text.size);
     if (hash == live->shown_hash && !live->options->snapshots)
         return;
     int error = live->shown_hash ? buffer_write(STDOUT_FILENO, "\n", 1) : 0;

@@ -11,9 +11,10 @@
 #include "analyze/sym/symbols.h"
 #include "analyze/sym/name_table.h"
 #include "analyze/sym/text_names.h"
+#include "common/table.h"
 
 struct symbols {
-    struct symbols_object **buckets;
+    struct symbols_object *objects; /* by key */
     struct debug_roots roots;
     char *symfs;        /* "" for none */
     char **debug_paths; /* what roots.paths points to */
@@ -29,10 +30,9 @@ enum object_kind {
 };
 
 struct symbols_object {
-    struct symbols_object *next; /* in its bucket */
+    UT_hash_handle hh; /* of owner->objects */
     struct symbols *owner;
     unsigned char *key; /* what makes it different from all others */
-    size_t key_size;
     enum object_kind kind;
     char *path;
     unsigned char build_id[ELF_IMAGE_BUILD_ID_MAX]; /* as recorded */

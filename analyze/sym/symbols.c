@@ -8,8 +8,6 @@
 
 #include "analyze/sym/sym_object.h"
 
-enum { SYMBOLS_BUCKETS = 4096 };
-
 static const char system_debug_path[] = "/usr/lib/debug";
 
 /* debug_paths, /usr/lib/debug below symfs, /usr/lib/debug: asked for first, nearest next. */
@@ -50,10 +48,9 @@ int symbols_new(const struct symbols_options *options, struct symbols **ret_symb
         symbols->no_kernel = options->no_kernel;
         if (options->debuginfod_seconds)
             symbols->debuginfod_error = debuginfod_new(options->debuginfod_seconds, &symbols->debuginfod);
-        symbols->buckets = calloc(SYMBOLS_BUCKETS, sizeof(struct symbols_object *));
         symbols->symfs = strdup(options->symfs ? options->symfs : "");
     }
-    if (!symbols || !symbols->buckets || !symbols->symfs || copy_roots(symbols, options) != 0) {
+    if (!symbols || !symbols->symfs || copy_roots(symbols, options) != 0) {
         symbols_free(symbols);
         return -ENOMEM;
     }
@@ -90,19 +87,16 @@ void symbols_free(struct symbols *symbols)
 {
     if (!symbols)
         return;
-    for (size_t i = 0; symbols->buckets && i < SYMBOLS_BUCKETS; i++) {
-        while (symbols->buckets[i]) {
-            struct symbols_object *object = symbols->buckets[i];
-
-            symbols->buckets[i] = object->next;
-            free_object(object);
-        }
+    struct symbols_object *object, *next;
+    HASH_ITER(hh, symbols->objects, object, next)
+    {
+        HASH_DEL(symbols->objects, object);
+        free_object(object);
     }
     for (char **path = symbols->debug_paths; path && *path; path++)
         free(*path);
     debuginfod_free(symbols->debuginfod);
     free(symbols->debug_paths);
-    free(symbols->buckets);
     free(symbols->symfs);
     free(symbols);
 }
@@ -129,42 +123,32 @@ static void key_add(struct key *key, const void *part, size_t size)
     key->size += sizeof(size) + size;
 }
 
-static struct symbols_object **bucket_of(struct symbols *symbols, const struct key *key)
-{
-    uint64_t hash = UINT64_C(14695981039346656037);
-
-    for (size_t i = 0; i < key->size; i++)
-        hash = (hash ^ key->bytes[i]) * UINT64_C(1099511628211);
-    return &symbols->buckets[(hash ^ hash >> 32) % SYMBOLS_BUCKETS];
-}
-
 /* The object of KEY, new or known; *ret_new. Takes the key's bytes. */
 static struct symbols_object *get_object(struct symbols *symbols, struct key *key, bool *ret_new)
 {
-    struct symbols_object **bucket, *object = NULL;
+    struct symbols_object *object = NULL;
 
     *ret_new = false;
-    if (!key->failed) {
-        bucket = bucket_of(symbols, key);
-        for (object = *bucket; object; object = object->next)
-            if (object->key_size == key->size && !memcmp(object->key, key->bytes, key->size))
-                break;
-        if (!object && (object = calloc(1, sizeof(*object)))) {
-            *ret_new = true;
-            object->key = key->bytes;
-            object->key_size = key->size;
-            object->owner = symbols;
-            object->next = *bucket;
-            name_table_init(&object->table, &object->pool, symbols->no_demangle);
-            *bucket = object;
-            return object;
-        }
+    if (!key->failed)
+        HASH_FIND(hh, symbols->objects, key->bytes, key->size, object);
+    if (object || key->failed || !(object = calloc(1, sizeof(*object)))) {
+        free(key->bytes);
+        return object;
     }
-    free(key->bytes);
+    object->key = key->bytes;
+    HASH_ADD_KEYPTR(hh, symbols->objects, object->key, key->size, object);
+    if (!TABLE_HAS(object)) {
+        free(object->key);
+        free(object);
+        return NULL;
+    }
+    *ret_new = true;
+    object->owner = symbols;
+    name_table_init(&object->table, &object->pool, symbols->no_demangle);
     return object;
 }
 
-/* A new object that could not be filled stays in its bucket, without names, and says so. */
+/* A new object that could not be filled stays in the table, without names, and says so. */
 static void check_copy(struct symbols_object *object, bool failed)
 {
     if (!failed)

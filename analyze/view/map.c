@@ -5,6 +5,13 @@
 #include <string.h>
 
 #include "analyze/view/memory.h"
+#include "common/table.h"
+
+struct map_string {
+    UT_hash_handle hh;
+    uint32_t index;
+    char text[];
+};
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {
@@ -12,14 +19,6 @@ static uint64_t mix(uint64_t a, uint64_t b)
     hash ^= hash >> 29;
     hash *= 0xbf58476d1ce4e5b9u;
     return hash ^ hash >> 32;
-}
-
-static uint64_t hash_text(const char *text)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return mix(hash, 0);
 }
 
 /* Puts INDEX, whose hash is HASH and which is known to be new, into SLOTS. */
@@ -32,15 +31,15 @@ static void put(struct map_slot *slots, size_t slot_count, uint32_t hash, uint32
 }
 
 /* Twice the slots, for more than the three quarters that are in use. */
-static void grow(struct map_slot **slots, size_t *slot_count)
+static void grow(struct map *map)
 {
-    size_t old_count = *slot_count;
-    struct map_slot *old = *slots;
-    *slot_count = old_count ? old_count * 2 : 64;
-    *slots = memory_new(*slot_count, sizeof(**slots));
+    struct map_slot *old = map->slots;
+    size_t old_count = map->slot_count;
+    map->slot_count = old_count ? old_count * 2 : 64;
+    map->slots = memory_new(map->slot_count, sizeof(*map->slots));
     for (size_t i = 0; i < old_count; i++)
         if (old[i].index)
-            put(*slots, *slot_count, old[i].hash, old[i].index - 1);
+            put(map->slots, map->slot_count, old[i].hash, old[i].index - 1);
     free(old);
 }
 
@@ -78,7 +77,7 @@ uint32_t map_add(struct map *map, uint64_t a, uint64_t b)
     if (found != MAP_NONE)
         return found;
     if ((map->count + 1) * 4 > map->slot_count * 3)
-        grow(&map->slots, &map->slot_count);
+        grow(map);
     map->pairs = memory_grow(map->pairs, &map->capacity, map->count + 1, sizeof(*map->pairs));
     map->pairs[map->count] = (struct map_pair){a, b};
     put(map->slots, map->slot_count, (uint32_t)mix(a, b), (uint32_t)map->count);
@@ -87,24 +86,30 @@ uint32_t map_add(struct map *map, uint64_t a, uint64_t b)
 
 void map_strings_release(struct map_strings *strings)
 {
-    for (size_t i = 0; i < strings->count; i++)
-        free(strings->texts[i]);
+    struct map_string *string, *next;
+    HASH_ITER(hh, strings->table, string, next)
+    {
+        HASH_DEL(strings->table, string);
+        free(string);
+    }
     free(strings->texts);
-    free(strings->slots);
     *strings = (struct map_strings){0};
 }
 
 uint32_t map_strings_add(struct map_strings *strings, const char *text)
 {
-    uint32_t hash = (uint32_t)hash_text(text);
-    size_t mask = strings->slot_count - 1;
-    for (size_t at = hash & mask; strings->slot_count && strings->slots[at].index; at = (at + 1) & mask)
-        if (strings->slots[at].hash == hash && strcmp(strings->texts[strings->slots[at].index - 1], text) == 0)
-            return strings->slots[at].index - 1;
-    if ((strings->count + 1) * 4 > strings->slot_count * 3)
-        grow(&strings->slots, &strings->slot_count);
+    size_t size = strlen(text);
+    struct map_string *string;
+    HASH_FIND(hh, strings->table, text, size, string);
+    if (string)
+        return string->index;
+    string = memory_new(1, sizeof(*string) + size + 1);
+    memcpy(string->text, text, size + 1);
+    string->index = (uint32_t)strings->count;
+    HASH_ADD_KEYPTR(hh, strings->table, string->text, size, string);
+    if (!TABLE_HAS(string))
+        memory_exhausted();
     strings->texts = memory_grow(strings->texts, &strings->capacity, strings->count + 1, sizeof(*strings->texts));
-    strings->texts[strings->count] = memory_text(text);
-    put(strings->slots, strings->slot_count, hash, (uint32_t)strings->count);
-    return (uint32_t)strings->count++;
+    strings->texts[strings->count++] = string->text;
+    return string->index;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Hash tables of the views: pairs of numbers and strings to small numbers 0, 1, 2, ... in the order of their coming. */
+/* Tables of the views: pairs of numbers and strings to small numbers 0, 1, 2, ... in the order of their coming. */
 #ifndef ANALYZE_VIEW_MAP_H
 #define ANALYZE_VIEW_MAP_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct map_string;
 
 struct map_pair {
     uint64_t a, b;
@@ -35,9 +37,8 @@ uint32_t map_find(const struct map *map, uint64_t a, uint64_t b);
 
 /* Strings are copied. */
 struct map_strings {
-    struct map_slot *slots;
-    size_t slot_count;
-    char **texts; /* by index */
+    struct map_string *table;
+    const char **texts; /* by index; in the table's elements */
     size_t count, capacity;
 };
 

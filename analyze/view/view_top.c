@@ -14,6 +14,7 @@
 #include "analyze/view/text.h"
 #include "analyze/view/view.h"
 #include "common/buffer.h"
+#include "common/fnv.h"
 
 enum {
     PLAIN_TASKS = 10,
@@ -43,13 +44,6 @@ struct top {
     double busy;
     uint32_t alive;
 };
-
-static uint64_t hash(uint64_t hash, const void *bytes, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(1099511628211);
-    return hash;
-}
 
 static const struct top_past *past_of(const struct top_look *look, uint64_t key)
 {
@@ -165,7 +159,7 @@ static void add_tasks(struct top *top)
         bool estimate;
         uint64_t numbers[3] = {(uint32_t)task->pid, (uint32_t)task->tid, task->start_ns};
         uint64_t cpu = counters_cpu(view->profile, task, selection->weights[task->index], &estimate);
-        struct row row = {.key = hash(1, numbers, sizeof(numbers)), .index = task->index, .when = task->end_ns};
+        struct row row = {.key = fnv(1, numbers, sizeof(numbers)), .index = task->index, .when = task->end_ns};
         row.value = cpu == COUNTERS_UNKNOWN ? 0 : cpu;
         row.rate = task_rate(top, task, &row);
         top->cpu_ns += row.value;
@@ -195,8 +189,7 @@ static void add_functions(struct top *top)
     for (size_t i = 0; i < top->functions.count; i++) {
         struct row *row = &top->functions.list[i];
         struct names_function function = names_function(view->names, row->index);
-        row->key =
-            hash(hash(2, function.object, strlen(function.object) + 1), function.symbol, strlen(function.symbol));
+        row->key = fnv(fnv(2, function.object, strlen(function.object) + 1), function.symbol, strlen(function.symbol));
         const struct top_past *past = past_of(top->look, row->key);
         uint64_t before = past && past->value <= row->value ? past->value : 0;
         row->at = row->value - before;

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * FNV-1a, 64 bits: a hash for comparing what is likely the same, and for tables whose keys nobody chooses to meet. For
+ * others: table.h. Context: any.
+ */
+#ifndef COMMON_FNV_H
+#define COMMON_FNV_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FNV_BEGIN UINT64_C(0xcbf29ce484222325)
+
+/* HASH, which is FNV_BEGIN or what this returned, continued with SIZE bytes. */
+static inline uint64_t fnv(uint64_t hash, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+#endif
