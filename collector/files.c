@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/fnv.h"
 #include "common/perfdata.h"
 #include "common/report.h"
 
@@ -62,9 +63,8 @@ static int open_folder(struct files *files)
  */
 static struct flock lock_of(const char *base, short type)
 {
-    uint64_t key = 0xcbf29ce484222325u;
-    for (const char *at = base + folder_size(base); *at; at++)
-        key = (key ^ (unsigned char)*at) * 0x100000001b3u;
+    const char *name = base + folder_size(base);
+    uint64_t key = fnv(FNV_BEGIN, name, strlen(name));
     return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)(key >> 2), .l_len = 1};
 }
 
@@ -226,9 +226,7 @@ static int count_name(struct files *files, pid_t pid, pid_t tid, const char *exe
     }
     if (files->used * 2 >= files->capacity && grow_names(files) < 0)
         return -ENOMEM;
-    uint64_t key = (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
-    for (const char *at = exec; *at; at++)
-        key = (key ^ (unsigned char)*at) * 0x100000001b3u;
+    uint64_t key = fnv((uint64_t)(uint32_t)pid << 32 | (uint32_t)tid, exec, strlen(exec));
     key += !key;
     struct files_name *name = find_name(files->names, files->capacity, key);
     files->used += !name->key;

@@ -8,6 +8,7 @@
 #include "collector/opener.h"
 #include "collector/procfs.h"
 #include "collector/tasks.h"
+#include "common/fnv.h"
 
 enum {
     BLOCK_SHIFT = 16,
@@ -110,8 +111,7 @@ static struct stack_object *find_place(struct stacks *stacks, const struct mappi
 {
     uint64_t key = mapping->ino * 31 + mapping->ino_generation;
     key = key * 31 + ((uint64_t)mapping->maj << 32 | mapping->min);
-    for (const char *at = mapping->path; *at; at++)
-        key = (key ^ (unsigned char)*at) * 0x100000001b3u;
+    key = fnv(key, mapping->path, strlen(mapping->path));
     return &stacks->objects[(key ^ key >> 20) % STACKS_OBJECTS];
 }
 

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/bound.h"
 #include "common/buffer.h"
 #include "common/clock.h"
 
@@ -248,15 +249,8 @@ int target_read_maps(struct target *target)
 
 struct target_map *target_map_at(const struct target *target, uint64_t address)
 {
-    size_t low = 0, high = target->map_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (target->maps[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < target->map_count && target->maps[low].start <= address ? &target->maps[low] : NULL;
+    size_t at = UPPER_BOUND(target->maps, target->map_count, .end, address);
+    return at < target->map_count && target->maps[at].start <= address ? &target->maps[at] : NULL;
 }
 
 /* ---- Processes ---- */
@@ -436,15 +430,7 @@ static bool take(struct tree *tree, pid_t pid)
 
 static size_t first_child(const struct tree *tree, pid_t pid)
 {
-    size_t low = 0, high = tree->parent_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (tree->parents[middle].ppid < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return LOWER_BOUND(tree->parents, tree->parent_count, .ppid, pid);
 }
 
 static void insert(struct tree *tree, size_t at, pid_t pid, unsigned depth)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/bound.h"
 #include "unwind/cfi_parse.h"
 #include "unwind/leb.h"
 
@@ -243,14 +244,7 @@ static size_t count_before(const struct cfi *cfi, uint64_t address)
         low = cfi->blocks[block];
         high = cfi->blocks[block + 1];
     }
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (cfi->fdes[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return low + UPPER_BOUND(&cfi->fdes[low], high - low, .start, address);
 }
 
 static uint64_t size_of(const struct cfi *cfi, struct cfi_fde *fde)

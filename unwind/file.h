@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include "common/table.h"
 #include "unwind/cfi.h"
 #include "unwind/image.h"
 #include "unwind/row_cache.h"
@@ -27,7 +28,7 @@ struct file_account {
 };
 
 struct unwind_file {
-    struct unwind_file *next;
+    UT_hash_handle hh;
     struct file_account *account; /* NULL: nobody keeps one */
     struct unwind_file *newer, *older; /* of the account */
     bool leaves;               /* it is about to be freed */

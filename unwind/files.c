@@ -13,10 +13,10 @@
 /* Beyond the one nothing is added, and who trims comes down to the other. */
 #define BYTES_MAX (UINT64_C(512) << 20)
 #define BYTES_KEPT (UINT64_C(256) << 20)
-enum { TABLE = 1024, VDSO_MAX = 1 << 20 };
+enum { VDSO_MAX = 1 << 20 };
 
 struct unwind_files {
-    struct unwind_file *table[TABLE];
+    struct unwind_file *files, *images; /* by file_key, by name */
     struct file_account account;
     size_t count;
 };
@@ -26,13 +26,23 @@ struct unwind_files *unwind_files_new(void)
     return calloc(1, sizeof(struct unwind_files));
 }
 
+static void take_out(struct unwind_files *files, struct unwind_file *file)
+{
+    if (file->name)
+        HASH_DEL(files->images, file);
+    else
+        HASH_DEL(files->files, file);
+}
+
 void unwind_files_free(struct unwind_files *files)
 {
-    for (size_t i = 0; files && i < TABLE; i++) {
-        for (struct unwind_file *file = files->table[i], *next; file; file = next) {
-            next = file->next;
-            file_free(file);
-        }
+    if (!files)
+        return;
+    while (files->account.oldest) {
+        struct unwind_file *file = files->account.oldest;
+        files->account.oldest = file->newer;
+        take_out(files, file);
+        file_free(file);
     }
     free(files);
 }
@@ -42,15 +52,9 @@ static int64_t nanoseconds(const struct timespec *time)
     return (int64_t)((uint64_t)time->tv_sec * UINT64_C(1000000000) + (uint64_t)time->tv_nsec);
 }
 
-static bool is_same(const struct file_key *one, const struct file_key *other)
-{
-    return one->dev == other->dev && one->ino == other->ino && one->size == other->size &&
-           one->mtime_ns == other->mtime_ns && one->ctime_ns == other->ctime_ns;
-}
-
 /* What is no ELF file is remembered too. */
-static struct unwind_file *add(struct unwind_files *files, struct unwind_file **bucket, const struct file_key *key,
-                               const char *name, const struct image *image)
+static struct unwind_file *add(struct unwind_files *files, const struct file_key *key, const char *name,
+                               const struct image *image)
 {
     struct unwind_file *file = calloc(1, sizeof(*file));
     if (!file)
@@ -61,9 +65,15 @@ static struct unwind_file *add(struct unwind_files *files, struct unwind_file **
         file_free(file);
         return NULL;
     }
+    if (name)
+        HASH_ADD_KEYPTR(hh, files->images, file->name, strlen(name), file);
+    else
+        HASH_ADD(hh, files->files, key, sizeof(file->key), file);
+    if (!TABLE_HAS(file)) {
+        file_free(file);
+        return NULL;
+    }
     file_read(file, image);
-    file->next = *bucket;
-    *bucket = file;
     file->account = &files->account;
     file->older = files->account.newest;
     *(file->older ? &file->older->newer : &files->account.oldest) = file;
@@ -71,11 +81,6 @@ static struct unwind_file *add(struct unwind_files *files, struct unwind_file **
     files->account.bytes += file_size(file);
     files->count++;
     return file->valid ? file : NULL;
-}
-
-static size_t bucket_of(const struct file_key *key)
-{
-    return (key->ino ^ key->dev << 4) % TABLE;
 }
 
 static struct file_key key_of(const struct unwind_stat *stat)
@@ -86,9 +91,8 @@ static struct file_key key_of(const struct unwind_stat *stat)
 bool unwind_files_know(const struct unwind_files *files, const struct unwind_stat *stat, struct unwind_file **ret)
 {
     const struct file_key key = key_of(stat);
-    struct unwind_file *file = files->table[bucket_of(&key)];
-    while (file && (file->name || !is_same(&file->key, &key)))
-        file = file->next;
+    struct unwind_file *file;
+    HASH_FIND(hh, files->files, &key, sizeof(key), file);
     if (file)
         *ret = file->valid ? file : NULL;
     return file;
@@ -100,8 +104,7 @@ struct unwind_file *unwind_files_copy(struct unwind_files *files, const struct u
     if (unwind_files_know(files, stat, &known))
         return known;
     const struct file_key key = key_of(stat);
-    struct unwind_file **bucket = &files->table[bucket_of(&key)];
-    return add(files, bucket, &key, NULL, &(struct image){.fd = copy, .size = key.size});
+    return add(files, &key, NULL, &(struct image){.fd = copy, .size = key.size});
 }
 
 struct unwind_file *unwind_files_fd(struct unwind_files *files, int fd)
@@ -124,11 +127,11 @@ int unwind_copy_tables(int fd, uint64_t size, int copy)
 
 struct unwind_file *unwind_files_image(struct unwind_files *files, const char *name, const void *bytes, size_t size)
 {
-    struct unwind_file **bucket = &files->table[0];
-    for (struct unwind_file *file = *bucket; file; file = file->next)
-        if (file->name && strcmp(file->name, name) == 0)
-            return file->valid ? file : NULL;
-    return add(files, bucket, &(struct file_key){0}, name, &(struct image){.bytes = bytes, .fd = -1, .size = size});
+    struct unwind_file *file;
+    HASH_FIND(hh, files->images, name, strlen(name), file);
+    if (file)
+        return file->valid ? file : NULL;
+    return add(files, &(struct file_key){0}, name, &(struct image){.bytes = bytes, .fd = -1, .size = size});
 }
 
 struct unwind_file *unwind_files_vdso(struct unwind_files *files)
@@ -161,14 +164,6 @@ bool unwind_files_are_many(struct unwind_files *files)
 bool unwind_file_leaves(const struct unwind_file *file)
 {
     return file && file->leaves;
-}
-
-static void take_out(struct unwind_files *files, struct unwind_file *file)
-{
-    struct unwind_file **at = &files->table[file->name ? 0 : bucket_of(&file->key)];
-    while (*at != file)
-        at = &(*at)->next;
-    *at = file->next;
 }
 
 void unwind_files_trim(struct unwind_files *files)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analyze/view/memory.h"
+#include "common/bound.h"
 
 uint32_t lives_count(const struct profile_task *task)
 {
@@ -14,15 +15,8 @@ uint32_t lives_count(const struct profile_task *task)
 /* The program that TASK ran at TIME_NS. */
 static uint32_t program_at(const struct profile_task *task, uint64_t time_ns)
 {
-    uint32_t low = 0, high = lives_count(task);
-    while (high - low > 1) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (task->images[middle].start_ns <= time_ns)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    size_t after = UPPER_BOUND(task->images, task->image_count, .start_ns, time_ns);
+    return after ? (uint32_t)after - 1 : 0;
 }
 
 /* The task that stands for the process of TASK. */

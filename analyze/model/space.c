@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/read/arena.h"
+#include "common/bound.h"
 
 #define MOST_OF_ONE 65536 /* vm.max_map_count is 65530, and only what is executable is recorded */
 
@@ -86,15 +87,7 @@ static int make_own(struct space *space, struct space_limits *limits)
 /* Index of the first mapping that ends behind ADDRESS. */
 static uint32_t first_behind(const struct mappings *mappings, uint64_t address)
 {
-    uint32_t low = 0, high = mappings->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (mappings->items[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return (uint32_t)UPPER_BOUND(mappings->items, mappings->count, .end, address);
 }
 
 static int room_for_two(struct mappings *mappings)

@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/bound.h"
+
 enum {
     TEXT_MAX = 400,                 /* of an instruction: comments of objdump name functions, which can be long */
     INSTRUCTIONS_MAX = 1000 * 1000, /* a file that claims more in one function is damaged */
@@ -197,13 +199,6 @@ void code_release(struct code *code)
 
 const struct code_instruction *code_at(const struct code *code, uint64_t address, uint64_t end)
 {
-    size_t low = 0, high = code->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (code->list[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && address < end ? &code->list[low - 1] : NULL;
+    size_t after = UPPER_BOUND(code->list, code->count, .address, address);
+    return after && address < end ? &code->list[after - 1] : NULL;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/bound.h"
+
 static int grow_files(struct code_lines *lines)
 {
     size_t capacity = lines->file_capacity ? lines->file_capacity * 2 : 16;
@@ -133,13 +135,6 @@ void code_lines_release(struct code_lines *lines)
 
 const struct code_lines_row *code_lines_at(const struct code_lines *lines, uint64_t address)
 {
-    size_t low = 0, high = lines->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (lines->rows[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && lines->rows[low - 1].file != CODE_LINES_NONE ? &lines->rows[low - 1] : NULL;
+    size_t after = UPPER_BOUND(lines->rows, lines->count, .address, address);
+    return after && lines->rows[after - 1].file != CODE_LINES_NONE ? &lines->rows[after - 1] : NULL;
 }

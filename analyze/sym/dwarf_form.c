@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/bound.h"
+
 #define SIZE_ADDRESS  0xfe /* as the unit says */
 #define SIZE_OFFSET   0xfd
 #define SIZE_REF_ADDR 0xfc /* an address in DWARF 2, an offset since */
@@ -243,20 +245,11 @@ void dwarf_abbrevs_release(struct dwarf_abbrevs *abbrevs)
 
 const struct dwarf_abbrev *dwarf_abbrevs_find(const struct dwarf_abbrevs *abbrevs, uint64_t code)
 {
-    size_t low = 0, high = abbrevs->count;
-
     /* Compilers number them from 1 on. */
     if (code - 1 < abbrevs->count && abbrevs->list[code - 1].code == code)
         return &abbrevs->list[code - 1];
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (abbrevs->list[middle].code < code)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < abbrevs->count && abbrevs->list[low].code == code ? &abbrevs->list[low] : NULL;
+    size_t at = LOWER_BOUND(abbrevs->list, abbrevs->count, .code, code);
+    return at < abbrevs->count && abbrevs->list[at].code == code ? &abbrevs->list[at] : NULL;
 }
 
 void dwarf_abbrevs_skip(const struct dwarf_abbrevs *abbrevs, const struct dwarf_abbrev *abbrev, struct cursor *cursor)

@@ -11,6 +11,7 @@
 #include "analyze/sym/dwarf_line.h"
 #include "analyze/sym/dwarf_scope.h"
 #include "analyze/sym/dwarf_split.h"
+#include "common/bound.h"
 
 struct unit_range {
     uint64_t low, high;
@@ -234,17 +235,9 @@ static struct dwarf_scopes *scopes_of(struct dwarf *dwarf, struct dwarf_file *fi
 /* The first unit that covers ADDRESS, from the nearest start backwards. */
 static struct dwarf_unit *unit_at(const struct dwarf *dwarf, uint64_t address)
 {
-    size_t low = 0, high = dwarf->range_count;
+    size_t after = UPPER_BOUND(dwarf->ranges, dwarf->range_count, .low, address);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (dwarf->ranges[middle].low <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (size_t i = low; i > 0 && low - i < 64; i--)
+    for (size_t i = after; i > 0 && after - i < 64; i--)
         if (address < dwarf->ranges[i - 1].high)
             return dwarf->ranges[i - 1].unit;
     return NULL;

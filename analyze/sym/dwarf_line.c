@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/bound.h"
+
 /* State of reading one table. */
 struct reader {
     struct dwarf_file *file;
@@ -324,33 +326,18 @@ void dwarf_lines_free(struct dwarf_lines *lines)
 static const struct dwarf_row *find_in(const struct dwarf_lines *lines, const struct dwarf_sequence *sequence,
                                        uint64_t address)
 {
-    size_t low = sequence->first, high = sequence->first + sequence->count;
+    const struct dwarf_row *rows = &lines->rows[sequence->first];
+    size_t after = UPPER_BOUND(rows, sequence->count, .address, address);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (lines->rows[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > sequence->first && !lines->rows[low - 1].end ? &lines->rows[low - 1] : NULL;
+    return after && !rows[after - 1].end ? &rows[after - 1] : NULL;
 }
 
 const struct dwarf_row *dwarf_lines_find(const struct dwarf_lines *lines, uint64_t address)
 {
-    size_t low = 0, high = lines->sequence_count;
+    size_t after = UPPER_BOUND(lines->sequences, lines->sequence_count, .low, address);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (lines->sequences[middle].low <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
     /* Sequences do not overlap in honest files; a few are tried in others. */
-    for (size_t i = low; i > 0 && low - i < 8; i--)
+    for (size_t i = after; i > 0 && after - i < 8; i--)
         if (address < lines->sequences[i - 1].high)
             return find_in(lines, &lines->sequences[i - 1], address);
     return NULL;

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/bound.h"
+
 enum {
     DEPTH_MAX = 2048, /* of entries in each other; compilers reach some dozens */
     HOPS_MAX = 16,    /* from an entry to the one that has the name */
@@ -239,17 +241,9 @@ void dwarf_scopes_free(struct dwarf_scopes *scopes)
 
 struct dwarf_scope *dwarf_scopes_find(const struct dwarf_scopes *scopes, uint64_t address)
 {
-    size_t low = 0, high = scopes->part_count;
+    size_t after = UPPER_BOUND(scopes->parts, scopes->part_count, .start, address);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (scopes->parts[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && scopes->parts[low - 1].scope ? &scopes->list[scopes->parts[low - 1].scope - 1] : NULL;
+    return after && scopes->parts[after - 1].scope ? &scopes->list[scopes->parts[after - 1].scope - 1] : NULL;
 }
 
 struct dwarf_scope *dwarf_scopes_parent(const struct dwarf_scopes *scopes, const struct dwarf_scope *scope)

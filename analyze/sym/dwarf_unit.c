@@ -8,6 +8,7 @@
 
 #include "analyze/sym/dwarf_line.h"
 #include "analyze/sym/dwarf_scope.h"
+#include "common/bound.h"
 
 /* No reader of honest information needs more steps for a byte of it. */
 #define WORK_PER_BYTE 64
@@ -36,17 +37,9 @@ const struct dwarf_abbrevs *dwarf_unit_abbrevs(struct dwarf_file *file, const st
 
 struct dwarf_unit *dwarf_unit_at(const struct dwarf_file *file, uint64_t offset)
 {
-    size_t low = 0, high = file->unit_count;
+    size_t after = UPPER_BOUND(file->units, file->unit_count, .offset, offset);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (file->units[middle].offset <= offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && offset < file->units[low - 1].end ? &file->units[low - 1] : NULL;
+    return after && offset < file->units[after - 1].end ? &file->units[after - 1] : NULL;
 }
 
 bool dwarf_entry(const struct dwarf_abbrevs *abbrevs, struct cursor *cursor, const struct dwarf_abbrev **ret_abbrev)

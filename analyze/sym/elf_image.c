@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/bound.h"
+
 /* More than any linker wrote; a hostile file is refused before it costs memory. */
 #define ELF_IMAGE_SECTIONS_MAX 200000u
 #define ELF_IMAGE_LOADS_MAX    10000u
@@ -268,19 +270,10 @@ const struct elf_image_section *elf_image_section_by_number(const struct elf_ima
 
 const struct elf_image_section *elf_image_text_at(const struct elf_image *image, uint64_t address)
 {
-    size_t low = 0, high = image->text_count;
+    size_t after = UPPER_BOUND(image->texts, image->text_count, ->header.sh_addr, address);
+    const struct elf_image_section *section = after ? image->texts[after - 1] : NULL;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (image->texts[middle]->header.sh_addr <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low && address - image->texts[low - 1]->header.sh_addr < image->texts[low - 1]->header.sh_size)
-        return image->texts[low - 1];
-    return NULL;
+    return section && address - section->header.sh_addr < section->header.sh_size ? section : NULL;
 }
 
 /* Code before data: at the border of two segments the same page of the file is mapped twice. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/sym/demangle_name.h"
+#include "common/bound.h"
 
 /* Functions lie in functions a few deep; a hostile table nests a million, to make every search slow. */
 enum { NAME_TABLE_HOPS = 10000 };
@@ -241,18 +242,10 @@ void name_table_finish(struct name_table *table, enum name_rule rule)
 
 struct name_entry *name_table_find(struct name_table *table, uint64_t address)
 {
-    size_t low = 0, high = table->finished;
+    /* Index + 1 of the last entry that starts at or before the address. */
+    size_t at = UPPER_BOUND(table->entries, table->finished, .start, address);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (table->entries[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    /* low is index + 1 of the last entry that starts at or before the address. */
-    for (int hops = 0; low && table->entries[low - 1].end <= address; hops++)
-        low = hops < NAME_TABLE_HOPS ? table->entries[low - 1].enclosing : 0;
-    return low ? &table->entries[low - 1] : NULL;
+    for (int hops = 0; at && table->entries[at - 1].end <= address; hops++)
+        at = hops < NAME_TABLE_HOPS ? table->entries[at - 1].enclosing : 0;
+    return at ? &table->entries[at - 1] : NULL;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "analyze/sym/elf_image.h"
+#include "common/bound.h"
 
 enum { TEXT_LIMIT = 512 * 1024 * 1024 };
 
@@ -240,17 +241,7 @@ static int read_kallsyms(struct text_names *names, bool modules, struct kallsyms
 /* The first symbol that is not in front of ADDRESS. */
 static size_t first_from(const struct kallsyms *all, uint64_t address)
 {
-    size_t low = 0, high = all->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (all->list[middle].address < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return LOWER_BOUND(all->list, all->count, .address, address);
 }
 
 static void mark_kallsyms(struct kallsyms *all, const struct kallsyms_wanted *wanted)

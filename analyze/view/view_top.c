@@ -13,6 +13,7 @@
 #include "analyze/view/order.h"
 #include "analyze/view/text.h"
 #include "analyze/view/view.h"
+#include "common/bound.h"
 #include "common/buffer.h"
 #include "common/fnv.h"
 
@@ -47,15 +48,10 @@ struct top {
 
 static const struct top_past *past_of(const struct top_look *look, uint64_t key)
 {
-    size_t low = 0, high = look->past ? look->head.count : 0;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (look->past[middle].key < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return look->past && low < look->head.count && look->past[low].key == key ? &look->past[low] : NULL;
+    if (!look->past)
+        return NULL;
+    size_t at = LOWER_BOUND(look->past, look->head.count, .key, key);
+    return at < look->head.count && look->past[at].key == key ? &look->past[at] : NULL;
 }
 
 static struct row *add_row(struct rows_of *rows, const struct row *row)
