@@ -37,6 +37,7 @@ void machine_time_read(struct machine_time *ret)
     text[size > 0 ? size : 0] = '\0';
     machine_time_parse(text, ticks > 0 ? (uint64_t)ticks : 0, ret);
     ret->at_ns = clock_ns(CLOCK_MONOTONIC);
+    ret->own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 uint64_t machine_time_others(const struct machine_time *before, const struct machine_time *after, uint64_t own_ns)

@@ -14,10 +14,11 @@ struct machine_time {
     uint64_t at_ns;     /* CLOCK_MONOTONIC, when it was read */
     uint64_t busy_ns;   /* user, nice, system, with the kernel's threads; without interrupts */
     uint64_t stolen_ns; /* steal */
+    uint64_t own_ns;    /* CPU time of this process by then */
 };
 
 void machine_time_read(struct machine_time *ret);
-/* The same from the text of /proc/stat, where a second has TICKS; AT_NS is not touched. */
+/* Busy and stolen time from the text of /proc/stat, where a second has TICKS. */
 void machine_time_parse(const char *text, uint64_t ticks, struct machine_time *ret);
 /* What others used from BEFORE to AFTER, where the session and the collector used OWN_NS. */
 uint64_t machine_time_others(const struct machine_time *before, const struct machine_time *after, uint64_t own_ns);

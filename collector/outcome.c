@@ -147,7 +147,7 @@ static void add_stolen(struct outcome *outcome, const struct machine_time *befor
              "CPU time includes %.1f ms that the host of this virtual machine took away (steal)", (double)part / 1e6);
 }
 
-/* EARLIER_NS of the tree's time were used before the session began. */
+/* EARLIER_NS of the tree's time were used before the session began, and some of ours. */
 static void add_others(struct outcome *outcome, const struct machine_time *before, const struct machine_time *now,
                        uint64_t earlier_ns)
 {
@@ -155,7 +155,8 @@ static void add_others(struct outcome *outcome, const struct machine_time *befor
         return;
     const uint64_t tree = outcome->cpu_ns > earlier_ns ? outcome->cpu_ns - earlier_ns : 0;
     outcome->machine_ns = now->at_ns - before->at_ns;
-    outcome->others_ns = machine_time_others(before, now, tree + outcome->collector_ns);
+    const uint64_t own = outcome->collector_ns > before->own_ns ? outcome->collector_ns - before->own_ns : 0;
+    outcome->others_ns = machine_time_others(before, now, tree + own);
 }
 
 /* Programs tell of starts and ends, the kernel of the tree. */
