@@ -125,8 +125,11 @@ static void print_all(FILE *to, const struct doctor_facts *facts, const struct r
         else
             fprintf(to, "\n%s\n", rows[i].label);
     }
+    bool choice = false;
+    for (size_t i = 0; i < ROWS; i++)
+        choice |= strstr(report->findings[i].remedy, "# or") != NULL;
     if (report->worst >= DOCTOR_LIMITED)
-        fprintf(to, "\nTo change that, run the commands after '>'.\n");
+        fprintf(to, "\nTo change that, run the commands after '>'%s.\n", choice ? "; 'or' begins another way" : "");
 }
 
 bool doctor_run(const struct doctor_args *args, FILE *to)

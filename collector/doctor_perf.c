@@ -113,9 +113,10 @@ static bool panalyze_sees_addresses(const struct doctor_facts *facts)
 
 static const char gives_names[] = "for the names of kernel functions";
 
-static void set_perfmon(const struct doctor_facts *facts, struct doctor_finding *finding)
+static void set_perfmon(const struct doctor_facts *facts, struct doctor_finding *finding, const char *comment)
 {
-    doctor_remedy(finding, "setcap cap_perfmon+ep %s    # as root: for this program only", doctor_word(facts->self));
+    doctor_remedy(finding, "setcap cap_perfmon+ep %s    # %s: for this program only", doctor_word(facts->self),
+                  comment);
 }
 
 static void set_syslog(const struct doctor_facts *facts, struct doctor_finding *finding, const char *comment)
@@ -131,14 +132,15 @@ static void allow_in_container(const struct doctor_facts *facts, struct doctor_f
     bool root = facts->uid == 0, ambient = !root && facts->status.no_new_privileges;
     if (!facts->container[0])
         return;
-    doctor_remedy(finding, "%s run --cap-add PERFMON --cap-add SYSLOG ...%s", facts->container,
-                  root ? "" : ambient ? "    # and in that container:" : "    # and in its image:");
+    doctor_remedy(finding, "%s run %s--cap-add PERFMON --cap-add SYSLOG ...    # or this%s%s", facts->container,
+                  facts->user_namespace ? "--userns=host " : "", facts->user_namespace ? ", as root on the host" : "",
+                  root ? "" : ambient ? ", and in that container:" : ", and in its image:");
     if (ambient) {
         doctor_remedy(finding, "setpriv --reuid=%u --regid=%u --clear-groups --inh-caps=+perfmon,+syslog "
                       "--ambient-caps=+perfmon,+syslog %s ...    # as root; the same with panalyze",
                       facts->uid, facts->gid, doctor_word(facts->self));
     } else if (!root) {
-        set_perfmon(facts, finding);
+        set_perfmon(facts, finding, "as root");
         if (probe_read_sysctl("kptr_restrict", -1) < 2)
             set_syslog(facts, finding, gives_names);
     }
@@ -156,6 +158,9 @@ static void allow_kernel(const struct doctor_facts *facts, struct doctor_finding
                   on_host(facts));
     if (!may_get(facts, CAPABILITY_PERFMON))
         say_not_allowed(finding, "CAP_PERFMON");
+    else if (facts->user_namespace)
+        DOCTOR_MORE(finding->meaning, "%sthe rights of a user namespace do not count for perf events",
+                    finding->meaning[0] ? "; " : "");
     else if (facts->status.no_new_privileges)
         DOCTOR_MORE(finding->meaning, "%ssetcap does not help: no program gains rights here (no_new_privs)",
                     finding->meaning[0] ? "; " : "");
@@ -163,7 +168,7 @@ static void allow_kernel(const struct doctor_facts *facts, struct doctor_finding
         allow_in_container(facts, finding);
         return;
     }
-    set_perfmon(facts, finding);
+    set_perfmon(facts, finding, "or, as root");
     if (may_have_syslog(facts) && !panalyze_sees_addresses(facts))
         set_syslog(facts, finding, gives_names);
 }

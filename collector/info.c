@@ -71,7 +71,8 @@ static const char *paranoid_meaning(int64_t level)
     if (level <= 1)
         return "users may see the kernel in their own processes";
     if (level == 2)
-        return "users see their own processes in user space; CAP_PERFMON (root has it) sees the kernel too";
+        return "users see their own processes in user space; CAP_PERFMON (root has it, but rarely in a container) sees "
+               "the kernel too";
     return "some kernels refuse users altogether; as root 'sysctl kernel.perf_event_paranoid=2' allows them";
 }
 

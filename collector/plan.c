@@ -264,7 +264,7 @@ static int add_choice(struct planning *planning, const struct event_choice *choi
     bool of_kernel = choice->exclude_user || plan_happens_in_kernel(attr.type, attr.config);
     if (blind && of_kernel && !choice->exclude_kernel) {
         report_error("event '%s' happens in the kernel, and kernel.perf_event_paranoid is %" PRId64
-                     "; run as root, or set it to 1 as root",
+                     "; it takes CAP_PERFMON, or level 1; 'pinject-run --doctor' says how",
                      choice->text, probe_read_sysctl("perf_event_paranoid", 2));
         return -EACCES;
     }

@@ -157,8 +157,11 @@ void coverage_print(struct view *view)
     if (session->exclude_kernel && heading_by_timers(profile))
         coverage_say(view, "Not seen: what the kernel did for the program (timers sample user space only)");
     else if (session->exclude_kernel && !kernel_is_noted(session))
-        coverage_say(view, "Not seen: what the kernel did for the program; shares are of the time in user space (as "
-                           "root, or with kernel.perf_event_paranoid at 1 or less, the kernel is sampled too)");
+        coverage_say(view, profile->entry_count
+                               ? "Not seen: what the kernel did for the program; shares are of the time in user space "
+                                 "(as root, or with kernel.perf_event_paranoid at 1 or less, the kernel is sampled too)"
+                               : "Not counted: events in kernel code, but for the CPU time; 'pinject-run --doctor' "
+                                 "says what to change");
     for (uint32_t i = 0; i < session->note_count; i++) {
         char *line = memory_print("Note: %s", session->notes[i]);
         coverage_say(view, line);

@@ -245,6 +245,16 @@ bool heading_misses_kernel(const struct profile *profile)
     return profile->session.ours && event && event->exclude_kernel && event->sampled && !heading_by_timers(profile);
 }
 
+char *heading_user_part(const struct profile *profile, const char *what)
+{
+    const struct profile_session *session = &profile->session;
+    char time[TEXT_AMOUNT];
+    if (!heading_misses_kernel(profile) || session->kernel_ns <= session->user_ns / 2)
+        return NULL;
+    return memory_print("%s that call the kernel show only their user part: their order says nothing about the %s of "
+                        "this run in the kernel.", what, text_time(time, session->kernel_ns));
+}
+
 bool heading_sampled(const struct profile *profile, uint64_t *ret_ns)
 {
     const struct profile_event *event = profile->event_count ? &profile->events[profile->event] : NULL;

@@ -221,19 +221,13 @@ static void print_sections(struct view *view)
         print_rest(view, at);
 }
 
-/* Of a function that calls the kernel a user-only profile has the smaller part, and ranks it by that. */
 static void print_user_part(struct view *view)
 {
-    const struct profile_session *session = &view->profile->session;
-    char time[TEXT_AMOUNT];
-    if (!heading_misses_kernel(view->profile) || session->kernel_ns <= session->user_ns / 2 ||
-        !(view->lines || view->settings->by == BY_FUNCTION))
-        return;
-    char *line = memory_print("%s that call the kernel show only their user part: their order says nothing about the "
-                              "%s of this run in the kernel.",
-                              view->settings->by == BY_FILE ? "Files" : view->lines ? "Lines" : "Functions",
-                              text_time(time, session->kernel_ns));
-    output_wrapped(view->output, 2, line);
+    const  by = view->settings->by;
+    const char *what = by == BY_FILE ? "Files" : by == BY_OBJECT ? "Objects" : view->lines ? "Lines" : "Functions";
+    char *line = view->lines || by == BY_FUNCTION || by == BY_OBJECT ? heading_user_part(view->profile, what) : NULL;
+    if (line)
+        output_wrapped(view->output, 2, line);
     free(line);
 }
 

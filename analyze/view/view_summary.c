@@ -264,6 +264,12 @@ static void show_functions(struct view *view)
     }
     rows_release(&rows);
     hits_release(&hits);
+    char *user_part = heading_user_part(view->profile, "Functions");
+    if (user_part) {
+        fputc('\n', view->output->to);
+        output_wrapped(view->output, 2, user_part);
+    }
+    free(user_part);
 }
 
 static void markdown_heading(struct view *view)

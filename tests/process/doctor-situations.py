@@ -122,7 +122,7 @@ def in_container(*limits):
 
 def as_allowed(line):
     """--bounding-set of setpriv, in the place of what 'docker run' gets by the printed line."""
-    check_match(r"^(docker|podman) run (--cap-add [A-Z]+ )+\.\.\.    # and in ", line)
+    check_match(r"^(docker|podman) run (--cap-add [A-Z]+ )+\.\.\.    # or this, and in ", line)
     return "--bounding-set=-all," + ",".join("+" + name.lower() for name in re.findall(r"--cap-add (\w+)", line))
 
 

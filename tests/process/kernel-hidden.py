@@ -39,7 +39,9 @@ def test_reports_say_so():
     text = run([PANALYZE, *results()]).out
     check_in(", user space only", text)
     check_in("shares are of the time in user space", text)
-    for options, rows in (((), "Functions"), (("--by", "line"), "Lines"), (("--call-tree",), "Functions")):
+    for options, rows in (((), "Functions"), (("--by", "line"), "Lines"), (("--call-tree",), "Functions"),
+                          (("summary",), "Functions"), (("summary", "--markdown"), "Functions"),
+                          (("--by", "object"), "Objects")):
         text = re.sub(r"\s+", " ", run([PANALYZE, *options, *results()]).out)
         said = check_match(rf" {rows} that call the kernel show only their user part: their order says nothing about "
                            r"the ([\d.]+) (s|ms) of this run in the kernel\. ", text)
