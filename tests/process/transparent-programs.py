@@ -19,6 +19,7 @@ WAYS = {
     "bare": ([], {"LD_PRELOAD": PRELOAD, "PINJECT_FOLLOW": "none"}),
     "bare all": ([], {"LD_PRELOAD": PRELOAD, "PINJECT_FOLLOW": "all"}),
 }
+WAYS = ways_of_user(WAYS, "all", "bare")
 # In these ways there is a result file in the working directory, whatever the program does there.
 PROVED = {"threads", "all", "split", "bare", "bare all"}
 # These are started by others of the same program.
@@ -74,9 +75,12 @@ def profiled(command, way):
 
 def compare(command, what, ways=WAYS, expect=lambda text, way: text):
     """COMMAND in every way. Returns the ways in which it differed, with the difference."""
-    found = []
+    found, before = [], {}
     for way in ways:
-        status, out, err = alone(command, WAYS[way][1], what)
+        follow = WAYS[way][1].get("PINJECT_FOLLOW")
+        if follow not in before:
+            before[follow] = alone(command, WAYS[way][1], what)
+        status, out, err = before[follow]
         ours = profiled(command, way)
         expected = status, expect(out, way), err
         if ours != expected:

@@ -18,6 +18,7 @@ WAYS = {
     "all": ([PINJECT_RUN, "-q", "--follow-all", "--"], {}),
     "bare": ([], {"LD_PRELOAD": PRELOAD, "PINJECT_FOLLOW": "none"}),
 }
+WAYS = ways_of_user(WAYS, "alone", "all")
 # They wait for ever without us too: where the machine has no vsock device, and where an isolated python (-I) does not
 # find the tests.
 LEFT_OUT = ["*VSOCK*", "test_4_daemon_threads"]
@@ -133,7 +134,7 @@ def test_processes_and_signals():
 
 def test_multiprocessing():
     """Long: these run when they are asked for, PINJECT_LONG=1 (docs/TRANSPARENCY.md)."""
-    if not os.environ.get("PINJECT_LONG"):
+    if not LONG:
         skip("long; PINJECT_LONG=1 runs it")
     same("test_multiprocessing_fork", "test_multiprocessing_forkserver", "test_multiprocessing_spawn")
 

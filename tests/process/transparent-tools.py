@@ -13,6 +13,7 @@ WAYS = {
     "all": ([PINJECT_RUN, "-q", "--follow-all", "--"], {}),
     "bare all": ([], {"LD_PRELOAD": PRELOAD, "PINJECT_FOLLOW": "all"}),
 }
+WAYS = ways_of_user(WAYS, "alone", "all")
 
 
 def need_ptrace(program):
@@ -133,7 +134,7 @@ def test_verdicts_of_valgrind():
         shown = lambda text: sorted(set(re.sub(r"==\d+==|0x[0-9A-F]+|#?\d+|\?\?\?", "", text).splitlines()))
         alone = run(command)
         check_equal(alone.status, 9 if "race" in program else 0, alone)
-        for way in ("threads", "all", "bare all") if tool != "helgrind" else ("all",):
+        for way in list(WAYS)[1:] if tool != "helgrind" else ("all",):
             done = run([*start_of(way), *command])
             check_equal((done.status, shown(done.out)), (alone.status, shown(alone.out)), (way, command))
             check("libpinject" not in done.err and "hook" not in done.err, done)
@@ -229,7 +230,7 @@ def test_gdb_of_a_followed_program():
     build_debugged()
     expected = debugged()
     words = [word for command in COMMANDS for word in ("-ex", command)]
-    for way in ("threads", "all"):
+    for way in [way for way in ("threads", "all") if way in WAYS]:
         done = run([*start_of(way), "gdb", "-nx", "-batch", *words, "--args", "./debugged"])
         text = re.sub(r"0x[0-9a-f]+|LWP \d+|process \d+", "N", done.out)
         check_equal([line for line in text.splitlines() if TOLD.match(line)], expected[1], way)
