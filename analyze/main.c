@@ -70,7 +70,7 @@ static int check_operands(const struct cli *cli)
         return -EINVAL;
     }
     if (near && cli->command == cli_find("report")) {
-        report_error("unknown command '%s', did you mean '%s'?", word, near->name);
+        report_error("unknown command '%s'; did you mean '%s'?", word, near->name);
         return -EINVAL;
     }
     if (strpbrk(word, "*?[")) {
@@ -106,8 +106,9 @@ static int show_help(const struct cli *cli)
         command = cli_find(cli->operands[0]);
         const struct cli_command *near = command ? NULL : cli_nearest(cli->operands[0]);
         if (!command) {
-            report_error("unknown command '%s'%s%s%s; 'panalyze help' lists them", cli->operands[0],
-                         near ? ", did you mean '" : "", near ? near->name : "", near ? "'?" : "");
+            report_error("unknown command '%s'; %s%s%s", cli->operands[0],
+                         near ? "did you mean '" : "'panalyze help' lists them", near ? near->name : "",
+                         near ? "'?" : "");
             return USAGE;
         }
     }

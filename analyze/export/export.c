@@ -116,8 +116,8 @@ const struct export_format *export_choose(const char *operand, const char *outpu
         report_error("the name '%s' does not say which format it shall have; name one in front of the files: %s",
                      output, names);
     else
-        report_error("unknown format '%s'%s%s%s; there are %s", operand, nearest(operand) ? ", did you mean '" : "",
-                     nearest(operand) ? nearest(operand) : "", nearest(operand) ? "'?" : "", names);
+        report_error("unknown format '%s'; %s%s%sthere are %s", operand, nearest(operand) ? "did you mean '" : "",
+                     nearest(operand) ? nearest(operand) : "", nearest(operand) ? "'? Else " : "", names);
     return NULL;
 }
 

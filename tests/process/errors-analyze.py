@@ -28,8 +28,8 @@ def record():
 
 def test_usage():
     fails(2, "unknown option '--agregate'; did you mean '--aggregate'", "--agregate", "x")
-    fails(2, "unknown command 'repotr', did you mean 'report'", "repotr")
-    fails(2, "unknown command 'repotr', did you mean 'report'", "help", "repotr")
+    fails(2, "unknown command 'repotr'; did you mean 'report'", "repotr")
+    fails(2, "unknown command 'repotr'; did you mean 'report'", "help", "repotr")
     fails(2, "unknown option '-Z'", "-Z")
     fails(2, "option '--callers' does not belong to 'tree'", "tree", "--callers")
     fails(2, "option '--markdown' does not belong to 'report'", "--markdown")

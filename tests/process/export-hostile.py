@@ -286,7 +286,7 @@ def failing(*words, status=1, **kw):
 def test_wrong_use():
     record()
     check_in("no format given", failing(status=2))
-    check_match("unknown format 'pproff', did you mean 'pprof'", failing("pproff", "-o", "x.q", *results(), status=2))
+    check_match("unknown format 'pproff'; did you mean 'pprof'", failing("pproff", "-o", "x.q", *results(), status=2))
     check_in("does not say which format", failing("-o", "x.unknown", *results(), status=2))
     check_in("does not say which format", failing("-o", "x.json", *results(), status=2))
     check_in("needs a value", failing("csv", "-o", status=2))
