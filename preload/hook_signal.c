@@ -123,11 +123,27 @@ PINJECT_HOOK sighandler_t signal(int number, sighandler_t handler)
 
 typedef int change_mask(int, const sigset_t *, sigset_t *);
 
+/* Of a program that has a handler for our signal its masks are what holds. */
+static int change_used(change_mask *next, int how, const sigset_t *set, sigset_t *old, int ours)
+{
+    const bool has = set && sigismember(set, ours) == 1;
+    int result = next(how, set, old);
+    if (result != 0 || !set)
+        return result;
+    if (has && how != SIG_UNBLOCK)
+        pinject_timer_pause(NULL);
+    else if (how == SIG_SETMASK || (has && how == SIG_UNBLOCK))
+        pinject_timer_resume();
+    return result;
+}
+
 static int change(change_mask *next, int how, const sigset_t *set, sigset_t *old)
 {
     int ours = hidden();
-    if (!ours || pinject_signal_is_used())
+    if (!ours)
         return next(how, set, old);
+    if (pinject_signal_is_used())
+        return change_used(next, how, set, old, ours);
     bool before = pinject_signal_masked(), has = set && sigismember(set, ours) == 1, masked = before;
     sigset_t changed;
     if (set) {
@@ -139,6 +155,8 @@ static int change(change_mask *next, int how, const sigset_t *set, sigset_t *old
     int result = next(how, set ? &changed : NULL, old);
     if (result != 0)
         return result;
+    if (set && how != SIG_BLOCK)
+        pinject_timer_resume();
     if (masked != before)
         pinject_signal_set_masked(masked);
     if (old && before)

@@ -125,6 +125,7 @@ static void init_sampler(struct pinject_sampler *sampler, void *map)
     sampler->tid = sys_gettid();
     sampler->user_ns = 0;
     sampler->timer = 0;
+    sampler->paused = false;
     sampler->page = (struct perf_event_mmap_page *)map;
     /* An image goes on where the one before it ended. Whatever stands there, nothing but the ring is written to. */
     sampler->at = __atomic_load_n(&sampler->page->data_head, __ATOMIC_RELAXED) & ~(uint64_t)7;
@@ -134,9 +135,6 @@ static int make_timer(struct pinject_sampler *sampler)
 {
     struct event event = {
         .value = sampler, .signal = pinject_timer_signal(), .notify = THREAD_ID, .tid = sampler->tid};
-    struct timespec interval = {(time_t)(sampler->interval_ns / 1000000000u),
-                                (long)(sampler->interval_ns % 1000000000u)};
-    struct itimerspec times = {interval, interval};
     int timer, error = (int)SYS_3(SYS_timer_create, USER_CLOCK, &event, &timer);
     sampler->by_overrun = error == -EINVAL;
     if (error == -EINVAL) /* a kernel, or what plays one, without that clock: then with the time in the kernel */
@@ -144,7 +142,7 @@ static int make_timer(struct pinject_sampler *sampler)
     if (error < 0)
         return error;
     __atomic_store_n(&sampler->timer, timer + 1, __ATOMIC_RELAXED);
-    return (int)SYS_4(SYS_timer_settime, timer, 0, &times, 0);
+    return pinject_timer_set(timer, sampler->interval_ns);
 }
 
 static void end_timer(struct pinject_sampler *sampler)

@@ -17,12 +17,14 @@
 #define PINJECT_PRELOAD_TIMER_H
 
 #include "pinject/wire.h"
+#include "sys.h"
 
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 /* A thread's. A vfork child finds its parent's, and must not use it: tid tells. */
 struct pinject_sampler {
@@ -35,6 +37,7 @@ struct pinject_sampler {
     uint64_t id, interval_ns, flags;
     uint64_t user_ns;  /* the thread's user time at the last sample; 0: there was none */
     bool by_overrun;   /* the timer's clock runs in the kernel too: only its own count is a weight */
+    bool paused;       /* our signal is really blocked in the thread: nothing expires that others could take */
     int32_t pid, tid;
     int32_t timer;     /* the kernel's number + 1; 0: none. Atomic: whoever ends it takes it */
     /*
@@ -67,6 +70,21 @@ bool pinject_timer_runs(void);
 void pinject_timer_alternate(size_t size);
 /* The thread ends: last counts, no timer, no ring. */
 void pinject_timer_stop(void);
+/*
+ * Our signal has become really blocked in the calling thread, or is open again: meanwhile the timer stands still, and
+ * what had expired is taken out of the queue (CONTEXT: as a sample, where the handler has one), so that no signalfd or
+ * sigwait of the program finds it. Without a timer no system call is made.
+ */
+void pinject_timer_pause(const void *context);
+void pinject_timer_resume(void);
+/* The kernel's TIMER expires each INTERVAL_NS; 0: it stands still. 0 or -errno. */
+static inline int pinject_timer_set(int timer, uint64_t interval_ns)
+{
+    const struct timespec interval = {(time_t)(interval_ns / 1000000000u), (long)(interval_ns % 1000000000u)};
+    const struct itimerspec times = {interval, interval};
+    return (int)SYS_4(SYS_timer_settime, timer, 0, &times, 0);
+}
+
 /* Brings the counts in the ring up to date. */
 void pinject_timer_count(void);
 /*

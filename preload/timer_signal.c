@@ -105,14 +105,60 @@ static uint64_t *mask_of(void *context)
     return (uint64_t *)(void *)&((ucontext_t *)context)->uc_sigmask;
 }
 
-/* The program blocked it: it waits, as it would have waited, until it is taken or unblocked. */
-static void keep_waiting(int number, siginfo_t *info, void *context)
+static void send_again(int number, siginfo_t *info)
 {
-    *mask_of(context) |= bit_of(number);
     if (info->si_code == SI_TKILL)
         SYS_4(SYS_rt_tgsigqueueinfo, sys_getpid(), sys_gettid(), number, info);
     else
         SYS_3(SYS_rt_sigqueueinfo, sys_getpid(), number, info);
+}
+
+/* The calling thread's number + 1; 0: it has none, or nothing may be done to it any more. */
+static int32_t own_timer(const struct pinject_sampler *sampler)
+{
+    if (!sampler || pinject_timer_ended() || sampler->tid != sys_gettid())
+        return 0;
+    return __atomic_load_n(&sampler->timer, __ATOMIC_RELAXED);
+}
+
+void pinject_timer_pause(const void *context)
+{
+    struct pinject_sampler *sampler = pinject_sampler_find();
+    const int32_t timer = own_timer(sampler);
+    const int number = pinject_signal_number();
+    const struct timespec none = {0, 0};
+    siginfo_t info;
+    if (timer <= 0 || !number)
+        return;
+    const uint64_t set = bit_of(number);
+    pinject_timer_set(timer - 1, 0);
+    sampler->paused = true;
+    /* The kernel looks into the thread's own queue first, where the timer's signal is. */
+    if ((int)SYS_4(SYS_rt_sigtimedwait, &set, &info, &none, SIGSET_SIZE) != number)
+        return;
+    if (info.si_code != SI_TIMER || info.si_value.sival_ptr != sampler)
+        send_again(number, &info);
+    else if (context && sampler->page)
+        pinject_sampler_take(sampler, info.si_overrun > 0 ? (uint64_t)info.si_overrun : 0, context);
+}
+
+void pinject_timer_resume(void)
+{
+    struct pinject_sampler *sampler = pinject_sampler_find();
+    if (!sampler || !sampler->paused)
+        return;
+    const int32_t timer = own_timer(sampler);
+    sampler->paused = false;
+    if (timer > 0)
+        pinject_timer_set(timer - 1, sampler->interval_ns);
+}
+
+/* The program blocked it: it waits, as it would have waited, until it is taken or unblocked. */
+static void keep_waiting(int number, siginfo_t *info, void *context)
+{
+    *mask_of(context) |= bit_of(number);
+    pinject_timer_pause(context);
+    send_again(number, info);
 }
 
 static void die_of(int number)
@@ -168,8 +214,7 @@ static void take_own(struct pinject_sampler *sampler, const siginfo_t *info, voi
     if (!sampler->page || sampler->tid != sys_gettid())
         return;
     if (!pinject_object_follows()) { /* nobody reads any more */
-        const struct itimerspec never = {{0, 0}, {0, 0}};
-        SYS_4(SYS_timer_settime, sampler->timer - 1, 0, &never, 0);
+        pinject_timer_set(sampler->timer - 1, 0);
         return;
     }
     pinject_sampler_take(sampler, info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0, context);
@@ -296,6 +341,7 @@ void pinject_signal_action(const struct sigaction *action, struct sigaction *old
         if (action->sa_handler != SIG_DFL && pinject_signal_masked()) {
             sys_mask(SIG_BLOCK, bit_of(pinject_signal_number()));
             pinject_signal_set_masked(false);
+            pinject_timer_pause(NULL);
         }
     }
     if (old)

@@ -279,6 +279,20 @@ void pinject_timer_thread(bool masked)
     hook_note("timer thread%s", masked ? " masked" : "");
 }
 
+void pinject_timer_pause(const void *context)
+{
+    (void)context;
+    hook_note("timer pause");
+    hook_kit.paused = true;
+}
+
+void pinject_timer_resume(void)
+{
+    if (hook_kit.paused)
+        hook_note("timer resume");
+    hook_kit.paused = false;
+}
+
 void pinject_timer_alternate(size_t size)
 {
     within(true);

@@ -22,7 +22,7 @@ struct hook_kit {
     int error_once;           /* the same, for its first call alone (result -1, or the error where it is returned) */
     enum pinject_image image;
     bool unreachable;         /* no new image could open the session */
-    bool covered, timer_runs, used, masked;
+    bool covered, timer_runs, used, masked, paused;
     int signal;               /* 0: none is taken */
     bool signal_changes, timer_tells; /* at an exec */
     bool no_room, no_vector, no_record, no_function;

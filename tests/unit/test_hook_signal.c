@@ -352,7 +352,26 @@ static void test_mask_is_asked(void **state)
     hook_kit.used = true;
     assert_int_equal(hook_pthread_sigmask(SIG_BLOCK, &set, NULL), 0);
     assert_true(sigismember(&kernel_mask, OURS));
+    assert_notes("pthread_sigmask 0\ntimer pause\n");
+    /* It goes on when ours is open again, and not before. */
+    sigset_t other;
+    sigemptyset(&other);
+    sigaddset(&other, SIGUSR1);
+    assert_int_equal(hook_pthread_sigmask(SIG_UNBLOCK, &other, NULL), 0);
+    assert_notes("pthread_sigmask 1\n");
+    assert_int_equal(hook_pthread_sigmask(SIG_SETMASK, &other, NULL), 0);
+    assert_notes("pthread_sigmask 2\ntimer resume\n");
+    assert_int_equal(hook_pthread_sigmask(SIG_SETMASK, &set, NULL), 0);
+    assert_notes("pthread_sigmask 2\ntimer pause\n");
+    assert_int_equal(hook_pthread_sigmask(SIG_UNBLOCK, &set, NULL), 0);
+    assert_notes("pthread_sigmask 1\ntimer resume\n");
+    /* The handler has really blocked it for a signal of somebody else's; a mask of the program's opens it. */
+    hook_kit.used = false;
+    hook_kit.paused = true;
+    assert_int_equal(hook_pthread_sigmask(SIG_BLOCK, &other, NULL), 0);
     assert_notes("pthread_sigmask 0\n");
+    assert_int_equal(hook_pthread_sigmask(SIG_SETMASK, &set, NULL), 0);
+    assert_notes("pthread_sigmask 2\ntimer resume\nmasked 1\n");
 }
 
 static int next_sigaltstack(const stack_t *stack, stack_t *old)
