@@ -15,7 +15,8 @@
 #define BOUND_SEARCH(array, count, member, is_before, value)                                                          \
     ({                                                                                                                \
         const __typeof__((array)[0]) *bound_array = (array);                                                          \
-        const __typeof__(bound_array[0] member) bound_value = (value);                                                  \
+        _Static_assert(sizeof(value) <= sizeof((array)[0] member), "the value would be cut");                         \
+        const __typeof__(bound_array[0] member) bound_value = (value);                                                \
         size_t bound_low = 0, bound_high = (count);                                                                   \
         while (bound_low < bound_high) {                                                                              \
             size_t bound_middle = bound_low + (bound_high - bound_low) / 2;                                           \

@@ -22,6 +22,9 @@ const uint64_t *table_key(void);
 #define HASH_NONFATAL_OOM 1
 #define HASH_FUNCTION(bytes, size, ret_hash) ((ret_hash) = (unsigned)siphash(table_key(), bytes, size))
 #include <uthash.h>
+#ifndef uthash_nonfatal_oom
+#error "uthash 2.1.0 or later is needed: out of memory would end the program"
+#endif
 
 /* Whether the element was added: behind each HASH_ADD*. */
 #define TABLE_HAS(element) ((element)->hh.tbl != NULL)

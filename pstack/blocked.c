@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/bound.h"
 #include "common/buffer.h"
 #include "common/clock.h"
 
@@ -248,15 +249,8 @@ static void describe_pipe(struct describing *to, uint64_t inode, int fd)
     const bool reads = !is_writable(to->target->via, fd);
     const struct target *last = to->target;
     unsigned count = 0;
-    size_t at = 0, high;
     read_pipes(blocked);
-    for (high = blocked->end_count; at < high;) {
-        size_t middle = at + (high - at) / 2;
-        if (blocked->ends[middle].inode < inode)
-            at = middle + 1;
-        else
-            high = middle;
-    }
+    size_t at = LOWER_BOUND(blocked->ends, blocked->end_count, .inode, inode);
     for (; at < blocked->end_count && blocked->ends[at].inode == inode && count <= PIPE_ENDS_MAX; at++) {
         const struct blocked_end *end = &blocked->ends[at];
         if (end->writes != reads || end->target == to->target || end->target == last)

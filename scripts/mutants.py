@@ -9,9 +9,11 @@ SWAPPED = {
     "==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "+": "-", "-": "+", "*": "/", "/": "*",
     "%": "*", "<<": ">>", ">>": "<<", "&": "|", "|": "&", "&&": "||", "||": "&&", "+=": "-=", "-=": "+=",
     "|=": "&=", "&=": "|=", "true": "false", "false": "true", "++": "--", "--": "++",
+    "LOWER_BOUND": "UPPER_BOUND", "UPPER_BOUND": "LOWER_BOUND",
 }
 BINARY = re.compile(r" (==|!=|<=|>=|<<|>>|&&|\|\||\+=|-=|\|=|&=|[-<>+*/%&|]) (?=\S)")
 STEP = re.compile(r"\+\+|--")
+BOUND = re.compile(r"\b(LOWER_BOUND|UPPER_BOUND)(?=\()")
 TRUTH = re.compile(r"\b(true|false)\b")
 # "{0}" is C's way to say that all is zero, and no number of its own.
 NUMBER = re.compile(r"(?<![\w.])(?!(?<=\{)0\})(0[xX][0-9a-fA-F]+|\d+)(?=[uUlL]*(?![\w.]))")
@@ -144,6 +146,8 @@ def changes(line, plain, before, following):
             found.append(("operator", changed(line, match, 1, SWAPPED[match[1]])))
     for match in STEP.finditer(plain):
         found.append(("operator", changed(line, match, 0, SWAPPED[match[0]])))
+    for match in BOUND.finditer(plain):
+        found.append(("operator", changed(line, match, 1, SWAPPED[match[1]])))
     for match in TRUTH.finditer(plain):
         found.append(("constant", changed(line, match, 0, SWAPPED[match[0]])))
     for match in NUMBER.finditer(plain):

@@ -102,8 +102,8 @@ def test_samples_times_period():
     """As root: with exclude_kernel the kernel drops ticks in kernel mode while the counter goes on."""
     if not IS_ROOT:
         skip("an unprivileged user samples user space only")
-    # While a host has the CPU the task's clock goes on, and no sample is taken. Some hosts tell the kernel nothing of it:
-    # 'perf record' has gaps of up to 12 ms there, too. A task may have one; all tasks together may not have 5 %.
+    # While a host has the CPU the task's clock goes on, and no sample is taken. Some hosts tell the kernel nothing of
+    # it: 'perf record' has gaps of up to 12 ms there, too. A task may have one; all tasks together may not have 5 %.
     document, stolen = shared_build()
     gap = 12e6
     period = 1e9 / 999

@@ -371,7 +371,7 @@ static void test_keys(void **state)
     struct unwind_file *file = unwind_files_copy(files, &key, fd);
     assert_non_null(file);
     assert_ptr_equal(unwind_files_copy(files, &key, empty), file);
-    other = key, other.dev += 64; /* in the same bucket */
+    other = key, other.dev += 64;
     assert_true(unwind_files_copy(files, &other, fd) != file);
     other = key, other.ino += 1024;
     assert_true(unwind_files_copy(files, &other, fd) != file);
