@@ -15,6 +15,7 @@
 #include "analyze/view/text.h"
 
 #define MOST_LACKS 5
+#define READ_FIRST 5      /* rows of a table that nobody overlooks */
 #define MOST_CALLERS 3    /* lines that are named below the table, */
 #define CALLERS_PERCENT 5 /* with so much of everything */
 #define SAME_PERCENT 80   /* of a line: another one that it called explains it */
@@ -229,12 +230,13 @@ static void print_left(struct view *view, const struct sum *sum, const struct le
     output_color(view->output, OUTPUT_PLAIN);
 }
 
-static bool is_shown(const struct sum *sum, uint32_t key)
+/* Is it one of the rows that are read first? */
+static bool is_on_top(const struct sum *sum, uint32_t key)
 {
-    bool shown = false;
-    for (size_t i = 0; i < sum->count; i++)
-        shown |= sum->rows[i].key == key;
-    return shown;
+    bool on_top = false;
+    for (size_t i = 0; i < sum->count && i < READ_FIRST; i++)
+        on_top |= sum->rows[i].key == key;
+    return on_top;
 }
 
 /* The lines through which most of the time went, whether they are shown or not, and how much of it is the same. */
@@ -330,7 +332,7 @@ static char *caller_text(const struct view *view, const struct sum *sum, const s
     return text;
 }
 
-/* Lines of the program that did little themselves, and are not above therefore, but called what is. */
+/* Lines of the program that did little themselves, and are not on top therefore, but called what is. */
 static void print_callers(struct view *view, struct sum *sum, const uint32_t *entries, uint32_t count)
 {
     struct callers callers;
@@ -341,7 +343,7 @@ static void print_callers(struct view *view, struct sum *sum, const uint32_t *en
         add_overlap(&callers, view, &view->profile->entries[entries[i]]);
     for (size_t i = 0; i < callers.count && shown < MOST_CALLERS; i++) {
         const struct row *row = &callers.list[i];
-        if (is_shown(sum, row->key) || leads_on(&callers, i) ||
+        if (is_on_top(sum, row->key) || leads_on(&callers, i) ||
             text_share(row->self_weight, row->total_weight) >= MOSTLY_SELF)
             continue;
         char *text = caller_text(view, sum, row), *more = memory_print("%s%s%s", list ? list : "", list ? ", " : "",
