@@ -174,11 +174,26 @@ void programs_print(struct view *view)
     release(&programs);
 }
 
-static bool says_little(const struct hits *hits)
+/* Of libc's, libstdc++'s and the kernel's functions the question is who calls them. */
+static bool is_helper(const struct names_function *function)
+{
+    static const char *const starts[] = {"[kernel", "libc.so", "libc-", "libstdc++.so", "ld-linux", "ld-musl"};
+    const char *object = text_base(function->object);
+    bool helper = false;
+    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+        helper |= strncmp(object, starts[i], strlen(starts[i])) == 0;
+    return helper;
+}
+
+/* Helpers of one program may be the answer; those of many are shared by all. */
+static bool says_little(const struct hits *hits, bool many)
 {
     uint64_t weight = 0;
-    for (size_t i = 0; i < hits->count && i < FLAT; i++)
-        weight += hits->rows[i].self_weight;
+    for (size_t i = 0; i < hits->count && i < FLAT; i++) {
+        struct names_function function = names_function(hits->names, (uint32_t)hits->rows[i].key);
+        if (!many || !is_helper(&function))
+            weight += hits->rows[i].self_weight;
+    }
     return text_share(weight, hits->weight) < FLAT_PERCENT;
 }
 
@@ -282,10 +297,12 @@ bool programs_print_inclusive(struct view *view, struct hits *hits, const uint32
                                                  {"Self", true},
                                                  {"Program", false, true},
                                                  {"Function, with all that it called"}};
-    if (!says_little(hits))
-        return false;
     struct programs programs;
     find_programs(&programs, view);
+    if (!says_little(hits, programs.count > 1)) {
+        release(&programs);
+        return false;
+    }
     struct grid *grid = grid_new(columns, 5, view->output->utf8);
     size_t shown = 0;
     for (size_t i = 0; i < programs.count && i < INCLUSIVE_PROGRAMS; i++)
