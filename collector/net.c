@@ -177,15 +177,22 @@ static bool is_from_before(struct net *net, const struct records_task *task)
     return waited < net->waited_ns /* it has ended */ || since < COPY_NS + waited - net->waited_ns;
 }
 
+/* The ring of another CPU had one that the root made before TASK, and was read later: TASK is not its first one. */
+static bool is_later(const struct net *net, const struct records_task *task)
+{
+    return task->ptid == net->tid && task->time_ns >= net->whole_ns && net->first_ns && task->time_ns > net->first_ns;
+}
+
 /*
  * True: it has a part alone, as whoever comes from such a one. That may be the root of another net. KNOWN: that was
- * seen when the record was noted before; whom it came from may have ended in between.
+ * seen when the record was noted before; whom it came from may have ended in between, or turned out to be whole.
  */
 static bool note_fork(struct nets *nets, struct net *net, const struct perf_event_header *record, bool known)
 {
     struct records_task task = records_parse_task(record);
     const bool by_part = is_number(task.ptid) && nets->inside[task.ptid] == PART;
-    const bool part = known || is_from_before(net, &task) ||
+    const bool by_whole = is_number(task.ptid) && nets->inside[task.ptid] == (uint32_t)net->number;
+    const bool part = (known && !by_whole && !is_later(net, &task)) || is_from_before(net, &task) ||
                       (by_part && task.ptid != net->tid && task.ptid != net->pid);
     /* The root has ended, and its number is given out again. */
     if (task.tid == net->tid)

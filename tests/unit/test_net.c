@@ -230,6 +230,10 @@ static void a_small_ring_is_read_in_time(void **state)
         _exit(0);
     }
     fake.session.ring_budget = 1;
+    /* No sample comes in between, however long it takes: its stack has no room in such a ring. */
+    for (unsigned i = 0; i < fake.plan.count; i++)
+        if (fake.plan.events[i].attr.sample_period)
+            fake.plan.events[i].attr.sample_period = UINT64_MAX >> 1;
     open_net(root);
     struct pollfd news = {.fd = nets_fd(fake.session.nets), .events = POLLIN};
     assert_int_equal(write(to[1], "a", 1), 1);

@@ -422,7 +422,7 @@ uint64_t __wrap_procfs_waited_ns(pid_t pid, pid_t tid)
 static void who_was_in_the_making(void **state)
 {
     (void)state;
-    enum { THIRD = 78, FOURTH = 79, FIFTH = 80, MS = 1000 * 1000, ENDED = 1 };
+    enum { THIRD = 78, FOURTH = 79, FIFTH = 80, GRANDCHILD = 81, MS = 1000 * 1000, ENDED = 1 };
     static const struct {
         enum nets_root root;
         uint64_t waits, first, second;
@@ -449,10 +449,12 @@ static void who_was_in_the_making(void **state)
         began_at(whole + cases[i].first);
         play(PERF_RECORD_FORK, pid, pid, FIFTH);
         began_at(whole + cases[i].second + MS / 100);
+        play(PERF_RECORD_FORK, FOURTH, FOURTH, GRANDCHILD);
+        began_at(whole + cases[i].second + MS / 50);
         if (nets_know(nets, THIRD) != cases[i].first_is_whole)
             fail_msg("case %zu", i);
         assert_int_equal(is_covered(THIRD), cases[i].first_is_whole);
-        assert_true(nets_know(nets, FIFTH));
+        assert_true(nets_know(nets, FOURTH) && nets_know(nets, FIFTH) && nets_know(nets, GRANDCHILD));
         played_count = played_at = 0;
         fake_close(&fake);
     }
