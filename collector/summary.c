@@ -148,8 +148,9 @@ static void print_time(const struct outcome *outcome, struct buffer *line)
         append_time(line, outcome->stolen_ns);
         buffer_printf(line, " of steal time");
     }
-    buffer_printf(line, "; profiler overhead: ");
+    buffer_printf(line, "; pinject-run itself used ");
     append_time(line, outcome->collector_ns);
+    buffer_printf(line, " more");
     say(line);
 }
 

@@ -356,7 +356,7 @@ static void summary_of_a_command(void **state)
                         "pinject-run: # task, counted:\n"
                         "pinject-run: #  task-clock # CPUs busy\n"
                         "pinject-run: # elapsed, # in user space, # in the kernel\n"
-                        "pinject-run: CPU time #, # of it in tasks (# %); profiler overhead: #\n"
+                        "pinject-run: CPU time #, # of it in tasks (# %); pinject-run itself used # more\n"
                         "pinject-run: # file out.* (#); next: panalyze counts out.*\n");
     assert_int_equal(remove_files("out.*"), 1);
 }

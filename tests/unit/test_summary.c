@@ -145,7 +145,8 @@ static void test_run(void **state)
     set_up(&scene, KIT_SAMPLING, "out");
     expect(&scene, "pinject-run: 42 tasks (40 processes, 2 further threads, at most 4 at once), 1234 samples of "
                    "task-clock, 0 lost\n"
-                   "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %); profiler overhead: 310.0 ms\n");
+                   "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %); pinject-run itself used 310.0 ms "
+                   "more\n");
     write_files(&scene.kit, 2);
     expect_last(&scene, "pinject-run: 2 files out.* (", " kB); next: panalyze out.*\n");
     scene.outcome =
@@ -153,7 +154,7 @@ static void test_run(void **state)
     scene.outcome.alive = 1;
     char *text = kit_stderr(print, &scene);
     assert_non_null(strstr(text, "pinject-run: 1 task, 1 sample of task-clock, 0 lost\n"
-                                 "pinject-run: CPU time 200 us in tasks; profiler overhead: 0 us\n"
+                                 "pinject-run: CPU time 200 us in tasks; pinject-run itself used 0 us more\n"
                                  "pinject-run: 1 task still runs, profiled up to now (--linger waits for it)\n"));
     free(text);
     scene.kit.settings.quiet = true;
@@ -204,7 +205,7 @@ static void test_stolen(void **state)
     set_up(&scene, KIT_SAMPLING, "out");
     scene.outcome.stolen_ns = 40900000;
     char *said = kit_stderr(print, &scene);
-    assert_non_null(strstr(said, ", including 40.9 ms of steal time; profiler overhead: 310.0 ms\n"));
+    assert_non_null(strstr(said, ", including 40.9 ms of steal time; pinject-run itself used 310.0 ms more\n"));
     free(said);
     kit_free(&scene.kit);
 }
@@ -253,7 +254,7 @@ static void test_stand_ins(void **state)
 
 #define TASKS \
     "pinject-run: 42 tasks (40 processes, 2 further threads, at most 4 at once), 1234 samples of task-clock, 0 lost\n"
-#define TIME "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %); profiler overhead: 310.0 ms\n"
+#define TIME "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %); pinject-run itself used 310.0 ms more\n"
 
 /* What samples, how stacks came about, what is missing: after the tasks, in this order, and none of it when quiet. */
 static void test_all_lines(void **state)
@@ -277,7 +278,7 @@ static void test_all_lines(void **state)
                          "pinject-run: no dumps\n"
                          "pinject-run: stacks of all kinds\n"
                          "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %), including "
-                         "2.0 ms of steal time; profiler overhead: 310.0 ms\n"
+                         "2.0 ms of steal time; pinject-run itself used 310.0 ms more\n"
                          "pinject-run: 1 task was counted by the kernel, but not sampled: no timer ran in it\n"
                          "pinject-run: 2 tasks still run, profiled up to now (--linger waits for them)\n");
     scene.kit.settings.verbose = 1;
