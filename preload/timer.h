@@ -75,7 +75,7 @@ void pinject_timer_stop(void);
  * what had expired is taken out of the queue (CONTEXT: as a sample, where the handler has one), so that no signalfd or
  * sigwait of the program finds it. Without a timer no system call is made.
  */
-void pinject_timer_pause(const void *context);
+void pinject_timer_pause(void *context);
 void pinject_timer_resume(void);
 /* The kernel's TIMER expires each INTERVAL_NS; 0: it stands still. 0 or -errno. */
 static inline int pinject_timer_set(int timer, uint64_t interval_ns)

@@ -113,6 +113,25 @@ static void send_again(int number, siginfo_t *info)
         SYS_3(SYS_rt_sigqueueinfo, sys_getpid(), number, info);
 }
 
+static void take_own(struct pinject_sampler *sampler, const siginfo_t *info, void *context)
+{
+    if (!sampler->page || sampler->tid != sys_gettid())
+        return;
+    if (!pinject_object_follows()) { /* nobody reads any more */
+        pinject_timer_set(sampler->timer - 1, 0);
+        return;
+    }
+    pinject_sampler_take(sampler, info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0, context);
+}
+
+static void take_expired(struct pinject_sampler *sampler, const siginfo_t *info, void *context)
+{
+    pinject_object_enter();
+    if (!pinject_timer_ended()) /* else it was on its way */
+        take_own(sampler, info, context);
+    pinject_object_leave();
+}
+
 /* The calling thread's number + 1; 0: it has none, or nothing may be done to it any more. */
 static int32_t own_timer(const struct pinject_sampler *sampler)
 {
@@ -121,14 +140,14 @@ static int32_t own_timer(const struct pinject_sampler *sampler)
     return __atomic_load_n(&sampler->timer, __ATOMIC_RELAXED);
 }
 
-void pinject_timer_pause(const void *context)
+void pinject_timer_pause(void *context)
 {
     struct pinject_sampler *sampler = pinject_sampler_find();
     const int32_t timer = own_timer(sampler);
     const int number = pinject_signal_number();
     const struct timespec none = {0, 0};
     siginfo_t info;
-    if (timer <= 0 || !number)
+    if (timer <= 0 || !number || sampler->paused)
         return;
     const uint64_t set = bit_of(number);
     pinject_timer_set(timer - 1, 0);
@@ -138,8 +157,8 @@ void pinject_timer_pause(const void *context)
         return;
     if (info.si_code != SI_TIMER || info.si_value.sival_ptr != sampler)
         send_again(number, &info);
-    else if (context && sampler->page)
-        pinject_sampler_take(sampler, info.si_overrun > 0 ? (uint64_t)info.si_overrun : 0, context);
+    else if (context)
+        take_expired(sampler, &info, context);
 }
 
 void pinject_timer_resume(void)
@@ -148,9 +167,10 @@ void pinject_timer_resume(void)
     if (!sampler || !sampler->paused)
         return;
     const int32_t timer = own_timer(sampler);
+    if (timer <= 0) /* a vfork child of its thread: that one goes on by itself */
+        return;
     sampler->paused = false;
-    if (timer > 0)
-        pinject_timer_set(timer - 1, sampler->interval_ns);
+    pinject_timer_set(timer - 1, sampler->interval_ns);
 }
 
 /* The program blocked it: it waits, as it would have waited, until it is taken or unblocked. */
@@ -209,17 +229,6 @@ static void take_foreign(int number, siginfo_t *info, void *context)
 
 /* ---- Ours ---- */
 
-static void take_own(struct pinject_sampler *sampler, const siginfo_t *info, void *context)
-{
-    if (!sampler->page || sampler->tid != sys_gettid())
-        return;
-    if (!pinject_object_follows()) { /* nobody reads any more */
-        pinject_timer_set(sampler->timer - 1, 0);
-        return;
-    }
-    pinject_sampler_take(sampler, info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0, context);
-}
-
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     struct pinject_sampler *sampler = info->si_value.sival_ptr;
@@ -227,10 +236,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
         take_foreign(number, info, context);
         return;
     }
-    pinject_object_enter();
-    if (!pinject_timer_ended()) /* else it was on its way */
-        take_own(sampler, info, context);
-    pinject_object_leave();
+    take_expired(sampler, info, context);
 }
 
 #if defined(__x86_64__)

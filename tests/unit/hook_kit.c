@@ -279,7 +279,7 @@ void pinject_timer_thread(bool masked)
     hook_note("timer thread%s", masked ? " masked" : "");
 }
 
-void pinject_timer_pause(const void *context)
+void pinject_timer_pause(void *context)
 {
     (void)context;
     hook_note("timer pause");
