@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analyze/sym/debug_file.h"
 #include "analyze/sym/elf_cut.h"
@@ -306,7 +307,7 @@ static void print_commands(const struct keeper *keeper, const char *to, const ch
     fputs(is_found ? "" : " ", output->to);
     output_text(output, results);
     print_perf(output, folder, of_perf ? results : "FILE", "");
-    print_perf(output, folder, of_perf ? results : "FILE", " -s srcline");
+    print_perf(output, folder, of_perf ? results : "FILE", " --no-children -s sym,srcline");
     fputs(of_perf ? "\n" : "      (FILE: made by 'panalyze export perf -o FILE')\n", output->to);
     free(results);
     free(usual);
@@ -345,6 +346,19 @@ static int tell_missing(const struct keeper *keeper)
     return 1;
 }
 
+/* One that is there may have what is gone now: a tar file is not replaced by one with less. 0 or -errno. */
+static int keep_older(const struct keeper *keeper, const char *to)
+{
+    const uint64_t whole = keeper->view->selection->total_weight;
+    char share[TEXT_AMOUNT];
+    if (!keeper->archive.folder || text_share(keeper->missing_weight, whole) < LEAST_MISSING || access(to, F_OK) < 0)
+        return 0;
+    report_error("'%s' is left as it was: it may have the names of files that could not be saved now (%s of the "
+                 "samples); unpack it beside the result files first, or name another file with -o",
+                 to, text_percent(share, keeper->missing_weight, whole));
+    return -EEXIST;
+}
+
 int view_archive(struct view *view)
 {
     struct keeper keeper = {.view = view};
@@ -361,10 +375,12 @@ int view_archive(struct view *view)
         if (!keeper.error)
             keeper.error = archive_put(&keeper.archive, ARCHIVE_INDEX, keeper.index ? keeper.index : "",
                                        keeper.index_size);
+        weigh(&keeper);
+        if (!keeper.error)
+            keeper.error = keep_older(&keeper, to);
         keeper.error = archive_close(&keeper.archive, keeper.error);
     }
     if (!keeper.error) {
-        weigh(&keeper);
         print_result(&keeper, to, folder);
         status = tell_missing(&keeper);
     }

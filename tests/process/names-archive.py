@@ -49,7 +49,7 @@ def check_archive(files, gone):
     check_near(size, os.path.getsize("packed.tar.gz") / 1e6, points=0.06, what="the size of the file")
     check_match(r"^  tar xf packed\.tar\.gz\n  panalyze out\.[\d.*]+\n"
                 r"  perf --buildid-dir packed\.symbols report -i FILE\n"
-                r"  perf --buildid-dir packed\.symbols report -i FILE -s srcline +\(FILE: made by ", text)
+                r"  perf --buildid-dir packed\.symbols report -i FILE --no-children -s sym,srcline +\(FILE: made by ", text)
     panalyze("archive", "-o", "plain.tar", *files).ok()
     os.mkdir("away")
     for name in gone:
@@ -223,6 +223,24 @@ def elsewhere(words):
     pathlib.Path("kallsyms").write_text("ffffffff81000000 T _stext\nffffffff81000010 T of_another_kernel\n")
     script = 'mount --bind notes /sys/kernel/notes && mount --bind kallsyms /proc/kallsyms && exec "$@"'
     return run(["unshare", "--mount", "sh", "-c", script, "sh", *words], env={"HOME": os.getcwd()}).ok().out
+
+
+def test_an_archive_is_not_replaced_by_less():
+    need("gcc", "tar")
+    build("gcc -O2 -g -Wl,--build-id -fno-omit-frame-pointer -o p p.c")
+    files = record()
+    panalyze("archive", "-o", "kept.tar.gz", *files).ok()
+    panalyze("archive", "-o", "kept.tar.gz", *files).ok()  # all is there still
+    before = pathlib.Path("kept.tar.gz").read_bytes()
+    os.unlink("p")
+    result = panalyze("archive", "-o", "kept.tar.gz", *files)
+    check_equal((result.status, result.out, len(result.err.splitlines())), (1, "", 1), result)
+    check_match(r"^panalyze: 'kept\.tar\.gz' is left as it was: .* \([\d.]+ % of the samples\); unpack it ", result.err)
+    check_equal(pathlib.Path("kept.tar.gz").read_bytes(), before)
+    check_equal([name for name in os.listdir(".") if "kept" in name], ["kept.tar.gz"])
+    # Unpacked beside the results it has the names, and so has the next one.
+    run(["tar", "xf", "kept.tar.gz"]).ok()
+    panalyze("archive", "-o", "kept.tar.gz", *files).ok()
 
 
 def test_archive_of_the_kernel():
