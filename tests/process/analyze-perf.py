@@ -85,10 +85,12 @@ def test_call_chains_add_up():
     result = run(["perf", "report", "-i", "perf.data", "--stdio", "--children", "-g", "none", "--percent-limit", "0",
                   "--sort", "sym", "-F", "overhead_children,sym", "-t", "\t"]).ok()
     ours = {f["symbol"]: f["total_percent"] for f in panalyze_json("--aggregate", "perf.data")["functions"]}
+    # ld.so's _start ends with a call; perf names the address that it returns to, which is the next function's first.
+    border = {"_start", "_dl_start_user"}
     compared = 0
     for line in result.lines:
         found = re.match(r"\s*([\d.]+)% *\t\[.\] (\S+?)\s*$", line)
-        if found and is_name(found[2]) and float(found[1]) >= 1:
+        if found and is_name(found[2]) and found[2] not in border and float(found[1]) >= 1:
             check_near(ours.get(found[2], 0), float(found[1]), points=POINTS, what=f"total share of {found[2]}")
             compared += 1
     check(compared >= 2, result)
