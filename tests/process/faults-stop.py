@@ -43,8 +43,9 @@ def test_stopped_in_a_storm():
     alone = run(command).ok()
     done = stopped_during(command).ok()
     check_equal(re.sub(r"wall_ms \d+", "", done.out), re.sub(r"wall_ms \d+", "", alone.out), "output")
-    # The two do not run at the same time; if each start waited, all would take 3.5 s more.
-    limit = wall_ms(alone.out) * 1.5 + 1000
+    # The two do not run at the same time. If each start waited, all would take 3.5 s more, which shows where the
+    # machine is not busy: beside other tests 12.6 s were seen for 6.6.
+    limit = wall_ms(alone.out) * 1.5 + 2000
     with measured():
         check(wall_ms(done.out) <= limit, f"{wall_ms(done.out)} ms, {wall_ms(alone.out)} ms alone")
     # 4501 tasks: each profiled, named as not having been answered, or as without a slot.
