@@ -147,7 +147,7 @@ static void add_stolen(struct outcome *outcome, const struct machine_time *befor
              "CPU time includes %.1f ms that the host of this virtual machine took away (steal)", (double)part / 1e6);
 }
 
-/* EARLIER_NS of the tree's time were used before the session began, and some of ours. */
+/* EARLIER_NS of the tree's time were used before the session began. So was some of our own time. */
 static void add_others(struct outcome *outcome, const struct machine_time *before, const struct machine_time *now,
                        uint64_t earlier_ns)
 {

@@ -34,8 +34,8 @@ bool heading_by_timers(const struct profile *profile);
 /* Kernel code could not be sampled, so that CPU time is missing from the samples (that of timers is not). */
 bool heading_misses_kernel(const struct profile *profile);
 /*
- * A sentence for lists of WHAT ("Functions"): of one that calls the kernel a profile of user space has the smaller part,
- * and ranks it by that. NULL where the kernel had little of the time, or is in the profile; owned by the caller.
+ * A sentence for lists of WHAT ("Functions"): of one that calls the kernel a profile of user space has the smaller
+ * part, and ranks it by that. NULL where the kernel had little of the time, or is in the profile; owned by the caller.
  */
 char *heading_user_part(const struct profile *profile, const char *what);
 /* "2026-11-21 10:41:02", local time, or "" when unknown. */

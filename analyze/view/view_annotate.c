@@ -73,8 +73,8 @@ static bool refuse_inlined(struct view *view)
     if (!place)
         return false;
     const char *name = view->settings->symbols.items[0];
-    report_error("'%s' has no code of its own: it is inlined into '%s'%s; 'panalyze report --by=line --symbol=%s' shows "
-                 "its lines, 'panalyze annotate --symbol=%s' code that it is part of", name, place->symbol,
+    report_error("'%s' has no code of its own: it is inlined into '%s'%s; 'panalyze report --by=line --symbol=%s' "
+                 "shows its lines, 'panalyze annotate --symbol=%s' code that it is part of", name, place->symbol,
                  several ? " and other functions" : "", name, place->symbol);
     return true;
 }

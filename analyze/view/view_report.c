@@ -223,7 +223,7 @@ static void print_sections(struct view *view)
 
 static void print_user_part(struct view *view)
 {
-    const  by = view->settings->by;
+    const enum settings_by by = view->settings->by;
     const char *what = by == BY_FILE ? "Files" : by == BY_OBJECT ? "Objects" : view->lines ? "Lines" : "Functions";
     char *line = view->lines || by == BY_FUNCTION || by == BY_OBJECT ? heading_user_part(view->profile, what) : NULL;
     if (line)

@@ -110,7 +110,8 @@ def test_out_of_memory():
                 panalyze("tree", *results()).ok()
             for name in results():
                 os.unlink(name)
-    matrix_row("out of memory in the collector", "allocation N and all after it fail, or N alone, {len(OOM_NUMBERS)} N from 1 to {OOM_NUMBERS[-1]}",
+    matrix_row("out of memory in the collector", "allocation N and all after it fail, or N alone, "
+               f"{len(OOM_NUMBERS)} N from 1 to {OOM_NUMBERS[-1]}",
                f"{ends[True]} times the command ran, with its own status and output; {ends[False]} times pinject-run "
                "ended with 125 or 126 and its reason before it ran; each time the summary says that memory ran out, or "
                "names each task that is missing")

@@ -64,6 +64,10 @@ def test_counts_have_all():
     check_in("task-clock:u counts all CPU time", done.err)
     check("kernel code is not sampled" not in done.err, done.err)
     check_in("100.0 % of the CPU time is in this profile's tasks\n", run([PANALYZE, "counts", *results()]).out)
+    text = " ".join(run([PANALYZE, "tree", *results()]).out.split())
+    check_in("Not counted: events in kernel code, but for the CPU time; 'pinject-run --doctor' says what to change",
+             text)
+    check("shares are of" not in text, text)
 
 
 def test_info_tells_counts_from_samples():

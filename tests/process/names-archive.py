@@ -49,7 +49,8 @@ def check_archive(files, gone):
     check_near(size, os.path.getsize("packed.tar.gz") / 1e6, points=0.06, what="the size of the file")
     check_match(r"^  tar xf packed\.tar\.gz\n  panalyze out\.[\d.*]+\n"
                 r"  perf --buildid-dir packed\.symbols report -i FILE\n"
-                r"  perf --buildid-dir packed\.symbols report -i FILE --no-children -s sym,srcline +\(FILE: made by ", text)
+                r"  perf --buildid-dir packed\.symbols report -i FILE --no-children -s sym,srcline +\(FILE: made by ",
+                text)
     panalyze("archive", "-o", "plain.tar", *files).ok()
     os.mkdir("away")
     for name in gone:

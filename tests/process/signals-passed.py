@@ -185,7 +185,8 @@ class Terminal:
         except OSError:
             pass  # the terminal is gone
         except Failure as failure:
-            states = run(["ps", "-o", "pid,ppid,pgid,tpgid,stat,pending,blocked,wchan:20,args", "-s", str(self.pid)]).out
+            shown = "pid,ppid,pgid,tpgid,stat,pending,blocked,wchan:20,args"
+            states = run(["ps", "-o", shown, "-s", str(self.pid)]).out
             raise Failure(f"{failure}; the terminal has {self.text}; processes:\n{states}")
         check_in(text, self.text)
         before, _, self.text = self.text.partition(text)
