@@ -104,8 +104,12 @@ static enum step step_by_row(struct walk *walk, const struct cfi *cfi, const str
             caller.value[i] = 0;
     }
     caller.value[UNWIND_RIP] = caller.value[row->return_reg];
-    /* Each frame lies above the one that it calls; but for a signal's, whose stack may be another. */
-    if (!row->signal && caller.value[UNWIND_RSP] <= walk->regs.value[UNWIND_RSP]) {
+    /*
+     * Each frame lies above the one that it calls; but for a signal's, whose stack may be another. The innermost has no
+     * bytes at all where its return address is in a register, as in vfork().
+     */
+    const bool empty = walk->leaf && row->rules[row->return_reg].how == CFI_REGISTER;
+    if (!row->signal && caller.value[UNWIND_RSP] < walk->regs.value[UNWIND_RSP] + !empty) {
         walk->missed = 0;
         return STEP_MEMORY;
     }

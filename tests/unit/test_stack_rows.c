@@ -171,12 +171,35 @@ static void test_return_register(void **state)
     assert_chain(1, UNWIND_BOTTOM);
 }
 
+/* The innermost frame has no bytes of stack where its return address is in a register; no other is without. */
+static void test_frame_without_stack(void **state)
+{
+    (void)state;
+    begin();
+    struct cfi_row *row = add_row(0x400010, plain_row(0));
+    row->rules[UNWIND_RIP] = (struct cfi_rule){CFI_REGISTER, RBX, 0};
+    regs.value[RBX] = 0x400020;
+    add_bottom(0x40001f);
+    assert_chain(2, UNWIND_BOTTOM);
+    assert_int_equal(ips[1], 0x400020);
+    row->cfa.number = -8;
+    assert_chain(1, UNWIND_BAD_MEMORY);
+    begin();
+    add_row(0x400010, plain_row(16));
+    row = add_row(0x40001f, plain_row(0));
+    row->rules[UNWIND_RIP] = (struct cfi_rule){CFI_REGISTER, RBX, 0};
+    words[1] = 0x400020;
+    regs.value[RBX] = 0x400010;
+    assert_chain(2, UNWIND_BAD_MEMORY);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_three_frames),
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_popped_in_the_first_frame_alone),
+        cmocka_unit_test(test_frame_without_stack),
         cmocka_unit_test(test_cfa_by_expression),
         cmocka_unit_test(test_missing_memory),
         cmocka_unit_test(test_stack_goes_up),
