@@ -11,6 +11,7 @@
 #include "common/nearest.h"
 #include "common/options.h"
 #include "common/report.h"
+#include "unwind/engine.h"
 
 #define HELP_WIDTH 100
 
@@ -280,6 +281,8 @@ static const struct option_row rows[] = {
      "look for programs and libraries below DIR"},
     {0, "debug-path", "DIR", 0, take_list, FIELD(debug_paths), 0, NAMES,
      "look for separate debug files in DIR before /usr/lib/debug; may be repeated"},
+    {0, "unwinder", "ENGINE", 0, unwind_engine_take, FIELD(unwinder), 0, NAMES,
+     "who unwinds the stacks of 'perf record --call-graph dwarf': tables (pinject's own: the default) or libunwind"},
     {0, "objdump", "PATH", 0, options_take_string, FIELD(objdump), 0, ANNOTATE,
      "disassembler (default: the objdump in PATH)"},
     {0, "lines", NULL, 0, options_take_flag, FIELD(lines), 0, SCRIPT, "source line below each address"},

@@ -257,6 +257,7 @@ static int load(const struct cli *cli, struct view *view, const char *session)
         .symfs = cli->settings.symfs,
         .debug_paths = cli->settings.debug_paths.items,
         .debug_path_count = cli->settings.debug_paths.count,
+        .unwinder = cli->settings.unwinder,
     };
     bool document = (cli->command->needs & CLI_PAIR) && view->path_count == 1 && document_is(view->paths[0]);
     int status = document ? document_load(view->paths[0], &options, &view->profile)

@@ -91,6 +91,7 @@ int stacks_plan(struct plan *plan, const struct settings *settings)
     plan->dump = settings->dump ? settings->dump : STACKS_DUMP;
     plan->dump_fixed = settings->dump;
     plan->dump_auto = automatic;
+    plan->unwinder = settings->unwinder;
     int status = stacks_try(plan);
     if (status == 0)
         return 0;

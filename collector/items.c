@@ -91,7 +91,7 @@ static void append_stacks(const struct plan *plan, const struct stack_counts *co
         .behind = counts->behind,
         .foreign = counts->foreign,
         .dump = plan->dump,
-        .automatic = plan->dump_auto,
+        .flags = (plan->dump_auto ? 1u : 0) | (plan->unwinder == UNWIND_ENGINE_LIBUNWIND ? 2u : 0),
     };
     end(to, begin(to, &fixed, sizeof(fixed)), PINJECT_ITEM_STACKS);
 }

@@ -33,6 +33,7 @@ struct plan {
     char refusal[64];            /* why, in the words of strerror() */
     bool exclude_kernel;         /* the kernel may not be sampled */
     uint32_t dump;               /* bytes of stack with each sample, to be unwound (stacks.h); 0: none come */
+    int unwinder;                /* enum unwind_engine_kind */
     bool dump_auto;              /* where frame pointers prove right they are taken */
     bool dump_fixed;             /* the user chose its size */
     unsigned dump_note;          /* number of the note that says why there is none though the user asked, from 1; 0: none */

@@ -216,6 +216,8 @@ static const struct option_row rows[] = {
     {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH,
      "call stacks: auto (the default: frame pointers where a process has them, else dwarf), dwarf (unwind tables), fp "
      "(frame pointers) or none; dwarf,BYTES and auto,BYTES copy so much of each stack (16384)"},
+    {0, "unwinder", "ENGINE", OPTION_MORE, unwind_engine_take, FIELD(unwinder), 0, GROUP_BOTH,
+     "who follows unwind tables: tables (pinject's own: the default) or libunwind; also for --stacks and --tree"},
     {0, "stat", NULL, 0, options_take_flag, FIELD(stat), 0, GROUP_BOTH, "count only, take no samples"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "What to follow (default: everything that the command starts)"},
     {0, "follow", "LIST", 0, take_follow_list, 0, 0, GROUP_BOTH,
@@ -275,11 +277,18 @@ static void set_defaults(struct settings_line *line)
     line->settings.call_graph = SETTINGS_CALL_GRAPH_AUTO;
 }
 
-/* Is GIVEN the option WORD, or an abbreviation? The parser has refused ambiguous ones. */
-static bool is_option(const char *given, const char *word)
+/*
+ * How many words of GIVEN[COUNT] are an option that goes with --stacks, or an abbreviation of one: the parser has
+ * refused ambiguous ones. 0: the first is another option.
+ */
+static int count_of_stacks(char **given, int count)
 {
-    size_t size = strlen(given);
-    return size > 2 && size <= strlen(word) && strncmp(given, word, size) == 0;
+    static const char *const words[] = {"--stacks", "--tree", "--json", "--unwinder"};
+    const size_t size = strcspn(given[0], "=");
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (size > 2 && size <= strlen(words[i]) && strncmp(given[0], words[i], size) == 0)
+            return i == 3 && !given[0][size] && count > 1 ? 2 : 1;
+    return strcmp(given[0], "--") == 0;
 }
 
 /* --stacks profiles nothing, so options for profiles are refused. GIVEN[COUNT]: the options as typed. */
@@ -292,13 +301,14 @@ static int check_stacks(const struct settings_line *line, char **given, int coun
                      "--json'");
         return -EINVAL;
     }
-    for (int i = 0; line->stacks && i < count; i++)
-        if (!is_option(given[i], "--stacks") && !is_option(given[i], "--tree") && !is_option(given[i], "--json") &&
-            strcmp(given[i], "--") != 0) {
+    for (int i = 0, words; line->stacks && i < count; i += words) {
+        words = count_of_stacks(given + i, count - i);
+        if (!words) {
             report_error("option '%s' does not go with '--%s', which profiles nothing", given[i],
                          line->tree ? "tree" : "stacks");
             return -EINVAL;
         }
+    }
     if (line->stacks && !operands) {
         report_error("no process named; type: pinject-run --%s PID... ('pgrep NAME' finds the number)",
                      line->tree ? "tree" : "stacks");

@@ -32,6 +32,7 @@ struct settings {
     uint64_t frequency;         /* Hz, 999; 0 when a period is given */
     uint64_t period;            /* -c; 0: frequency */
     int call_graph;             /* enum settings_call_graph */
+    int unwinder;               /* enum unwind_engine_kind */
     bool call_graph_given;      /* by the user: that it cannot be done is said then */
     uint32_t dump;              /* dwarf, auto: bytes of stack; 0: as many as is usual */
     bool stat;                  /* counting only */

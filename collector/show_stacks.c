@@ -29,7 +29,7 @@ static pid_t parse_pid(const char *text, const char *option)
 
 int show_stacks(const struct settings_line *line)
 {
-    struct pstack_options options = {.tree = line->tree, .json = line->json};
+    struct pstack_options options = {.tree = line->tree, .json = line->json, .unwinder = line->settings.unwinder};
     char *const *names = line->settings.command;
     size_t count = 0;
     while (names[count])

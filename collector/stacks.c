@@ -41,7 +41,9 @@ int stacks_new(const struct plan *plan, struct stacks **ret)
     struct stacks *stacks = calloc(1, sizeof(*stacks));
     if (stacks)
         stacks->files = unwind_files_new();
-    if (!stacks || !stacks->files) {
+    if (stacks)
+        stacks->engine = unwind_engine_new(plan->unwinder);
+    if (!stacks || !stacks->files || !stacks->engine) {
         stacks_free(stacks);
         return -ENOMEM;
     }
@@ -54,6 +56,7 @@ void stacks_free(struct stacks *stacks)
     if (stacks) {
         stack_files_release(stacks);
         unwind_files_free(stacks->files);
+        unwind_engine_free(stacks->engine);
     }
     free(stacks);
 }
@@ -100,8 +103,9 @@ void stacks_describe(const struct tasks *tasks, char ret[STACKS_TEXT])
         return;
     const struct stack_counts *counts = &stacks->counts;
     uint64_t unwound = stacks_sum(counts) - counts->chosen - counts->behind - counts->foreign;
-    size_t used = (size_t)snprintf(ret, STACKS_TEXT, "%" PRIu64 " call stack%s unwound", unwound,
-                                   unwound == 1 ? "" : "s");
+    size_t used = (size_t)snprintf(ret, STACKS_TEXT, "%" PRIu64 " call stack%s unwound%s", unwound,
+                                   unwound == 1 ? "" : "s",
+                                   tasks->plan->unwinder == UNWIND_ENGINE_LIBUNWIND ? " by libunwind" : "");
     if (unwound)
         /* Rounded down, as in reports: only 100.0 % is all. */
         used += (size_t)snprintf(ret + used, STACKS_TEXT - used, ", %" PRIu64 ".%" PRIu64 " %% complete",
@@ -301,7 +305,8 @@ static unsigned unwind(struct tasks *tasks, struct task *task, const struct raw 
     struct unwind_outcome outcome;
     const uint64_t begin_ns = tasks->at_once ? tasks_now_ns() : 0;
     stack_files_make_room(stacks);
-    unsigned count = unwind_stack(&target, &raw->regs, &raw->dump, stacks->ips, STACKS_FRAMES, &outcome);
+    unsigned count = unwind_engine_stack(stacks->engine, task->process->space.version, &target, &raw->regs, &raw->dump,
+                                         stacks->ips, STACKS_FRAMES, &outcome);
     const enum unwind_end end = outcome.end;
     if (tasks->at_once)
         task->process->share->unwound_ns += tasks_now_ns() - begin_ns;

@@ -11,7 +11,7 @@
 
 #include "collector/plan.h"
 #include "collector/table_time.h"
-#include "unwind/unwind.h"
+#include "unwind/engine.h"
 
 struct mapping;
 struct need;
@@ -74,6 +74,7 @@ struct stack_object {
 
 struct stacks {
     struct unwind_files *files;
+    struct unwind_engine *engine;
     struct opener *opener;    /* who reads them; not ours */
     struct stack_block blocks[STACKS_BLOCKS];
     struct stack_object objects[STACKS_OBJECTS];

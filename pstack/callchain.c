@@ -14,13 +14,10 @@
 
 #include "analyze/sym/symbols.h"
 
-int callchain_init(struct callchain *callchain, bool libunwind)
+int callchain_init(struct callchain *callchain, int unwinder)
 {
-    *callchain = (struct callchain){.files = unwind_files_new()};
-    if (libunwind)
-        callchain->libunwind = libunwind_engine_new();
-    bool made = callchain->files && (!libunwind || callchain->libunwind);
-    if (made && symbols_new(NULL, &callchain->symbols) == 0)
+    *callchain = (struct callchain){.files = unwind_files_new(), .engine = unwind_engine_new(unwinder)};
+    if (callchain->files && callchain->engine && symbols_new(NULL, &callchain->symbols) == 0)
         return 0;
     callchain_release(callchain);
     return -ENOMEM;
@@ -30,7 +27,7 @@ void callchain_release(struct callchain *callchain)
 {
     symbols_free(callchain->symbols);
     unwind_files_free(callchain->files);
-    libunwind_engine_free(callchain->libunwind);
+    unwind_engine_free(callchain->engine);
     *callchain = (struct callchain){0};
 }
 
@@ -136,15 +133,9 @@ size_t callchain_find(struct callchain *callchain, struct target *target, struct
     const struct unwind_target unwind = {find, &search};
     const struct unwind_dump dump = {.bytes = thread->stack, .start = thread->regs.value[UNWIND_RSP],
                                      .size = thread->stack_size, .full = thread->stack_full};
-    struct libunwind_outcome other;
     struct unwind_outcome outcome;
-    if (callchain->libunwind) {
-        unsigned found = libunwind_engine_stack(callchain->libunwind, 0, &unwind, &thread->regs, &dump, ret,
-                                                (unsigned)capacity, &other);
-        thread->end = other.end;
-        return found;
-    }
-    unsigned count = unwind_stack(&unwind, &thread->regs, &dump, ret, (unsigned)capacity, &outcome);
+    unsigned count = unwind_engine_stack(callchain->engine, 0, &unwind, &thread->regs, &dump, ret, (unsigned)capacity,
+                                         &outcome);
     thread->end = outcome.end;
     return count;
 }

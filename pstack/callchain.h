@@ -4,19 +4,19 @@
 #define PSTACK_CALLCHAIN_H
 
 #include "target.h"
-#include "unwind/libunwind_engine.h"
+#include "unwind/engine.h"
 
 struct symbols;
 
 /* What all processes of one answer share. */
 struct callchain {
     struct unwind_files *files;
-    struct libunwind_engine *libunwind; /* NULL: the tables engine */
+    struct unwind_engine *engine;
     struct symbols *symbols;
 };
 
-/* 0 or -ENOMEM. */
-int callchain_init(struct callchain *callchain, bool libunwind);
+/* UNWINDER: enum unwind_engine_kind. 0 or -ENOMEM. */
+int callchain_init(struct callchain *callchain, int unwinder);
 void callchain_release(struct callchain *callchain);
 /*
  * The addresses of THREAD, whose stack was copied, into RET[CAPACITY]: how many. Sets thread->end. Reads files, so that

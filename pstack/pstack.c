@@ -223,7 +223,7 @@ int pstack_print(const struct pstack_options *options, FILE *to)
     struct work work = {.options = options, .answer.tree = options->tree};
     struct answer *answer = &work.answer;
     pthread_t thread;
-    int status = callchain_init(&work.callchain, options->libunwind);
+    int status = callchain_init(&work.callchain, options->unwinder);
     if (status)
         return status;
     status = -pthread_create(&thread, NULL, look, &work);

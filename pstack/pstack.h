@@ -21,7 +21,7 @@ struct pstack_options {
     size_t pid_count;
     bool tree;                 /* with all that they started, and so on */
     bool json;
-    bool libunwind;            /* unwind by libunwind, not by this project's own tables engine */
+    int unwinder;              /* enum unwind_engine_kind */
 };
 
 /*

@@ -15,9 +15,11 @@
 void dumps_release(struct dumps *dumps)
 {
     unwind_files_free(dumps->files);
+    unwind_engine_free(dumps->engine);
     free(dumps->of_module);
     free(dumps->asked);
     dumps->files = NULL;
+    dumps->engine = NULL;
     dumps->of_module = NULL;
     dumps->asked = NULL;
     dumps->modules = 0;
@@ -116,12 +118,15 @@ static unsigned unwind(struct dumps *dumps, const struct record *sample, size_t 
         return 0;
     if (!dumps->files)
         dumps->files = unwind_files_new();
-    if (!dumps->files)
+    if (!dumps->engine)
+        dumps->engine = unwind_engine_new(dumps->unwinder);
+    if (!dumps->files || !dumps->engine)
         return 0;
     const struct unwind_dump dump = {.bytes = sample->user_stack, .start = regs.value[UNWIND_RSP],
                                      .size = sample->stack_size, .full = sample->stack_full};
     const struct unwind_target target = {find, dumps};
-    return unwind_stack(&target, &regs, &dump, dumps->chain + at, DUMPS_DEPTH, ret);
+    return unwind_engine_stack(dumps->engine, dumps->user->state, &target, &regs, &dump, dumps->chain + at, DUMPS_DEPTH,
+                               ret);
 }
 
 /* Whether perf recorded no chain of user space, as it does where it records dumps. */

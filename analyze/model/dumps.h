@@ -9,7 +9,7 @@
 #include "analyze/model/space.h"
 #include "analyze/model/store.h"
 #include "analyze/read/record.h"
-#include "unwind/unwind.h"
+#include "unwind/engine.h"
 
 enum {
     DUMPS_DEPTH = 1024,         /* deeper than perf's 127: nobody is interested in where a limit cuts */
@@ -18,6 +18,8 @@ enum {
 
 struct dumps {
     struct unwind_files *files;
+    struct unwind_engine *engine;
+    int unwinder;                   /* enum unwind_engine_kind */
     struct unwind_file **of_module; /* by module of the store */
     bool *asked;                    /* of_module is known */
     uint32_t modules;

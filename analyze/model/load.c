@@ -297,6 +297,8 @@ static int load(struct loader *loader, const struct profile_options *options)
         choose_merge(loader, options, session);
     if (options && options->symfs)
         loader->dumps.symfs = options->symfs;
+    if (options)
+        loader->dumps.unwinder = options->unwinder;
     if (options && options->debug_path_count) {
         loader->dumps.debug_paths = options->debug_paths;
         loader->dumps.debug_path_count = options->debug_path_count;

@@ -227,6 +227,7 @@ struct profile_options {
     const char *symfs;           /* root in front of every recorded path, or NULL */
     const char *const *debug_paths;
     size_t debug_path_count;
+    int unwinder;                /* enum unwind_engine_kind: who unwinds them */
 };
 
 /*

@@ -163,7 +163,7 @@ bool item_stacks(struct item *item, struct pinject_item_stacks *ret)
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
         *counts[i] = cursor_u64(&item->body);
     ret->dump = cursor_u32(&item->body);
-    ret->automatic = cursor_u32(&item->body);
+    ret->flags = cursor_u32(&item->body);
     return !item->body.failed;
 }
 

@@ -37,6 +37,7 @@ struct settings {
     bool lines, inlined, no_inline, debuginfod;
     int by, sort, color;
     int tasks; /* enum settings_tasks */
+    int unwinder; /* enum unwind_engine_kind */
     int layout; /* flame: enum settings_layout */
     bool no_fold;
     bool by_given, sort_given, min_given;

@@ -157,7 +157,7 @@ struct pinject_item_stacks {
     uint64_t behind;         /* by frame pointers, since the collector had fallen behind */
     uint64_t foreign;        /* by frame pointers: 32-bit code, or no registers */
     uint32_t dump;           /* bytes of stack with each sample, at most */
-    uint32_t automatic;      /* 1: auto */
+    uint32_t flags;          /* 1: auto; 2: unwound by libunwind */
 };
 
 /*

@@ -16,7 +16,7 @@ BELOW = {
     "analyze/view": {"analyze/model", "analyze/sym", "common"},
     "analyze/export": {"analyze/view", "analyze/model", "analyze/read", "common", "include/pinject"},
     "analyze/live": {"analyze/view", "common"},
-    "analyze": {"analyze/export", "analyze/live", "analyze/view", "analyze/model", "analyze/read", "common"},
+    "analyze": {"analyze/export", "analyze/live", "analyze/view", "analyze/model", "analyze/read", "common", "unwind"},
     "pstack": {"analyze/sym", "common", "unwind"},
 }
 # Limits, and what is beyond them today: these figures may only become less.

@@ -4,7 +4,6 @@
 """Stacks of running processes: what each thread waits for, by whom it is held up; and that nothing is changed by it."""
 from harness import *
 
-SHOW = str(PROGRAMS / "tests/targets/show-stacks")
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -33,12 +32,11 @@ def need_x86_64():
 
 
 def show(*args, status=0):
-    """What pinject-run --stacks (or --tree) says; by libunwind what the target does. STATUS None: any."""
+    """What pinject-run --stacks (or --tree) says. STATUS None: any."""
     need_x86_64()
     words = [arg for arg in args if str(arg).startswith("-")]
     numbers = [arg for arg in args if arg not in words]
-    command = [SHOW] if "--libunwind" in words else [PINJECT_RUN, *([] if "--tree" in words else ["--stacks"])]
-    result = run([*command, *words, *numbers])
+    result = run([PINJECT_RUN, *([] if "--tree" in words else ["--stacks"]), *words, *numbers])
     check_equal((result.status if status is not None else None, result.err), (status, ""), args)
     return result.out
 
@@ -65,7 +63,7 @@ def functions(thread):
 def test_deadlock():
     process = waits("deadlock", "idle=5")
     asleep(process.pid, 8)
-    for engine in ([], ["--libunwind"]):
+    for engine in ([], ["--unwinder=libunwind"]):
         # A thread that was stopped may need longer than the tool waits to be back in its call.
         found, document = wait_until(lambda: (lambda answer: answer if answer[1]["deadlocks"] else None)(
             threads(process.pid, *engine)), what="the deadlock")
@@ -134,7 +132,7 @@ def test_no_call_is_disturbed():
     process = waits("epoll", "sigwait", "listen", "vfork", "idle=3")
     asleep(process.pid, 8)
     for _ in range(20):
-        for engine in ([], ["--libunwind"]):
+        for engine in ([], ["--unwinder=libunwind"]):
             found, _ = threads(process.pid, *engine)
     check_equal(functions(found["sigwait"])[-3 if functions(found["sigwait"])[-1] == "__clone3" else -2:][0],
                 "start_thread")

@@ -119,7 +119,7 @@ static void put_coverage(struct writer *writer, bool complete)
                                                .behind = 7,
                                                .foreign = 8,
                                                .dump = 8192,
-                                               .automatic = complete};
+                                               .flags = complete};
     /* The session that is not complete ran beside others. */
     const struct pinject_item_machine machine = {.elapsed_ns = 400 * MS, .others_ns = complete ? 30 * MS : 500 * MS};
     writer_item(writer, PINJECT_ITEM_COVERAGE, &coverage, sizeof(coverage), NULL, 0);

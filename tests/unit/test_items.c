@@ -141,7 +141,7 @@ static void stacks_by_why_they_ended(void **state)
     const struct pinject_item_stacks *one = item(PINJECT_ITEM_STACKS, 0);
     assert_true(one->bottom == 1 && one->truncated == 2 && one->too_deep == 3 && one->no_table == 4);
     assert_true(one->bad_memory == 5 && one->extended == 6 && one->chosen == 7 && one->behind == 8);
-    assert_true(one->foreign == 9 && one->dump == 8192 && one->automatic == 1);
+    assert_true(one->foreign == 9 && one->dump == 8192 && one->flags == 1);
 }
 
 /* The counts of the task, as text: image, event, value. */

@@ -5,7 +5,7 @@ pinject_unit_test(cfi SOURCES test_cfi.c LINK pinject_unwind pinject_common)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
   pinject_unit_test(unwind SOURCES test_unwind.c unwind_kit.c LINK pinject_unwind Threads::Threads)
   target_compile_options(test_unwind PRIVATE -O2 -fomit-frame-pointer)
-  pinject_unit_test(libunwind_engine SOURCES test_libunwind_engine.c unwind_kit.c LINK pinject_libunwind_engine
+  pinject_unit_test(libunwind_engine SOURCES test_libunwind_engine.c unwind_kit.c LINK pinject_engine
     Threads::Threads)
   target_compile_options(test_libunwind_engine PRIVATE -O2 -fomit-frame-pointer)
   target_link_options(test_unwind PRIVATE -Wl,-z,lazy)
