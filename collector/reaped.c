@@ -17,26 +17,28 @@ static void waited_for_unknown(struct tasks *tasks, struct process *parent, cons
     }
 }
 
+static struct process *waiter_of(const struct tasks *tasks, const struct arrival *arrival)
+{
+    const struct task *waiter = tasks_find(tasks, arrival->tid);
+    return waiter ? waiter->process : tasks_find_process(tasks, arrival->tid);
+}
+
 /*
  * Nobody could ask the kernel who waited: through the channel of another user children are told only of his own
  * processes, by who is their parent; and through the own channel his processes are told only by their parent, if that
- * is not another user's, too.
+ * is not another user's, too. Of whatever child: it would be in the CPU time of his process.
  */
 static bool may_tell(const struct tasks *tasks, const struct arrival *arrival)
 {
-    const struct process *process = tasks_find_process(tasks, arrival->pid);
+    const struct process *process = tasks_find_process(tasks, arrival->pid), *waiting = waiter_of(tasks, arrival);
+    if (!arrival->limited && waiting && waiting->limited)
+        return false;
     if (!arrival->limited && !(process && process->limited))
         return true;
     const struct task *waiter = tasks_find(tasks, arrival->tid);
     if (!process || !waiter || waiter->process->pid != process->ppid)
         return false;
-    return arrival->limited ? process->limited && process->user == arrival->user : !waiter->process->limited;
-}
-
-static struct process *waiter_of(const struct tasks *tasks, const struct arrival *arrival)
-{
-    const struct task *waiter = tasks_find(tasks, arrival->tid);
-    return waiter ? waiter->process : tasks_find_process(tasks, arrival->tid);
+    return !arrival->limited || (process->limited && process->user == arrival->user);
 }
 
 /*
@@ -60,7 +62,7 @@ static bool is_tracers_wait(struct tasks *tasks, const struct arrival *arrival)
 static void traced_ended(struct tasks *tasks, const struct arrival *arrival)
 {
     struct process *process = tasks_find_process(tasks, arrival->pid);
-    if (!process || process->waited || arrival->limited)
+    if (!process || process->waited || arrival->limited || process->limited) /* of whom his parent alone tells */
         return;
     /* Not `waited`: its parent is still to come, or waits within libc and says nothing. */
     process->status = arrival->status;

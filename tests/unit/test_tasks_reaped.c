@@ -140,6 +140,35 @@ static void wait_says(struct stage *stage, pid_t waiter, pid_t child, uint64_t c
     stage_reaped(stage, waiter, child, 0, cpu_ns, time_ns);
 }
 
+/*
+ * Through the collector's own channel nothing is told of the processes of another user, who has one of his own: not that
+ * they waited for somebody, and not, by a tracer, that they ended.
+ */
+static void test_others_speak_for_themselves(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct task *tasks[4];
+    new_traced(&stage, tasks);
+    for (int i = 2; i < 4; i++) {
+        tasks[i]->process->limited = true;
+        tasks[i]->process->user = 7;
+    }
+    const struct arrival forged = {.kind = PINJECT_REAPED, .pid = 555, .tid = 102, .utime_ns = 500 * MS,
+                                   .time_ns = T + 50};
+    tasks_reaped(stage.tasks, &forged); /* as when it was waited for long enough that 555 is known */
+    assert_int_equal(tasks[2]->process->children_ns, 0);
+    assert_int_equal(stage.tasks->session->denied, 1);
+    wait_says(&stage, 101, 103, 500 * MS, T + 52); /* as a tracer is told */
+    assert_int_equal(tasks[3]->process->rusage_ns, 0);
+    assert_false(tasks[3]->process->status_known);
+    user_says(&stage, 102, 103, 110 * MS, T + 53);
+    assert_int_equal(tasks[2]->process->children_ns, 110 * MS);
+    assert_int_equal(tasks[3]->process->rusage_ns, 110 * MS);
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
 static void end_one(struct stage *stage, struct task *task, uint64_t time_ns)
 {
     stage_exit(task, time_ns);
@@ -190,6 +219,7 @@ int main(void)
         cmocka_unit_test(test_tracer_of_a_silent_parent),
         cmocka_unit_test(test_threads_of_a_tracee),
         cmocka_unit_test(test_reaper),
+        cmocka_unit_test(test_others_speak_for_themselves),
         cmocka_unit_test(test_orphan_of_another_user),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
