@@ -69,7 +69,8 @@ unsigned unwind_engine_stack(struct unwind_engine *engine, uint64_t version, con
 #ifdef PINJECT_LIBUNWIND
     if (engine->libunwind) {
         struct libunwind_outcome outcome;
-        unsigned count = libunwind_engine_stack(engine->libunwind, version, target, regs, dump, ips, capacity, &outcome);
+        unsigned count = libunwind_engine_stack(engine->libunwind, version, target, regs, dump, ips, capacity,
+                                                &outcome);
         const bool sure = !outcome.guessed || outcome.end != UNWIND_BOTTOM;
         *ret = (struct unwind_outcome){.end = sure ? outcome.end : UNWIND_NO_TABLE, .top = outcome.top};
         return count;

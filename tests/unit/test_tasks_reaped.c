@@ -141,8 +141,8 @@ static void wait_says(struct stage *stage, pid_t waiter, pid_t child, uint64_t c
 }
 
 /*
- * Through the collector's own channel nothing is told of the processes of another user, who has one of his own: not that
- * they waited for somebody, and not, by a tracer, that they ended.
+ * Through the collector's own channel nothing is told of the processes of another user, who has one of his own: not
+ * that they waited for somebody, and not, by a tracer, that they ended.
  */
 static void test_others_speak_for_themselves(void **state)
 {
