@@ -281,7 +281,7 @@ static const struct option_row rows[] = {
      "look for programs and libraries below DIR"},
     {0, "debug-path", "DIR", 0, take_list, FIELD(debug_paths), 0, NAMES,
      "look for separate debug files in DIR before /usr/lib/debug; may be repeated"},
-    {0, "unwinder", "ENGINE", 0, unwind_engine_take, FIELD(unwinder), 0, NAMES,
+    {0, "unwinder", "ENGINE", 0, unwind_engine_take, FIELD(unwinder), 0, NAMES & ~(TREE | COUNTS),
      "who unwinds the stacks of 'perf record --call-graph dwarf': tables (pinject's own: the default) or libunwind"},
     {0, "objdump", "PATH", 0, options_take_string, FIELD(objdump), 0, ANNOTATE,
      "disassembler (default: the objdump in PATH)"},

@@ -26,8 +26,8 @@ struct unwind_engine *unwind_engine_new(int kind);
 void unwind_engine_free(struct unwind_engine *engine); /* NULL is accepted */
 /*
  * As unwind_stack(). VERSION: equal ones of any two calls mean that the same is mapped in TARGET; 0: nothing is known
- * of that. Where libunwind went on from a frame without a table, by a frame pointer or by a guess, the chain does not end
- * with UNWIND_BOTTOM: what a guess led to is no evidence that it is whole.
+ * of that. Where libunwind went on from a frame without a table, by a frame pointer or by a guess, the chain does not
+ * end with UNWIND_BOTTOM: what a guess led to is no evidence that it is whole.
  */
 unsigned unwind_engine_stack(struct unwind_engine *engine, uint64_t version, const struct unwind_target *target,
                              const struct unwind_regs *regs, const struct unwind_dump *dump, uint64_t *ips,

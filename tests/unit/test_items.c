@@ -142,6 +142,11 @@ static void stacks_by_why_they_ended(void **state)
     assert_true(one->bottom == 1 && one->truncated == 2 && one->too_deep == 3 && one->no_table == 4);
     assert_true(one->bad_memory == 5 && one->extended == 6 && one->chosen == 7 && one->behind == 8);
     assert_true(one->foreign == 9 && one->dump == 8192 && one->flags == 1);
+    plan.unwinder = UNWIND_ENGINE_LIBUNWIND;
+    make(NULL, NULL);
+    one = item(PINJECT_ITEM_STACKS, 0);
+    assert_int_equal(one->flags, 3);
+    plan.unwinder = UNWIND_ENGINE_AUTO;
 }
 
 /* The counts of the task, as text: image, event, value. */

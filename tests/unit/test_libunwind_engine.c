@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "check.h"
+#include "unwind/engine.h"
 #include "unwind/libunwind_engine.h"
 #include "unwind_kit.h"
 
@@ -225,6 +226,13 @@ static void test_no_table(void **state)
     assert_int_equal(chain.ips[2], (uint64_t)code + 48);
     assert_true(chain.outcome.guessed);
     assert_int_equal(chain.outcome.end, UNWIND_BOTTOM);
+    /* For everybody else what guesses led to is not whole. */
+    uint64_t ips[8];
+    struct unwind_outcome outcome;
+    struct unwind_engine *both = unwind_engine_new(UNWIND_ENGINE_LIBUNWIND);
+    assert_int_equal(unwind_engine_stack(both, 0, &kit.target, &regs, &dump, ips, 8, &outcome), chain.count);
+    assert_int_equal(outcome.end, UNWIND_NO_TABLE);
+    unwind_engine_free(both);
     munmap(code, 4096);
 }
 

@@ -46,6 +46,9 @@ static void texts(void **state)
     stacks.counts.ends[UNWIND_BOTTOM] = 1;
     assert_int_equal(stacks_sum(&stacks.counts), 1);
     expect("1 call stack unwound, 100.0 % complete");
+    plan.unwinder = UNWIND_ENGINE_LIBUNWIND;
+    expect("1 call stack unwound by libunwind, 100.0 % complete");
+    plan.unwinder = UNWIND_ENGINE_TABLES;
     stacks.counts.ends[UNWIND_BOTTOM + 1] = 2;
     snprintf(wanted, sizeof(wanted), "3 call stacks unwound, 33.3 %% complete, 2 truncated at 16384 bytes of stack "
              "(-g dwarf,BYTES copies more)");
