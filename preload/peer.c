@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* One more character of /proc/self/status. False: the number is complete. */
+/* One more character of a status file. False: the number is complete. */
 static bool read_number(char c, const char *key, size_t *matched, uint32_t *ret_number)
 {
     if (key[*matched]) {
@@ -20,21 +20,26 @@ static bool read_number(char c, const char *key, size_t *matched, uint32_t *ret_
     return true;
 }
 
-/* Seccomp filters that this process is under; UINT32_MAX: unknown. In pieces, as stacks may be small. */
-static uint32_t count_filters(void)
+/* The number behind KEY in /proc/self/status; UINT32_MAX: unknown. In pieces, as stacks may be small. */
+static uint32_t read_status(const char *key)
 {
     char piece[256];
     size_t matched = 0;
-    uint32_t count = UINT32_MAX;
+    uint32_t number = UINT32_MAX;
     bool more = true;
     int fd = sys_open("/proc/self/status", O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return UINT32_MAX;
     for (long size; more && (size = sys_read(fd, piece, sizeof(piece))) > 0;)
         for (long i = 0; more && i < size; i++)
-            more = read_number(piece[i], "\nSeccomp_filters:\t", &matched, &count);
+            more = read_number(piece[i], key, &matched, &number);
     sys_close(fd);
-    return count;
+    return number;
+}
+
+uint32_t pinject_peer_own_user(void)
+{
+    return read_status("\nUid:\t");
 }
 
 /* A filter that came after the collector's may kill whoever makes a socket. */
@@ -43,7 +48,7 @@ static bool may_ask(const struct pinject_segment *segment)
     long mode = SYS_5(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
     if (mode == 0 || mode == -EINVAL) /* a kernel without filters */
         return true;
-    return segment && segment->filters != UINT32_MAX && count_filters() == segment->filters;
+    return segment && segment->filters != UINT32_MAX && read_status("\nSeccomp_filters:\t") == segment->filters;
 }
 
 static socklen_t write_address(struct sockaddr_un *address, const char *path)

@@ -207,12 +207,30 @@ static int join(int fd, int requests)
     return error;
 }
 
+static int open_segment(const char *path)
+{
+    return sys_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+}
+
+/* The file is another user's than whom the auxiliary vector names. A tracer may have changed that: who it is really? */
+static int join_as_own_user(const char *path, int error)
+{
+    uint32_t user = pinject_peer_own_user();
+    int fd = user == UINT32_MAX || user == pinject_object.user ? -EPERM : open_segment(path);
+    if (fd < 0)
+        return error;
+    pinject_object.user = user;
+    return join(fd, -EBADF);
+}
+
 int pinject_object_open(const char *path)
 {
     int fds[2];
-    int fd = sys_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    if (fd >= 0)
-        return join(fd, -EBADF);
+    int fd = open_segment(path);
+    if (fd >= 0) {
+        int error = join(fd, -EBADF);
+        return error == -EPERM ? join_as_own_user(path, error) : error;
+    }
     /* Another /dev/shm, chroot. */
     if (path[0] != '/' || pinject_peer_ask(path, NULL, pinject_object.user, fds) < 0)
         return fd;

@@ -28,5 +28,21 @@ def test_tree_below_a_tracer():
         check(adds_up(tree), tree["coverage"])
 
 
+def test_a_tracer_that_plays_root():
+    """As proot -0: what the auxiliary vector says of the user is not what the kernel knows."""
+    need_perf_events()
+    command = [target("fake-root"), "/bin/sh", "-c", "for i in 1 2 3 4 5; do /bin/true; done; exit 5"]
+    bare = run(command)
+    if bare.status == 3:
+        skip("ptrace is refused here")
+    done = pinject_run("--follow-all", "--", *command)
+    check_equal((done.status, done.out), (5, bare.out), done)
+    tree = panalyze_json("tree", *results())
+    check(tree["coverage"]["complete"], tree["coverage"])
+    check_equal(sorted(task["comm"] for task in tree["tasks"]), ["fake-root", "sh"] + 5 * ["true"])
+    with measured():
+        check(adds_up(tree), tree["coverage"])
+
+
 if __name__ == "__main__":
     main()

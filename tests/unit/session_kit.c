@@ -84,6 +84,11 @@ void write_channel(uint32_t user, uint32_t stalled, char ret_path[192])
     close(fd);
 }
 
+uint32_t pinject_peer_own_user(void)
+{
+    return peer.own_user;
+}
+
 uint64_t pid_namespace(void)
 {
     struct stat status;
@@ -110,6 +115,7 @@ void reset(void)
     memset(&peer, 0, sizeof(peer));
     memset(&header, 0, sizeof(header));
     peer.error = -ECONNREFUSED;
+    peer.own_user = UINT32_MAX;
     timers_ended = rings_given_up = asked_for_channels = 0;
     pinject_object.user = geteuid();
     header.magic = PINJECT_WIRE_MAGIC;

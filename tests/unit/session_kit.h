@@ -19,6 +19,7 @@ struct session_peer {
     char path[128];
     bool with_segment;
     uint32_t user;
+    uint32_t own_user;     /* this process' in /proc */
     void (*when_asked)(void);
 };
 

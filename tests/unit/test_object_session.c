@@ -233,6 +233,27 @@ static void test_asks_for_the_channel(void **state)
     unlink(channel);
 }
 
+/* A tracer gave it another user in its auxiliary vector: whom the kernel knows decides. */
+static void test_user_that_a_tracer_plays(void **state)
+{
+    uint32_t user = geteuid() ? geteuid() : 4711;
+    (void)state;
+    reset();
+    if (geteuid() == 0) {
+        assert_int_equal(chown(session_path, user, user), 0);
+        assert_int_equal(chown(requests_path, user, user), 0);
+    }
+    pinject_object.user = 0;
+    assert_int_equal(opens(), -EPERM);
+    peer.own_user = user + 1; /* nobody's of these */
+    assert_int_equal(opens(), -EPERM);
+    pinject_object.user = 0;
+    peer.own_user = user;
+    assert_int_equal(opens(), 0);
+    assert_int_equal(pinject_object.user, user);
+    assert_int_equal(peer.asked, 0);
+}
+
 /* Root's session, and another user's process: the channel has that user's number. As root alone. */
 static void test_channel_of_another_user(void **state)
 {
@@ -395,6 +416,7 @@ int main(void)
         cmocka_unit_test(test_files_that_are_none),
         cmocka_unit_test(test_asks_where_there_is_no_file),
         cmocka_unit_test(test_asks_for_the_channel),
+        cmocka_unit_test(test_user_that_a_tracer_plays),
         cmocka_unit_test(test_channel_of_another_user),
         cmocka_unit_test(test_other_namespace),
         cmocka_unit_test(test_denied),
