@@ -10,9 +10,6 @@
 #include "collector/net.h"
 #include "collector/tasks.h"
 
-/* Sweeps that try again to lay a net under who was not dumpable before its exec. */
-enum { NET_TRIES = 8 };
-
 static struct task *new_task(const struct tasks *tasks, struct arrival *arrival)
 {
     struct task *task = calloc(1, sizeof(*task));
@@ -247,7 +244,7 @@ static void cover(struct tasks *tasks, struct process *process, const struct arr
     process->secure = arrival->flags & PINJECT_REQUEST_SECURE;
     process->net |= !process->secure && arrival->net_error == 0;
     if (arrival->net_error == -EACCES || arrival->net_error == -EPERM)
-        process->net_owed = NET_TRIES;
+        tasks_owe_net(tasks, process);
     else if (arrival->net_error)
         tasks_tell_no_net(tasks, process, arrival->net_error);
 }

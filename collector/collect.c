@@ -292,6 +292,8 @@ static int run_round(struct collect *collect, int timeout_ms)
         tasks_arrive(tasks, arrivals);
     tasks_take_nets(tasks, false);
     tasks_drain_rest(tasks);
+    if (tasks->owed_count)
+        tasks_retry_nets_soon(tasks);
     bool root = false, swept = false;
     for (int i = 0; i < count; i++) {
         const void *tag = events[i].data.ptr;
@@ -322,7 +324,7 @@ static int timeout_ms(const struct collect *collect)
     uint64_t now = tasks_now_ns(), next = collect->swept_ns + sweep_ns(collect);
     if (collect->tasks.done || collect->tasks.unread)
         return 0;
-    if (collect->tasks.waiting || collect->alone_ns)
+    if (collect->tasks.waiting || collect->tasks.owed_count || collect->alone_ns)
         return 2;
     return next > now ? (int)((next - now) / 1000000u) + 1 : 0;
 }

@@ -24,6 +24,9 @@ enum {
     SILENT_NS = 20 * 1000 * 1000,
     CHILDREN_MAX = 1 << 20,     /* bytes of a list */
     SLICE_NS = 20 * 1000 * 1000, /* in one sweep: what is left is looked for in the next one */
+    NET_TRIES = 8,              /* sweeps in which a net that was refused before an exec is tried again */
+    SOON_TRIES = 12,            /* before them: what a program without the object starts at once may be short */
+    SOON_NS = 2 * 1000 * 1000,
 };
 
 struct adoption {
@@ -282,17 +285,50 @@ void tasks_tell_no_net(struct tasks *tasks, const struct process *process, int e
     unseen_add(&tasks->unseen, reason, process->leader ? process->leader->comm : "", 1, 0);
 }
 
-void tasks_retry_net(struct tasks *tasks, struct process *process)
+void tasks_owe_net(struct tasks *tasks, struct process *process)
+{
+    process->net_owed = NET_TRIES;
+    if (tasks->owed_count >= TASKS_OWED)
+        return;
+    if (!tasks->owed_count)
+        tasks->owed_ns = tasks->now_ns + SOON_NS;
+    tasks->owed[tasks->owed_count++] = (struct owed_net){process->pid, SOON_TRIES};
+}
+
+/* TRIES: that are left where this one is refused. */
+static void try_net(struct tasks *tasks, struct process *process, unsigned tries)
 {
     int status = open_net(tasks->session, process, process->pid);
-    process->net_owed -= status == -EBUSY ? process->net_owed : 1; /* a thread hangs: one is enough */
+    process->net_owed = status == 0 || status == -EBUSY ? 0 : tries; /* a thread hangs: one is enough */
     if (status == 0) {
-        process->net_owed = 0;
         process->net = true;
         tasks_adopt_family(tasks, process->pid, tasks->now_ns);
     } else if (!process->net_owed) {
         tasks_tell_no_net(tasks, process, status);
     }
+}
+
+void tasks_retry_net(struct tasks *tasks, struct process *process)
+{
+    try_net(tasks, process, process->net_owed - 1);
+}
+
+void tasks_retry_nets_soon(struct tasks *tasks)
+{
+    unsigned left = 0;
+    if (tasks->now_ns < tasks->owed_ns)
+        return;
+    tasks->owed_ns = tasks->now_ns + SOON_NS;
+    for (unsigned i = 0; i < tasks->owed_count; i++) {
+        struct owed_net owed = tasks->owed[i];
+        struct process *process = tasks_find_process(tasks, owed.pid);
+        if (!process || !process->net_owed || process->ended_ns)
+            continue;
+        try_net(tasks, process, process->net_owed);
+        if (process->net_owed && --owed.tries)
+            tasks->owed[left++] = owed;
+    }
+    tasks->owed_count = left;
 }
 
 /* It has got further than to where it would have asked. */

@@ -30,7 +30,8 @@
 #include "collector/unseen.h"
 #include "common/buffer.h"
 
-enum { TASKS_TABLE = 16384, TASKS_IMAGES = 1024, TASKS_SNAPSHOTS = 4, ENDED_THREADS = 1024 };
+enum { TASKS_TABLE = 16384, TASKS_IMAGES = 1024, TASKS_SNAPSHOTS = 4, ENDED_THREADS = 1024,
+       TASKS_OWED = 16 };
 
 /* One program that a task ran. */
 struct image {
@@ -137,6 +138,12 @@ struct family {
     pid_t child;                   /* of the next one: the last child that was; 0: none */
 };
 
+/* A process whose net was refused before an exec that makes it visible: that is over in milliseconds. */
+struct owed_net {
+    pid_t pid;      /* 0: none */
+    unsigned tries; /* that are left before it is the sweeps' matter alone */
+};
+
 struct tasks {
     struct session *session;
     const struct plan *plan;
@@ -159,6 +166,9 @@ struct tasks {
     uint64_t hurried;              /* arrivals that could not wait, since too many did */
     struct family *families, *families_last; /* found processes whose threads and children are looked for */
     bool adopting;
+    struct owed_net owed[TASKS_OWED]; /* for who finds no room sweeps are enough */
+    unsigned owed_count;
+    uint64_t owed_ns;              /* the next try */
     struct task *live;
     uint64_t live_count;
     uint64_t netted_live, timed_live;
@@ -288,8 +298,12 @@ void tasks_forget_families(struct tasks *tasks);
 void tasks_tell_no_net(struct tasks *tasks, const struct process *process, int error);
 /* TASK's program has said nothing for a while: what comes from it is covered by inheritance. */
 void tasks_cover_silent(struct tasks *tasks, struct task *task);
-/* Tries to lay the net that PROCESS is owed (net_owed). */
+/* PROCESS is owed a net (net_owed): it is tried again soon, and in sweeps. */
+void tasks_owe_net(struct tasks *tasks, struct process *process);
+/* In a sweep: tries to lay the net that PROCESS is owed. */
 void tasks_retry_net(struct tasks *tasks, struct process *process);
+/* Between sweeps, where owed_count is not 0. */
+void tasks_retry_nets_soon(struct tasks *tasks);
 /* The same for threads and children of PID, which was found, that nobody knows. TIME_NS: since when it is known. */
 void tasks_adopt_family(struct tasks *tasks, pid_t pid, uint64_t time_ns);
 /* timed.c: tasks without events */

@@ -256,6 +256,56 @@ static void threads_that_end_meanwhile(void **state)
         end(&waiters[i]);
 }
 
+/* The exec that makes it visible is a matter of milliseconds: it is tried soon, for a while, and no try of the sweeps is
+   used up by that. */
+static void nets_that_are_owed_are_tried_soon(void **state)
+{
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    struct process *process = tasks_find_process(tasks, 100);
+    net_status = -EACCES;
+    tasks_owe_net(tasks, process);
+    assert_int_equal(tasks->owed_count, 1);
+    unsigned before = errands_begun, owed = process->net_owed;
+    tasks_retry_nets_soon(tasks);
+    assert_int_equal(errands_begun, before); /* not at once */
+    for (unsigned i = 1; tasks->owed_count; i++) {
+        assert_true(i < 100);
+        tasks->now_ns += 2000000;
+        tasks_retry_nets_soon(tasks);
+        tasks_retry_nets_soon(tasks);
+        assert_int_equal(errands_begun, before + i);
+    }
+    assert_true(errands_begun - before >= 10);
+    assert_int_equal(process->net_owed, owed);
+    assert_int_equal(tasks->unseen.count, 0);
+    tasks_owe_net(tasks, process);
+    tasks->now_ns += 2000000;
+    net_status = 0;
+    tasks_retry_nets_soon(tasks);
+    assert_true(process->net);
+    assert_int_equal(process->net_owed, 0);
+    assert_int_equal(tasks->owed_count, 0);
+    /* One that hangs holds a thread, one that has ended has nothing to be seen, and there is room for a few. */
+    tasks_owe_net(tasks, process);
+    tasks->now_ns += 2000000;
+    looks_hang = true;
+    tasks_retry_nets_soon(tasks);
+    assert_int_equal(process->net_owed, 0);
+    assert_int_equal(tasks->owed_count, 0);
+    assert_int_equal(tasks->unseen.count, 1);
+    before = errands_begun;
+    process->ended_ns = 1;
+    for (unsigned i = 0; i < TASKS_OWED + 1; i++)
+        tasks_owe_net(tasks, process);
+    assert_int_equal(tasks->owed_count, TASKS_OWED);
+    tasks->now_ns += 2000000;
+    tasks_retry_nets_soon(tasks);
+    assert_int_equal(tasks->owed_count, 0);
+    assert_int_equal(errands_begun, before);
+    process->ended_ns = 0;
+}
+
 static void nets_that_are_owed(void **state)
 {
     (void)state;
@@ -337,6 +387,7 @@ int main(void)
         TEST(many_children_of_one),
         TEST(threads_that_end_meanwhile),
         TEST(nets_that_are_owed),
+        TEST(nets_that_are_owed_are_tried_soon),
         TEST(silent_programs_are_covered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
