@@ -6,6 +6,8 @@
  *   hostile strike MS [SEED]       for MS milliseconds attacks in one way after the other (hostile_strike.c): writes
  *                                  garbage into every byte that it can write to, requests that look right, about any
  *                                  task, and so on; then prints whether it came to it
+ *   hostile practise MS [SEED]     the same without harm: on copies of what is mapped, where no collector looks or
+ *                                  listens
  *   hostile name PID               asks for events of PID in each way, once, and prints the answers
  *   hostile knock MS               connects to the session's socket all the time; prints how often it could
  *
@@ -103,6 +105,20 @@ void ring(struct pinject_requests *requests, unsigned number)
         __atomic_fetch_or(&bell->pending[number / 64], UINT64_C(1) << (number % 64), __ATOMIC_RELEASE);
         __atomic_fetch_add(&bell->count, 1, __ATOMIC_SEQ_CST);
         syscall(SYS_futex, &bell->count, FUTEX_WAKE, 1, NULL, NULL, 0);
+    }
+}
+
+/* Copies take the place of what is shared, and the files and the socket have names that nobody has. */
+static void practise(void)
+{
+    for (unsigned i = 0; i < mapping_count; i++) {
+        struct mapping *mapping = &mappings[i];
+        char *copy = mmap(NULL, mapping->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (copy == MAP_FAILED)
+            _exit(98);
+        memcpy(copy, mapping->start, mapping->size);
+        mapping->start = copy;
+        snprintf(mapping->path, sizeof(mapping->path), "/nowhere/pinject-practice-%d", (int)getpid());
     }
 }
 
@@ -230,9 +246,11 @@ int main(int argc, char **argv)
         random_state ^= strtoull(argv[at + 2], NULL, 0) * UINT64_C(0x2545f4914f6cdd1d);
     how.limit = limit;
     find_mappings();
+    if (!strcmp(what, "practise"))
+        practise();
     if (!strcmp(what, "look"))
         look();
-    else if (!strcmp(what, "strike"))
+    else if (!strcmp(what, "strike") || !strcmp(what, "practise"))
         printf("strokes: %s\n", strike(&how) > 0 ? "many" : "none");
     else if (!strcmp(what, "name"))
         name_task(atoi(argument));
