@@ -19,7 +19,7 @@ struct budget {
 
 enum {
     BUDGET_WINDOW_NS = 100 * 1000 * 1000,
-    BUDGET_WASTED_NS = 3 * 1000 * 1000,    /* of each window: 3 % of a CPU */
+    BUDGET_WASTED_NS = 1500 * 1000,        /* of each window: 1.5 % of a CPU */
     BUDGET_TOLD_PER_CPU = 250,             /* of each window: twice what fork, exec and exit of `true` reach on a CPU */
 };
 

@@ -387,31 +387,38 @@ def test_the_own_user_ends_normally():
     check_equal((done.status, done.out), (0, "done\n"))
 
 
+def watch_collector(how, user):
+    """(kB at most, seconds of CPU) of a pinject-run whose command does that for 4 s, HOW: strike, or practise."""
+    process = start([PINJECT_RUN, "--follow-all", "-o", "hostile", "--", HOSTILE, *([user] if user else []), how, "4000"])
+    wait_until(lambda: process.poll() is not None or
+               len(list(pathlib.Path(f"/proc/{process.pid}/task").iterdir())) > 2, what="threads")
+    peak, used = 0, 0
+    while process.poll() is None:
+        try:
+            status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+            fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            break
+        found = re.search(r"VmHWM:\s+(\d+) kB", status)
+        peak = max(peak, int(found[1]) if found else 0)
+        used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        time.sleep(0.05)
+    process.communicate()
+    return peak, used
+
+
 def test_the_collector_stays_small_and_ends():
-    """Memory and CPU time of pinject-run while somebody strikes for 4 s; the end of the command is not held up."""
+    """Memory and CPU time of pinject-run while somebody strikes for 4 s, beyond what it takes to profile the same
+    process, with its threads and children, where it harms nobody; the end of the command is not held up."""
     need_perf_events()
     for user in ("", f"user={NOBODY}") if IS_ROOT else ("",):
-        process = start([PINJECT_RUN, "--follow-all", "-o", "hostile", "--", HOSTILE, *([user] if user else []),
-                         "strike", "4000"])
-        wait_until(lambda: process.poll() is not None or
-                   len(list(pathlib.Path(f"/proc/{process.pid}/task").iterdir())) > 2, what="threads")
-        peak, used = 0, 0
-        while process.poll() is None:
-            try:
-                status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
-                fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                break
-            found = re.search(r"VmHWM:\s+(\d+) kB", status)
-            peak = max(peak, int(found[1]) if found else 0)
-            used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-            time.sleep(0.05)
-        process.communicate()
-        print(f"{user or 'own user'}: {peak} kB, {used:.2f} s of CPU in 4 s")
+        quiet = watch_collector("practise", user)[1]
+        peak, used = watch_collector("strike", user)
+        print(f"{user or 'own user'}: {peak} kB, {used:.2f} s of CPU in 4 s, {quiet:.2f} s without harm")
         if not SANITIZED:
             check(peak < 64 << 10, f"{peak} kB")
             with measured():
-                check(used < 0.4 + 0.2, f"{used} s of CPU in 4 s")
+                check(used - quiet < 0.4, f"{used} s of CPU in 4 s, {quiet} s without harm")
 
 
 if __name__ == "__main__":
