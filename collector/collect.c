@@ -56,6 +56,9 @@ struct collect {
     bool over;
     bool stop;               /* a signal ends a bare session, or one that lingers */
     bool root_ended;
+    bool stacks_wanted;      /* by SIGQUIT */
+    uint64_t stacks_ns;      /* --stacks-after: then; UINT64_MAX: never, or done */
+    bool stacks_run;         /* they are being taken */
     int root_status;
     struct rusage tree;
     struct epoll_event events[EVENTS];
@@ -76,14 +79,15 @@ static void take_for_ourselves(struct collect *collect, const struct signalfd_si
 static void take_signal(struct collect *collect, const struct signalfd_siginfo *info, bool ends)
 {
     struct signals *signals = collect->args->signals;
-    collect->interrupts += ends;
+    bool asks = collect->args->root && !collect->root_ended &&
+                signals_pass(signals, info, tasks_find_process(&collect->tasks, (pid_t)info->ssi_pid));
+    collect->stacks_wanted |= asks;
+    collect->interrupts += ends && !asks;
     if (!collect->args->root)
         collect->stop |= ends;
     else if (collect->root_ended)
         take_for_ourselves(collect, info, ends);
-    else
-        signals_pass(signals, info, tasks_find_process(&collect->tasks, (pid_t)info->ssi_pid));
-    if (info->ssi_signo == SIGCHLD && !collect->root_ended)
+    if (info->ssi_signo == SIGCHLD && !collect->root_ended && !collect->stacks_run)
         signals_stop_with_root(signals);
 }
 
@@ -103,7 +107,7 @@ static void check_root(struct collect *collect)
 {
     int status = 0;
     struct tasks *tasks = &collect->tasks;
-    if (!collect->args->root || collect->root_ended)
+    if (!collect->args->root || collect->root_ended || collect->stacks_run)
         return;
     struct process *process = tasks_find_process(tasks, collect->args->root);
     if (process)
@@ -265,6 +269,66 @@ static void gather(struct collect *collect)
     }
 }
 
+/* ---- Stacks of the tree ---- */
+
+/* Of whom the session follows: the command, whose descendants are found below it, and whoever has lost his parent. */
+static pid_t *find_roots(const struct collect *collect, size_t *ret_count)
+{
+    const struct tasks *tasks = &collect->tasks;
+    pid_t *pids = malloc((tasks->live_count + 1) * sizeof(*pids));
+    size_t count = 0;
+    if (pids)
+        pids[count++] = collect->args->root;
+    for (const struct task *task = tasks->live; pids && task; task = task->live_next) {
+        const struct process *process = task->process;
+        if (task == process->leader && !process->root && !tasks_find_process(tasks, process->ppid))
+            pids[count++] = process->pid;
+    }
+    *ret_count = count;
+    return pids;
+}
+
+/* The command's end, and its stops, are looked at again afterwards. */
+static void begin_stacks(struct collect *collect)
+{
+    const struct collect_args *args = collect->args;
+    size_t count;
+    pid_t *pids = find_roots(collect, &count);
+    const int unwinder = args->session->settings->unwinder;
+    int error = pids ? args->stacks->begin(pids, count, unwinder) : -ENOMEM;
+    collect->stacks_run = error == 0;
+    if (error)
+        report_warning("stacks cannot be shown: %s", strerror(-error));
+    else if (args->root_pidfd >= 0)
+        epoll_ctl(collect->epoll, EPOLL_CTL_DEL, args->root_pidfd, NULL);
+}
+
+static void end_stacks(struct collect *collect)
+{
+    if (!collect->stacks_run || !collect->args->stacks->over())
+        return;
+    collect->stacks_run = false;
+    collect->trim = true; /* names of functions take memory */
+    if (collect->args->root_pidfd >= 0)
+        watch(collect, collect->args->root_pidfd, (void *)&collect->args->root_pidfd);
+    signals_stop_with_root(collect->args->signals);
+    check_root(collect);
+}
+
+static void serve_stacks(struct collect *collect)
+{
+    end_stacks(collect);
+    if (collect->root_ended || collect->stacks_run)
+        return;
+    if (collect->stacks_wanted || collect->tasks.now_ns >= collect->stacks_ns) {
+        collect->stacks_wanted = false;
+        collect->stacks_ns = UINT64_MAX;
+        begin_stacks(collect);
+    }
+}
+
+/* ---- Rounds ---- */
+
 /* Between two sweeps. */
 static uint64_t sweep_ns(const struct collect *collect)
 {
@@ -311,6 +375,8 @@ static int run_round(struct collect *collect, int timeout_ms)
     }
     if (root)
         check_root(collect);
+    if (collect->args->stacks)
+        serve_stacks(collect);
     opener_take(results_opener(tasks->results));
     write_files(collect, count || arrivals_came);
     tasks_bury(tasks);
@@ -324,7 +390,7 @@ static int timeout_ms(const struct collect *collect)
     uint64_t now = tasks_now_ns(), next = collect->swept_ns + sweep_ns(collect);
     if (collect->tasks.done || collect->tasks.unread)
         return 0;
-    if (collect->tasks.waiting || collect->tasks.owed_count || collect->alone_ns)
+    if (collect->tasks.waiting || collect->tasks.owed_count || collect->alone_ns || collect->stacks_run)
         return 2;
     return next > now ? (int)((next - now) / 1000000u) + 1 : 0;
 }
@@ -520,6 +586,8 @@ int collect_run(const struct collect_args *args, struct outcome *outcome)
         give_up(args, error, outcome);
     } else {
         collect->swept_ns = tasks_now_ns();
+        collect->stacks_ns = args->session->settings->stacks_after_ns;
+        collect->stacks_ns = collect->stacks_ns ? collect->swept_ns + collect->stacks_ns : UINT64_MAX;
         if (args->root)
             admit_root(collect);
         run_loop(collect);

@@ -3,6 +3,8 @@
 #ifndef COLLECTOR_COLLECT_H
 #define COLLECTOR_COLLECT_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -10,6 +12,18 @@
 #include "collector/result.h"
 #include "collector/session.h"
 #include "collector/signals.h"
+
+/*
+ * Stacks of all that a session follows while it runs (--stacks-after, SIGQUIT): a thread of its own looks and writes,
+ * the event loop goes on, but leaves the command alone: the stops of what is traced are news of this process' children
+ * as well. Called by the event loop.
+ */
+struct collect_stacks {
+    /* Of PIDS[COUNT], which is taken over for free(), and of what descends from them. 0 or -errno. */
+    int (*begin)(pid_t *pids, size_t count, int unwinder);
+    /* True once after each begin(): it has come to its end. */
+    bool (*over)(void);
+};
 
 /*
  * ROOT: the command's process, our child (launcher), or 0 (bare: ends when the last task has ended, when nobody came
@@ -29,6 +43,7 @@ struct collect_args {
     struct signals *signals;
     char *const *root_closed;     /* arguments of a command that cannot be injected; NULL: it can */
     int root_net_error;           /* 0 or -errno of its net */
+    const struct collect_stacks *stacks; /* NULL: they cannot be had here */
 };
 int collect_run(const struct collect_args *args, struct outcome *outcome);
 

@@ -190,6 +190,10 @@ static int run_session(struct run *run)
 {
     if (launch_find_preload(run->preload))
         return STATUS_OWN;
+    if (run->line.settings.stacks_after_ns && !show_stacks_of_tree()) {
+        report_error("--stacks-after knows the registers of x86-64 alone so far");
+        return STATUS_OWN;
+    }
     find_outfile(run);
     if (live_init(&run->live, &run->line.settings))
         return STATUS_OWN;
@@ -204,11 +208,13 @@ static int run_session(struct run *run)
     if (!error &&
         !launch_start(&run->launch, &run->session, run->line.settings.command, &signals->old_mask)) {
         signals_set_root(signals, run->launch.pid, run->launch.apart);
+        signals->stacks = show_stacks_of_tree() != NULL;
         run->args = (struct collect_args){.session = &run->session,
                                           .results = run->results,
                                           .root = run->launch.pid,
                                           .root_pidfd = run->launch.pidfd,
-                                          .signals = signals};
+                                          .signals = signals,
+                                          .stacks = show_stacks_of_tree()};
         status = run_command(run);
         launch_release(&run->launch);
         outcome_release(&run->outcome);

@@ -128,6 +128,28 @@ static int take_follow_list(void *state, const struct option_row *row, const cha
     return error;
 }
 
+/* Seconds, or with a unit: 500ms, 60s, 1.5m, 2h. */
+static int take_stacks_after(void *state, const struct option_row *row, const char *value)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"", 1e9}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}};
+    static const size_t count = sizeof(units) / sizeof(units[0]);
+    size_t digits = strspn(value, "0123456789."), unit = 0;
+    char *end;
+    double number = strtod(value, &end);
+    while (unit < count && strcmp(value + digits, units[unit].name) != 0)
+        unit++;
+    double ns = unit < count && end == value + digits ? number * units[unit].ns : 0;
+    if (ns < 1e6 || ns > 365 * 86400e9) {
+        report_error("--%s needs a time like 60s, 1.5m or 500ms; not '%s'", row->name, value);
+        return -EINVAL;
+    }
+    ((struct settings *)state)->stacks_after_ns = (uint64_t)ns;
+    return 0;
+}
+
 static int take_verbose(void *state, const struct option_row *row, const char *value)
 {
     (void)row;
@@ -245,6 +267,8 @@ static const struct option_row rows[] = {
     {0, "tree", NULL, OPTION_MORE, take_stacks, 0, true, GROUP_LINE, "PID...: the same, with all their descendants"},
     {0, "json", NULL, OPTION_MORE, options_take_flag, offsetof(struct settings_line, json), 0, GROUP_LINE,
      "the same as one JSON document"},
+    {0, "stacks-after", "TIME", OPTION_MORE, take_stacks_after, 0, 0, GROUP_LINE,
+     "while COMMAND is profiled: show the stacks of all that runs on stderr, once, after TIME (60s, 1.5m, 500ms)"},
     {0, "doctor", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_DOCTOR, GROUP_LINE,
      "check whether all (and COMMAND, if given) can be profiled, and suggest fixes"},
     {0, "linger", NULL, OPTION_MORE, options_take_flag, FIELD(linger), 0, GROUP_LINE,

@@ -44,6 +44,7 @@ struct settings {
     bool strict;                /* --strict: an incomplete profile is a failure */
     bool live;                  /* --live: what goes on is shown while the command runs */
     const char *live_to;        /* the terminal or file; NULL: the controlling terminal */
+    uint64_t stacks_after_ns;   /* --stacks-after: so long after the start; 0: not */
     unsigned verbose;           /* number of -v */
     bool bare;                  /* started by the object */
     char *const *command;       /* ended by NULL; NULL in bare mode */

@@ -3,9 +3,14 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "common/buffer.h"
 #include "common/report.h"
 
 #ifdef PINJECT_PSTACK
@@ -48,7 +53,69 @@ int show_stacks(const struct settings_line *line)
     return status;
 }
 
+/* ---- Of a tree that is profiled ---- */
+
+static struct {
+    pthread_t thread;
+    struct pstack_options options;
+    pid_t *pids; /* owned */
+    bool done;   /* atomic: the thread has written */
+} look;
+
+static void *look_at_tree(void *argument)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    (void)argument;
+    if (to)
+        fputs("pinject-run: stacks of the command and of what it started:\n\n", to);
+    int status = to ? pstack_print(&look.options, to) : -ENOMEM;
+    if (to)
+        fputs("\npinject-run: the command goes on\n", to);
+    if (to && fclose(to) && status >= 0)
+        status = -ENOMEM;
+    if (status < 0)
+        report_warning("stacks cannot be shown: %s", strerror(-status));
+    else
+        buffer_write(STDERR_FILENO, text, size);
+    free(text);
+    __atomic_store_n(&look.done, true, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+static int begin(pid_t *pids, size_t count, int unwinder)
+{
+    look.options = (struct pstack_options){.pids = pids, .pid_count = count, .tree = true, .unwinder = unwinder};
+    look.pids = pids;
+    look.done = false;
+    int error = pthread_create(&look.thread, NULL, look_at_tree, NULL);
+    if (error)
+        free(pids);
+    return -error;
+}
+
+static bool over(void)
+{
+    if (!__atomic_load_n(&look.done, __ATOMIC_ACQUIRE))
+        return false;
+    pthread_join(look.thread, NULL);
+    free(look.pids);
+    return true;
+}
+
+const struct collect_stacks *show_stacks_of_tree(void)
+{
+    static const struct collect_stacks stacks = {begin, over};
+    return &stacks;
+}
+
 #else
+
+const struct collect_stacks *show_stacks_of_tree(void)
+{
+    return NULL;
+}
 
 int show_stacks(const struct settings_line *line)
 {

@@ -4,12 +4,16 @@
 #include <errno.h>
 #include <pinject/kernel.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/procfs.h"
 #include "common/report.h"
+
+enum { STATUS_SIZE = 16384 };
 
 static const int ends[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
 
@@ -59,19 +63,37 @@ static void send_on(pid_t to, const struct signalfd_siginfo *info)
     kill(to, (int)info->ssi_signo);
 }
 
-void signals_pass(struct signals *signals, const struct signalfd_siginfo *info, bool from_tree)
+static bool has_quit(const char *status, const char *key)
+{
+    const char *at = strstr(status, key);
+    return !at || strtoull(at + strlen(key), NULL, 16) >> (SIGQUIT - 1) & 1;
+}
+
+/* Whether the command handles SIGQUIT, waits for it with sigwait(), or cannot be asked: then it is the command's. */
+static bool handles_quit(pid_t root)
+{
+    char *status = procfs_read(root, "status", STATUS_SIZE, NULL);
+    bool handles = !status || has_quit(status, "\nSigCgt:") || has_quit(status, "\nSigBlk:");
+    free(status);
+    return handles;
+}
+
+bool signals_pass(struct signals *signals, const struct signalfd_siginfo *info, bool from_tree)
 {
     /* Asked in any case: what it got now must not be taken for a later one. */
     bool group = witness_has(&signals->witness, info);
     bool hangup = info->ssi_signo == SIGHUP || info->ssi_signo == SIGCONT;
     if (from_tree || (pid_t)info->ssi_pid == getpid())
-        return;
+        return false;
     /* Of a lost terminal the kernel tells the session's leader alone, else the foreground group. */
     if (info->ssi_code > 0 && !(hangup && signals->leads && !signals->apart && !group))
-        return;
+        return false;
     if (group && !signals->apart)
-        return;
+        return false;
+    if (signals->stacks && info->ssi_signo == SIGQUIT && !group && !handles_quit(signals->root))
+        return true;
     send_on(group ? -signals->root : signals->root, info);
+    return false;
 }
 
 void signals_stop_with_root(const struct signals *signals)

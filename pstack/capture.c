@@ -230,12 +230,35 @@ bool capture_would_disturb(const struct target *target, const struct target_thre
     }
 }
 
-static int wait_until_stopped(pid_t tid, int *ret_status)
+/*
+ * What has come of a traced thread, as of waitpid(): its number, 0 or -1. The end of a CHILD of this process is for who
+ * waits for that, and stays to be had; the kernel keeps it back from nobody.
+ */
+static pid_t wait_for_news(pid_t tid, bool child, int *ret_status)
+{
+    siginfo_t info = {.si_pid = 0};
+    if (!child)
+        return waitpid(tid, ret_status, __WALL | WNOHANG | __WNOTHREAD);
+    if (waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | WNOWAIT | WNOHANG | __WALL | __WNOTHREAD) < 0)
+        return -1;
+    if (info.si_pid == 0)
+        return 0;
+    if (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED) {
+        *ret_status = 0;
+        return tid;
+    }
+    if (waitid(P_PID, (id_t)tid, &info, WSTOPPED | WNOHANG | __WALL | __WNOTHREAD) < 0)
+        return -1;
+    *ret_status = W_STOPCODE(info.si_status); /* with the event of ptrace(2) above the signal */
+    return info.si_pid;
+}
+
+static int wait_until_stopped(pid_t tid, bool child, int *ret_status)
 {
     const uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + STOP_MS * UINT64_C(1000000);
     struct timespec pause = {.tv_nsec = 20000};
     for (;;) {
-        pid_t got = waitpid(tid, ret_status, __WALL | WNOHANG | __WNOTHREAD);
+        pid_t got = wait_for_news(tid, child, ret_status);
         if (got == tid)
             return WIFSTOPPED(*ret_status) ? 0 : -ESRCH;
         if (got < 0 && errno != EINTR)
@@ -308,9 +331,10 @@ void capture_settle(struct capture *capture)
 {
     size_t kept = 0;
     for (size_t i = 0; i < capture->pending_count; i++) {
-        const pid_t tid = capture->pending[i];
+        const struct capture_pending pending = capture->pending[i];
+        const pid_t tid = pending.tid;
         int status = 0;
-        pid_t got = waitpid(tid, &status, __WALL | WNOHANG | __WNOTHREAD);
+        pid_t got = wait_for_news(tid, pending.child, &status);
         bool gone = got < 0 && errno != EINTR;
         if (got == tid && WIFSTOPPED(status)) {
             restart_call(tid);
@@ -319,7 +343,7 @@ void capture_settle(struct capture *capture)
             gone = true;
         }
         if (!gone)
-            capture->pending[kept++] = tid;
+            capture->pending[kept++] = pending;
     }
     capture->pending_count = kept;
 }
@@ -335,6 +359,7 @@ static bool is_ours(const struct target *target, const struct target_thread *thr
 
 bool capture_stopped(struct capture *capture, struct target *target, struct target_thread *thread, size_t limit)
 {
+    const bool child = target->ppid == getpid() && thread->tid == target->pid;
     int status = 0;
     thread->look = LOOK_NONE;
     thread->error = 0;
@@ -348,7 +373,7 @@ bool capture_stopped(struct capture *capture, struct target *target, struct targ
     int error = is_ours(target, thread) ? 0 : -ESRCH;
     if (ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL) < 0 && !error)
         error = -errno;
-    int waited = wait_until_stopped(thread->tid, &status);
+    int waited = wait_until_stopped(thread->tid, child, &status);
     error = error ? error : waited;
     bool done = !error && read_registers(target, thread, limit);
     if (waited == 0) {
@@ -356,7 +381,7 @@ bool capture_stopped(struct capture *capture, struct target *target, struct targ
         waited = let_go(thread->tid, status) ? 0 : -EBUSY;
     }
     if (waited == -EBUSY)
-        capture->pending[capture->pending_count++] = thread->tid;
+        capture->pending[capture->pending_count++] = (struct capture_pending){thread->tid, child};
     if (error)
         thread->error = error;
     thread->wchan[0] = '\0'; /* of where it was before */

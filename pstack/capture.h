@@ -7,9 +7,15 @@
 
 enum { CAPTURE_PENDING = 64 };
 
-/* Threads that we trace and that have not stopped yet. The kernel lets them go when the tracing thread ends. */
+/* A thread that we trace and that has not stopped yet. */
+struct capture_pending {
+    pid_t tid;
+    bool child; /* of this process, which waits for its end */
+};
+
+/* The kernel lets go of those that are pending when the tracing thread ends. */
 struct capture {
-    pid_t pending[CAPTURE_PENDING];
+    struct capture_pending pending[CAPTURE_PENDING];
     size_t pending_count;
 };
 

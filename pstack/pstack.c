@@ -132,10 +132,12 @@ static int look_at_thread(struct work *work, struct target *target, struct targe
     return 0;
 }
 
-static int look_at_target(struct work *work, struct target *target)
+/* *RET_FOUND: of each thread, owned by the caller. 0 or -ENOMEM. */
+static int look_at_target(struct work *work, struct target *target, struct addresses **ret_found)
 {
     struct addresses *found = calloc(target->thread_count + 1, sizeof(*found));
     int error = found ? target_read_maps(target) : -ENOMEM;
+    *ret_found = found;
     if (error && error != -ENOMEM) {
         target->error = error == -ENOENT ? -ESRCH : error;
         for (size_t i = 0; i < target->thread_count; i++)
@@ -146,13 +148,41 @@ static int look_at_target(struct work *work, struct target *target)
         error = look_at_thread(work, target, &target->threads[i], &found[i]);
         capture_settle(&work->capture);
     }
-    /* Mappings stay as they are from here on. */
+    return error;
+}
+
+/* Its mappings stay as they are from here on. */
+static int name_frames(struct work *work, struct target *target, const struct addresses *found)
+{
+    int error = 0;
     for (size_t i = 0; i < target->thread_count && !error; i++)
         error = callchain_name(&work->callchain, target, &target->threads[i], found[i].ips, found[i].count);
-    for (size_t i = 0; found && i < target->thread_count; i++)
+    fold(target);
+    return error;
+}
+
+static void release_addresses(struct addresses *found, size_t count)
+{
+    for (size_t i = 0; found && i < count; i++)
         free(found[i].ips);
     free(found);
-    fold(target);
+}
+
+/* All of them before any name is looked for, which takes longer than a short process lives. */
+static int look_at_targets(struct work *work)
+{
+    struct answer *answer = &work->answer;
+    struct addresses **found = calloc(answer->count + 1, sizeof(*found));
+    int error = found ? 0 : -ENOMEM;
+    for (size_t i = 0; i < answer->count && !error; i++)
+        if (answer->targets[i].state)
+            error = look_at_target(work, &answer->targets[i], &found[i]);
+    for (size_t i = 0; i < answer->count && !error; i++)
+        if (found[i])
+            error = name_frames(work, &answer->targets[i], found[i]);
+    for (size_t i = 0; found && i < answer->count; i++)
+        release_addresses(found[i], answer->targets[i].thread_count);
+    free(found);
     return error;
 }
 
@@ -209,11 +239,9 @@ static bool is_missing(const struct target *target)
 static void *look(void *argument)
 {
     struct work *work = argument;
-    struct answer *answer = &work->answer;
-    work->status = read_targets(work->options, answer);
-    for (size_t i = 0; i < answer->count && !work->status; i++)
-        if (answer->targets[i].state)
-            work->status = look_at_target(work, &answer->targets[i]);
+    work->status = read_targets(work->options, &work->answer);
+    if (!work->status)
+        work->status = look_at_targets(work);
     capture_settle(&work->capture);
     return NULL;
 }

@@ -9,6 +9,7 @@
 
 #include "collector/collect.h"
 #include "collector/process.h"
+#include "common/clock.h"
 #include "common/report.h"
 #include "test_result_kit.h"
 
@@ -217,6 +218,53 @@ static void command_whose_events_are_refused(void **state)
     close(args.root_pidfd);
 }
 
+static unsigned looks;
+static uint64_t look_ends_ns;
+static int left_to_wait_for; /* the command's end was still there when the look was over */
+
+/* The command ends meanwhile, and some sweeps pass. */
+static int begin_a_look(pid_t *pids, size_t count, int unwinder)
+{
+    looks++;
+    assert_int_equal(count, 1);
+    assert_int_equal(pids[0], args.root);
+    assert_int_equal(unwinder, 2);
+    free(pids);
+    kill(args.root, SIGTERM);
+    look_ends_ns = clock_ns(CLOCK_MONOTONIC) + 350000000;
+    return 0;
+}
+
+static bool look_is_over(void)
+{
+    siginfo_t info = {.si_pid = 0};
+    if (clock_ns(CLOCK_MONOTONIC) < look_ends_ns)
+        return false;
+    left_to_wait_for = waitid(P_PID, (id_t)args.root, &info, WEXITED | WNOWAIT | WNOHANG) == 0 && info.si_pid;
+    return true;
+}
+
+/* Nobody else waits for the command: what its tracer is to be told would be taken away. */
+static void stacks_are_shown_once(void **state)
+{
+    int gate[2];
+    (void)state;
+    start_command(gate, "while :; do :; done");
+    fake.settings.stacks_after_ns = 1000000;
+    fake.settings.unwinder = 2;
+    static const struct collect_stacks stacks = {begin_a_look, look_is_over};
+    args.stacks = &stacks;
+    let_go(gate);
+    assert_int_equal(collect_run(&args, &outcome), 0);
+    assert_int_equal(looks, 1);
+    assert_true(left_to_wait_for);
+    assert_int_equal(outcome.root_status, SIGTERM);
+    close(args.root_pidfd);
+    args.stacks = NULL;
+    fake.settings.stacks_after_ns = 0;
+    fake.settings.unwinder = 0;
+}
+
 /* Started without stdin, the loop gets its number: a descriptor like the others, and closed at the end. */
 static void descriptor_of_stdin(void **state)
 {
@@ -384,6 +432,7 @@ int main(void)
         TEST(bare_session_to_which_nobody_comes),
         TEST(command_whose_events_are_refused),
         TEST(descriptor_of_stdin),
+        TEST(stacks_are_shown_once),
         TEST(command_that_cannot_be_injected),
         TEST(session_that_cannot_collect),
         TEST(session_without_descriptors),

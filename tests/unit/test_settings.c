@@ -97,6 +97,27 @@ static void test_numbers(void **state)
     assert_string_equal(good("-o base c")->outfile, "base");
 }
 
+static void test_times(void **state)
+{
+    (void)state;
+    assert_int_equal(good("c")->stacks_after_ns, 0);
+    assert_int_equal(good("--stacks-after 60 c")->stacks_after_ns, 60000000000);
+    assert_int_equal(good("--stacks-after=60s c")->stacks_after_ns, 60000000000);
+    assert_int_equal(good("--stacks-after=1.5m c")->stacks_after_ns, 90000000000);
+    assert_int_equal(good("--stacks-after=2min c")->stacks_after_ns, 120000000000);
+    assert_int_equal(good("--stacks-after=500ms c")->stacks_after_ns, 500000000);
+    assert_int_equal(good("--stacks-after=1h c")->stacks_after_ns, 3600000000000);
+    static const char *const times[] = {"", "s", "0", "-1", "1d", "1 s", "0x10", "1e3s", "nan", "inf", "1.2.3s", ".",
+                                        "0.5ms", "99999999999h", "60s60"};
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+        struct settings_line parsed;
+        char word[64], name[] = "pinject-run", command[] = "c", *words[] = {name, word, command, NULL};
+        snprintf(word, sizeof(word), "--stacks-after=%s", times[i]);
+        assert_int_equal(settings_parse(&parsed, 3, words), -EINVAL);
+    }
+    bad("--stacks-after=soon c", "--stacks-after needs a time like 60s, 1.5m or 500ms; not 'soon'");
+}
+
 static void test_events(void **state)
 {
     (void)state;
@@ -324,7 +345,8 @@ static void test_help(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults), cmocka_unit_test(test_numbers),     cmocka_unit_test(test_events),
+        cmocka_unit_test(test_defaults), cmocka_unit_test(test_numbers), cmocka_unit_test(test_times),
+        cmocka_unit_test(test_times),     cmocka_unit_test(test_events),
         cmocka_unit_test(test_follow),   cmocka_unit_test(test_call_graphs), cmocka_unit_test(test_actions),
         cmocka_unit_test(test_short_options),
         cmocka_unit_test(test_variables), cmocka_unit_test(test_brief_help), cmocka_unit_test(test_help),

@@ -83,6 +83,17 @@ int __wrap_raise(int number)
     return 0;
 }
 
+static const char *proc_status; /* the command's; NULL: it has none */
+
+char *__wrap_procfs_read(pid_t pid, const char *name, size_t limit, size_t *ret_size);
+char *__wrap_procfs_read(pid_t pid, const char *name, size_t limit, size_t *ret_size)
+{
+    assert_int_equal(pid, ROOT);
+    assert_string_equal(name, "status");
+    assert_true(limit > 1000 && !ret_size);
+    return proc_status ? strdup(proc_status) : NULL;
+}
+
 static bool queue_fails;
 
 long __wrap_syscall(long number, long pid, long signal, const siginfo_t *info);
@@ -275,6 +286,36 @@ static void sent_to_us_goes_to_the_command(void **state)
     expect_said("kill group 15\n");
 }
 
+/* Where it would only die of it, and only what comes to us alone. */
+static void quit_asks_for_stacks(void **state)
+{
+    static const char *const handled[] = {
+        "Name:\tx\nSigBlk:\t0000000000000000\nSigCgt:\t0000000000000004\nx",
+        "Name:\tx\nSigBlk:\t0000000000000004\nSigCgt:\t0000000000000000\nx", "SigBlk:\t0\nSigCgt:\t0", "", NULL};
+    struct signalfd_siginfo info = {.ssi_signo = SIGQUIT, .ssi_code = SI_USER, .ssi_pid = SENDER};
+    (void)state;
+    begin(false);
+    proc_status = "Name:\tx\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000004\nSigCgt:\tfffffffffffffffb\nx";
+    assert_false(signals_pass(&signals, &info, false));
+    expect_said("kill root 3\n"); /* they cannot be shown here */
+    signals.stacks = true;
+    assert_true(signals_pass(&signals, &info, false));
+    assert_false(signals_pass(&signals, &info, true));
+    group = true;
+    assert_false(signals_pass(&signals, &info, false));
+    expect_said("");
+    group = false;
+    info.ssi_signo = SIGTERM;
+    assert_false(signals_pass(&signals, &info, false));
+    expect_said("kill root 15\n");
+    info.ssi_signo = SIGQUIT;
+    for (size_t i = 0; i < sizeof(handled) / sizeof(handled[0]); i++) {
+        proc_status = handled[i];
+        assert_false(signals_pass(&signals, &info, false));
+        expect_said("kill root 3\n");
+    }
+}
+
 static void what_the_sender_put_in_goes_along(void **state)
 {
     (void)state;
@@ -370,6 +411,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(all_signals_but_faults_are_taken, set_up, tear_down),
         cmocka_unit_test_setup_teardown(no_descriptors, set_up, tear_down),
         cmocka_unit_test_setup_teardown(sent_to_us_goes_to_the_command, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(quit_asks_for_stacks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_the_sender_put_in_goes_along, set_up, tear_down),
         cmocka_unit_test_setup_teardown(signals_of_the_kernel, set_up, tear_down),
         cmocka_unit_test_setup_teardown(stops_as_the_command_did, set_up, tear_down),
