@@ -9,7 +9,10 @@ static void begin_window(struct budget *budget, uint64_t now_ns)
         return;
     if (!__atomic_compare_exchange_n(&budget->window_ns, &window, now_ns, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         return;
-    __atomic_store_n(&budget->wasted_ns, 0, __ATOMIC_RELAXED);
+    uint64_t windows = now_ns >= window ? (now_ns - window) / BUDGET_WINDOW_NS : 1;
+    uint64_t wasted = __atomic_load_n(&budget->wasted_ns, __ATOMIC_RELAXED);
+    uint64_t forgotten = windows > wasted / BUDGET_REFILL_NS ? wasted : windows * BUDGET_REFILL_NS;
+    __atomic_store_n(&budget->wasted_ns, wasted - forgotten, __ATOMIC_RELAXED);
     __atomic_store_n(&budget->told, 0, __ATOMIC_RELAXED);
 }
 

@@ -2,7 +2,8 @@
 /*
  * What the requests of one channel may cost the collector when nothing comes of them. A task that asks for events pays
  * for its start itself; a request that is refused, or tells of what happened, costs its sender next to nothing, and
- * somebody could send a million a second. Thread-safe; figures are kept for a tenth of a second and then forgotten.
+ * somebody could send a million a second. Thread-safe. Figures are of a tenth of a second, a window; of what came to
+ * nothing so much is forgotten with each window as may be wasted for ever.
  */
 #ifndef COLLECTOR_BUDGET_H
 #define COLLECTOR_BUDGET_H
@@ -12,14 +13,15 @@
 
 struct budget {
     uint64_t window_ns;  /* atomic: when the current tenth of a second began */
-    uint64_t wasted_ns;  /* atomic: CPU time for requests that came to nothing */
+    uint64_t wasted_ns;  /* atomic: CPU time for requests that came to nothing, and is not forgotten */
     uint32_t told;       /* atomic: requests that open nothing: images, ends, of who is covered */
     uint64_t held;       /* atomic: how often the limit was met */
 };
 
 enum {
     BUDGET_WINDOW_NS = 100 * 1000 * 1000,
-    BUDGET_WASTED_NS = 1500 * 1000,        /* of each window: 1.5 % of a CPU */
+    BUDGET_REFILL_NS = 1500 * 1000,        /* forgotten with each window: 1.5 % of a CPU... */
+    BUDGET_WASTED_NS = 6 * 1000 * 1000,    /* ... and so much at once: in storms tasks that ask end before they are heard */
     BUDGET_TOLD_PER_CPU = 250,             /* of each window: twice what fork, exec and exit of `true` reach on a CPU */
 };
 

@@ -39,6 +39,7 @@ struct door {
     struct pinject_bell *bell;
     unsigned number;
     bool renew;                              /* atomic: the thread is to hand over */
+    uint32_t taken;                          /* atomic: news it was woken for, and that the event loop took */
     pthread_t thread, before;                /* before: who handed over to this one, if it is a successor */
 };
 
@@ -88,20 +89,19 @@ static bool is_held(struct channel *channel)
     return budget_wait_ns(&channel->budget, clock_ns(CLOCK_MONOTONIC_COARSE), channel->session->cpus) > 0;
 }
 
-static void take_news(struct hall *hall, struct pinject_bell *bell, unsigned word)
+static void take_news(struct door *door, unsigned word)
 {
-    uint64_t bits = __atomic_load_n(&bell->pending[word], __ATOMIC_RELAXED);
-    for (; bits && !is_held(hall->channel); bits &= bits - 1) {
-        unsigned number = word * 64 + (unsigned)__builtin_ctzll(bits);
-        slots_serve_news(&hall->slots, number, &bell->pending[word], bits & -bits);
-    }
+    uint64_t *pending = &door->bell->pending[word], bits = __atomic_load_n(pending, __ATOMIC_RELAXED);
+    for (; bits && !is_held(door->hall->channel); bits &= bits - 1)
+        if (slots_serve_news(&door->hall->slots, word * 64 + (unsigned)__builtin_ctzll(bits), pending, bits & -bits))
+            __atomic_fetch_add(&door->taken, 1, __ATOMIC_RELAXED);
 }
 
 void door_take_news(struct channel *channel)
 {
     for (unsigned i = 0; channel->doors && i < channel->session->bells; i++)
         for (unsigned word = 0; word < PINJECT_SLOTS / 64; word++)
-            take_news(channel->doors[i].hall, channel->doors[i].bell, word);
+            take_news(&channel->doors[i], word);
 }
 
 /*
@@ -212,14 +212,17 @@ static void take_name(const struct door *door)
 static void be_door(struct door *door)
 {
     uint64_t swept = clock_ns(CLOCK_MONOTONIC_COARSE), cpu_ns = 0;
+    uint32_t taken = __atomic_load_n(&door->taken, __ATOMIC_RELAXED);
     while (!__atomic_load_n(&door->hall->stop, __ATOMIC_SEQ_CST)) {
         /* Once for all that is posted: each of them waits no longer for the others. */
         pressure_wait(door->hall->session);
         uint64_t before = cpu_ns;
         bool done = serve_bell(door);
         cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        uint32_t taken_before = taken;
+        taken = __atomic_load_n(&door->taken, __ATOMIC_RELAXED);
         /* Woken for nothing: the wake-up is dearer than the look. */
-        if (!done && before)
+        if (!done && before && taken == taken_before)
             budget_waste(&door->hall->channel->budget, clock_ns(CLOCK_MONOTONIC_COARSE), cpu_ns - before);
         hold(door);
         uint64_t now = door->number == 0 ? clock_ns(CLOCK_MONOTONIC_COARSE) : swept;

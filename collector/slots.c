@@ -138,16 +138,16 @@ static bool is_news(const struct pinject_slot *slot)
            __atomic_load_n(&slot->kind, __ATOMIC_RELAXED) == PINJECT_REAPED;
 }
 
-void slots_serve_news(struct slots *slots, unsigned number, uint64_t *pending, uint64_t bit)
+bool slots_serve_news(struct slots *slots, unsigned number, uint64_t *pending, uint64_t bit)
 {
     const struct pinject_slot *slot = &slots->channel->requests->slots[number];
     if (!is_news(slot) || pthread_mutex_trylock(&slots->locks[number]) != 0)
-        return;
+        return false;
     /* Pairs with the object's release when it set the bit. */
     if (is_news(slot) && __atomic_fetch_and(pending, ~bit, __ATOMIC_ACQUIRE) & bit)
-        serve_locked(slots, number, true);
-    else
-        pthread_mutex_unlock(&slots->locks[number]);
+        return serve_locked(slots, number, true);
+    pthread_mutex_unlock(&slots->locks[number]);
+    return false;
 }
 
 /* ---- Sweeping: what no bell tells ---- */

@@ -33,7 +33,7 @@ void slots_destroy(struct slots *slots);
 /* Serves what is posted in slot NUMBER; waits for who serves it already. False: nothing was, or nothing came of it. */
 bool slots_serve(struct slots *slots, unsigned number);
 /* The same if it is news that nobody waits for (an ended child), and BIT in *PENDING says so; waits for nobody. */
-void slots_serve_news(struct slots *slots, unsigned number, uint64_t *pending, uint64_t bit);
+bool slots_serve_news(struct slots *slots, unsigned number, uint64_t *pending, uint64_t bit);
 /*
  * What no bell tells: frees what a dead owner left, serves what was posted without a bell; what has moved since the
  * last sweep is left alone. Context: one thread alone.

@@ -473,10 +473,18 @@ static void what_comes_to_nothing_is_bounded(void **state)
     budget_waste(&budget, 10 * (uint64_t)WINDOW + 5, 1);
     assert_int_equal(budget_wait_ns(&budget, 10 * (uint64_t)WINDOW + 10, 2), WINDOW - 10);
     assert_int_equal(budget.held, 1);
-    /* The next window begins with nothing. */
+    /* With the next window a part of it is forgotten, so that what goes on has that part alone... */
     assert_int_equal(budget_wait_ns(&budget, 11 * (uint64_t)WINDOW, 2), 0);
-    budget_waste(&budget, 11 * (uint64_t)WINDOW, 1);
+    budget_waste(&budget, 11 * (uint64_t)WINDOW, BUDGET_REFILL_NS - 1);
     assert_int_equal(budget_wait_ns(&budget, 11 * (uint64_t)WINDOW + 1, 2), 0);
+    budget_waste(&budget, 11 * (uint64_t)WINDOW + 1, 1);
+    assert_int_equal(budget_wait_ns(&budget, 11 * (uint64_t)WINDOW + 1, 2), WINDOW - 1);
+    /* ... and after a rest all. */
+    budget_waste(&budget, 16 * (uint64_t)WINDOW, BUDGET_WASTED_NS);
+    assert_int_equal(budget_wait_ns(&budget, 16 * (uint64_t)WINDOW, 2), 0);
+    budget_waste(&budget, 1000 * (uint64_t)WINDOW, BUDGET_WASTED_NS);
+    assert_int_equal(budget.wasted_ns, BUDGET_WASTED_NS);
+    assert_int_equal(budget_wait_ns(&budget, 1000 * (uint64_t)WINDOW, 2), 0);
 }
 
 static void what_is_told_is_bounded_by_the_cpus(void **state)

@@ -194,24 +194,24 @@ static void news_are_counted(void **state)
     uint64_t pending = 5;
     (void)state;
     post(PINJECT_PROCESS, 0);
-    slots_serve_news(&slots, SLOT, &pending, 4);
+    assert_false(slots_serve_news(&slots, SLOT, &pending, 4));
     expect(PINJECT_POSTED);
     post(PINJECT_REAPED, PINJECT_REQUEST_NO_REPLY);
-    slots_serve_news(&slots, SLOT, &pending, 2); /* not told of */
+    assert_false(slots_serve_news(&slots, SLOT, &pending, 2)); /* not told of */
     expect(PINJECT_POSTED);
     assert_int_equal(pending, 5);
     pthread_mutex_lock(&slots.locks[SLOT]);
-    slots_serve_news(&slots, SLOT, &pending, 4); /* somebody is at it */
+    assert_false(slots_serve_news(&slots, SLOT, &pending, 4)); /* somebody is at it */
     pthread_mutex_unlock(&slots.locks[SLOT]);
     expect(PINJECT_POSTED);
     assert_int_equal(pending, 5);
-    slots_serve_news(&slots, SLOT, &pending, 4);
+    assert_true(slots_serve_news(&slots, SLOT, &pending, 4));
     expect(PINJECT_FREE);
     assert_int_equal(pending, 1);
     assert_int_equal(pthread_mutex_trylock(&slots.locks[SLOT]), 0);
     pthread_mutex_unlock(&slots.locks[SLOT]);
     set(PINJECT_ABANDONED);
-    slots_serve_news(&slots, SLOT, &pending, 1);
+    assert_false(slots_serve_news(&slots, SLOT, &pending, 1));
     expect(PINJECT_ABANDONED);
     assert_int_equal(pending, 1);
 }
