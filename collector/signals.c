@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/signals.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <pinject/kernel.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,7 +16,7 @@
 #include "collector/procfs.h"
 #include "common/report.h"
 
-enum { STATUS_SIZE = 16384 };
+enum { STATUS_SIZE = 16384, LOOKS = 16, LOOK_NS = 1000000 };
 
 static const int ends[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
 
@@ -63,19 +66,61 @@ static void send_on(pid_t to, const struct signalfd_siginfo *info)
     kill(to, (int)info->ssi_signo);
 }
 
+enum quit {
+    QUIT_ENDS,    /* a thread would end all by it */
+    QUIT_HELD,    /* it is blocked, or in sigwait(), in which it is not */
+    QUIT_HANDLED,
+};
+
 static bool has_quit(const char *status, const char *key)
 {
     const char *at = strstr(status, key);
     return !at || strtoull(at + strlen(key), NULL, 16) >> (SIGQUIT - 1) & 1;
 }
 
-/* Whether the command handles SIGQUIT, waits for it with sigwait(), or cannot be asked: then it is the command's. */
-static bool handles_quit(pid_t root)
+static enum quit quit_of_thread(pid_t root, const char *tid)
 {
-    char *status = procfs_read(root, "status", STATUS_SIZE, NULL);
-    bool handles = !status || has_quit(status, "\nSigCgt:") || has_quit(status, "\nSigBlk:");
+    char name[64];
+    snprintf(name, sizeof(name), "task/%.20s/status", tid);
+    char *status = procfs_read(root, name, STATUS_SIZE, NULL);
+    snprintf(name, sizeof(name), "task/%.20s/syscall", tid);
+    char *call = procfs_read(root, name, STATUS_SIZE, NULL), *end = call;
+    bool waits = call && strtol(call, &end, 10) == SYS_rt_sigtimedwait && end != call;
+    bool held = !status || has_quit(status, "\nSigBlk:") || waits; /* no status: it has ended */
+    enum quit quit = status && has_quit(status, "\nSigCgt:") ? QUIT_HANDLED : held ? QUIT_HELD : QUIT_ENDS;
     free(status);
-    return handles;
+    free(call);
+    return quit;
+}
+
+static enum quit quit_of(pid_t root)
+{
+    char path[48];
+    struct dirent *entry;
+    enum quit quit = QUIT_HELD;
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)root);
+    DIR *threads = opendir(path);
+    while (quit == QUIT_HELD && threads && (entry = readdir(threads)))
+        if (entry->d_name[0] != '.')
+            quit = quit_of_thread(root, entry->d_name);
+    if (threads)
+        closedir(threads);
+    return quit;
+}
+
+/*
+ * Whether the command handles SIGQUIT, waits for it, or blocks it: then it is the command's. libc blocks all signals
+ * for a moment whenever it makes a process or a thread: that is over at the next look.
+ */
+static bool takes_quit(pid_t root)
+{
+    enum quit quit = QUIT_HELD;
+    for (unsigned i = 0; i < LOOKS && quit == QUIT_HELD; i++) {
+        if (i)
+            nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+        quit = quit_of(root);
+    }
+    return quit != QUIT_ENDS;
 }
 
 bool signals_pass(struct signals *signals, const struct signalfd_siginfo *info, bool from_tree)
@@ -90,7 +135,7 @@ bool signals_pass(struct signals *signals, const struct signalfd_siginfo *info, 
         return false;
     if (group && !signals->apart)
         return false;
-    if (signals->stacks && info->ssi_signo == SIGQUIT && !group && !handles_quit(signals->root))
+    if (signals->stacks && info->ssi_signo == SIGQUIT && !group && !takes_quit(signals->root))
         return true;
     send_on(group ? -signals->root : signals->root, info);
     return false;

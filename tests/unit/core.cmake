@@ -42,7 +42,7 @@ foreach(test collect_files collect_rounds)
 endforeach()
 # These replace the system calls behind them.
 pinject_unit_test(signals SOURCES test_signals.c LINK pinject_collector pinject_common Threads::Threads)
-foreach(function signalfd getsid kill raise syscall waitid pthread_sigmask procfs_read witness_has witness_start witness_end)
+foreach(function signalfd getsid kill raise syscall waitid pthread_sigmask procfs_read opendir witness_has witness_start witness_end)
   target_link_options(test_signals PRIVATE -Wl,--wrap=${function})
 endforeach()
 if(PINJECT_PSTACK)

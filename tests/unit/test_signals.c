@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "check.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -83,15 +84,31 @@ int __wrap_raise(int number)
     return 0;
 }
 
-static const char *proc_status; /* the command's; NULL: it has none */
+/* The command has as many threads as this test, one; or none can be seen. */
+static bool threads_are_seen;
+
+DIR *__real_opendir(const char *path);
+DIR *__wrap_opendir(const char *path);
+DIR *__wrap_opendir(const char *path)
+{
+    assert_string_equal(path, "/proc/4000/task");
+    return threads_are_seen ? __real_opendir("/proc/self/task") : NULL;
+}
+
+/* Its status, and its system call; NULL: it has none, or has ended. */
+static const char *proc_status, *proc_syscall;
 
 char *__wrap_procfs_read(pid_t pid, const char *name, size_t limit, size_t *ret_size);
 char *__wrap_procfs_read(pid_t pid, const char *name, size_t limit, size_t *ret_size)
 {
+    char status[48], call[48];
+    snprintf(status, sizeof(status), "task/%d/status", getpid());
+    snprintf(call, sizeof(call), "task/%d/syscall", getpid());
     assert_int_equal(pid, ROOT);
-    assert_string_equal(name, "status");
     assert_true(limit > 1000 && !ret_size);
-    return proc_status ? strdup(proc_status) : NULL;
+    assert_true(!strcmp(name, status) || !strcmp(name, call));
+    const char *text = !strcmp(name, status) ? proc_status : proc_syscall;
+    return text ? strdup(text) : NULL;
 }
 
 static bool queue_fails;
@@ -289,16 +306,22 @@ static void sent_to_us_goes_to_the_command(void **state)
 /* Where it would only die of it, and only what comes to us alone. */
 static void quit_asks_for_stacks(void **state)
 {
-    static const char *const handled[] = {
+    static const char dies[] = "Name:\tx\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000004\n"
+                               "SigCgt:\tfffffffffffffffb\n";
+    static const char *const taken_by[] = {
         "Name:\tx\nSigBlk:\t0000000000000000\nSigCgt:\t0000000000000004\nx",
-        "Name:\tx\nSigBlk:\t0000000000000004\nSigCgt:\t0000000000000000\nx", "SigBlk:\t0\nSigCgt:\t0", "", NULL};
+        "Name:\tx\nSigBlk:\t0000000000000004\nSigCgt:\t0000000000000000\nx", "SigBlk:\t0\nSigCgt:\t0", ""};
+    char in_sigwait[32];
     struct signalfd_siginfo info = {.ssi_signo = SIGQUIT, .ssi_code = SI_USER, .ssi_pid = SENDER};
     (void)state;
     begin(false);
-    proc_status = "Name:\tx\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000004\nSigCgt:\tfffffffffffffffb\nx";
+    threads_are_seen = true;
+    proc_status = dies;
     assert_false(signals_pass(&signals, &info, false));
     expect_said("kill root 3\n"); /* they cannot be shown here */
     signals.stacks = true;
+    assert_true(signals_pass(&signals, &info, false));
+    proc_syscall = "running\n";
     assert_true(signals_pass(&signals, &info, false));
     assert_false(signals_pass(&signals, &info, true));
     group = true;
@@ -309,11 +332,20 @@ static void quit_asks_for_stacks(void **state)
     assert_false(signals_pass(&signals, &info, false));
     expect_said("kill root 15\n");
     info.ssi_signo = SIGQUIT;
-    for (size_t i = 0; i < sizeof(handled) / sizeof(handled[0]); i++) {
-        proc_status = handled[i];
+    for (size_t i = 0; i < sizeof(taken_by) / sizeof(taken_by[0]); i++) {
+        proc_status = taken_by[i];
         assert_false(signals_pass(&signals, &info, false));
         expect_said("kill root 3\n");
     }
+    proc_status = dies;
+    snprintf(in_sigwait, sizeof(in_sigwait), "%d 0x7ffc 0x7ffd\n", SYS_rt_sigtimedwait);
+    proc_syscall = in_sigwait;
+    assert_false(signals_pass(&signals, &info, false));
+    expect_said("kill root 3\n");
+    proc_syscall = NULL;
+    threads_are_seen = false;
+    assert_false(signals_pass(&signals, &info, false));
+    expect_said("kill root 3\n");
 }
 
 static void what_the_sender_put_in_goes_along(void **state)
