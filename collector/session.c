@@ -360,13 +360,19 @@ void session_take_news(struct session *session)
     channels_take_news(session);
 }
 
-/* Threads that hang may come back at any time: their memory stays, and ends with the process. */
-static void leave_all(struct session *session)
+/* Last: whoever sweeps after a killed session finds its other files by this one's name. */
+static void unlink_segment(struct session *session)
 {
     if (session->path[0])
         unlink(session->path);
+}
+
+/* Threads that hang may come back at any time: their memory stays, and ends with the process. */
+static void leave_all(struct session *session)
+{
     channels_unlink(&session->channels);
     rings_unlink(&session->rings);
+    unlink_segment(session);
 }
 
 void session_release(struct session *session)
@@ -394,14 +400,13 @@ void session_release(struct session *session)
     if (session->tree_end_fd >= 0)
         close(session->tree_end_fd);
     session->tree_end_fd = -1;
-    if (session->path[0])
-        unlink(session->path);
-    session->path[0] = '\0';
     if (session->guarded)
         guard_end();
     session->guarded = false;
     rings_release(&session->rings);
     channels_release(&session->channels);
+    unlink_segment(session);
+    session->path[0] = '\0';
     if (session->segment)
         munmap(session->segment, sizeof(*session->segment));
     session->segment = NULL;

@@ -245,6 +245,53 @@ static void events_of_a_tree_are_closed(void **state)
     close(saved);
 }
 
+static const char *segment_to_go; /* it goes behind the others of its session... */
+static char others_to_go[2][sizeof(fake.session.rings.path)];
+static unsigned segments_gone;
+
+int __real_unlink(const char *path);
+int __wrap_unlink(const char *path);
+int __wrap_unlink(const char *path)
+{
+    if (segment_to_go && strcmp(path, segment_to_go) == 0) {
+        segments_gone++;
+        for (unsigned i = 0; i < 2; i++)
+            MUST(access(others_to_go[i], F_OK) < 0);
+    }
+    return __real_unlink(path);
+}
+
+/* ... as nobody would find them any more if we were killed in between. */
+static void check_order(bool hangs)
+{
+    char path[PINJECT_PATH];
+    fake_open(&fake);
+    struct session *session = &fake.session;
+    MUST(session->plan->source == PINJECT_SOURCE_TIMER || session_need_rings(session) == 0);
+    memcpy(path, session->path, sizeof(path));
+    snprintf(others_to_go[0], sizeof(others_to_go[0]), "%s", session->own->path);
+    snprintf(others_to_go[1], sizeof(others_to_go[1]), "%s", session->rings.path);
+    MUST(access(others_to_go[0], F_OK) == 0 && access(others_to_go[1], F_OK) == 0);
+    segment_to_go = path;
+    segments_gone = 0;
+    session->hangs = hangs;
+    session_release(session);
+    MUST(segments_gone == 1);
+    segment_to_go = NULL;
+}
+
+static void check_both_orders(void)
+{
+    check_order(false);
+    check_order(true);
+}
+
+static void the_segments_file_goes_last(void **state)
+{
+    (void)state;
+    fake_unprivileged(check_both_orders);
+}
+
 /* Threads that hang may come back: what they use stays, but no file. */
 static void check_hanging(void)
 {
@@ -315,6 +362,7 @@ int main(void)
         cmocka_unit_test(table_of_descriptors_is_made_once),
         cmocka_unit_test(events_of_a_tree_are_closed),
         cmocka_unit_test(what_hangs_keeps_its_memory),
+        cmocka_unit_test(the_segments_file_goes_last),
         cmocka_unit_test(sessions_of_timers_have_rings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
