@@ -67,9 +67,13 @@ static int read_attrs(struct file *file, const struct perfdata_header *header, s
         return problem_set(problem, -EBADMSG,
                            "its header gives the description of an event %llu bytes: damaged, or not a perf.data file",
                            (unsigned long long)entry);
-    if (!inside(file, header->attrs))
-        return problem_set(problem, -EBADMSG, "is cut off: its events should be at byte %llu, it has only %llu bytes",
-                           (unsigned long long)header->attrs.offset, (unsigned long long)file->source.size);
+    if (!inside(file, header->attrs)) {
+        uint64_t end = header->attrs.offset + header->attrs.size;
+        return problem_set(problem, -EBADMSG,
+                           "is cut off: what it says of its events ends at byte %llu, it has only %llu",
+                           (unsigned long long)(end < header->attrs.offset ? UINT64_MAX : end),
+                           (unsigned long long)file->source.size);
+    }
     if (header->attrs.size < entry)
         return problem_set(problem, -EBADMSG, "describes no event");
     int status = 0;

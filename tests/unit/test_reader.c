@@ -164,7 +164,7 @@ static void test_headers(void **state)
     expect_refusal(&bytes, 0, "is empty");
     expect_refusal(&bytes, 5, "is not a perf.data file");
     expect_refusal(&bytes, 60, "its header is cut off: 60 bytes of 104");
-    expect_refusal(&bytes, 180, "is cut off: its events should be at byte");
+    expect_refusal(&bytes, 180, "is cut off: what it says of its events ends at byte");
     uint64_t magic, ids;
     memcpy(&magic, bytes.data, 8);
     memcpy(bytes.data, "PERFFILE", 8);
