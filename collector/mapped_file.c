@@ -13,10 +13,10 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/buffer.h"
+#include "common/clock.h"
 
 /* linux/openat2.h, since Linux 5.6: older headers lack it. */
 #ifndef SYS_openat2
@@ -37,7 +37,7 @@ enum { FLAGS = O_PATH | O_CLOEXEC | O_NOFOLLOW };
 
 /* ---- Local disks ---- */
 
-enum { DISKS = 32, LOOK_AGAIN_S = 1, MOUNTS_MAX = 1 << 20, FDINFO_MAX = 4096 };
+enum { DISKS = 32, LOOK_AGAIN_NS = 1000000000, MOUNTS_MAX = 1 << 20, FDINFO_MAX = 4096 };
 
 /* Those whose reads no other process has a part in. */
 static bool is_local_type(const char *type)
@@ -76,16 +76,15 @@ static bool is_disk(uint32_t maj, uint32_t min)
 {
     static struct disk disks[DISKS];
     static unsigned count;
-    static time_t looked;
-    struct timespec now;
+    static uint64_t looked_ns;
     for (unsigned turn = 0; turn < 2; turn++) {
         for (unsigned i = 0; i < count; i++)
             if (disks[i].maj == maj && disks[i].min == min)
                 return true;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        if (maj == 0 || (looked && now.tv_sec < looked + LOOK_AGAIN_S))
+        uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+        if (maj == 0 || (looked_ns && now_ns < looked_ns + LOOK_AGAIN_NS))
             return false;
-        looked = now.tv_sec;
+        looked_ns = now_ns;
         count = read_disks(disks);
     }
     return false;

@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "common/bound.h"
+#include "common/leb.h"
 #include "unwind/cfi_parse.h"
-#include "unwind/leb.h"
+#include "unwind/pointer.h"
 
 /* The largest program that was seen, of a function of gcc's own, has 20 KB. */
 enum { NAME_MAX_SIZE = 16, PROGRAM_MAX = 128 << 10 };
@@ -63,7 +64,7 @@ static bool read_augmentation(const char *text, struct cursor *cursor, struct cf
             break;
         case 'P':
             encoding = cursor_u8(&data);
-            leb_pointer(&data, encoding & 0x0f, 0);
+            pointer_read(&data, encoding & 0x0f, 0);
             break;
         case 'L':
             cursor_u8(&data);
@@ -131,8 +132,8 @@ static bool find_cie(const struct cfi *cfi, const struct entry *entry, size_t *r
 static bool read_range(const struct cfi *cfi, const struct cfi_cie *cie, struct cursor *body, uint64_t *ret_start,
                        uint64_t *ret_size)
 {
-    *ret_start = leb_pointer(body, cie->encoding, address_of(cfi, body));
-    *ret_size = leb_pointer(body, cie->encoding & 0x0f, 0);
+    *ret_start = pointer_read(body, cie->encoding, address_of(cfi, body));
+    *ret_size = pointer_read(body, cie->encoding & 0x0f, 0);
     return !body->failed && *ret_size && *ret_size <= UINT64_MAX - *ret_start;
 }
 

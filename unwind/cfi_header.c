@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "unwind/cfi_parse.h"
-#include "unwind/leb.h"
+#include "unwind/pointer.h"
 
 /* The only one that linkers write: DW_EH_PE_datarel | DW_EH_PE_sdata4. */
 enum { VERSION = 1, TABLE_ENCODING = 0x3b, ENTRY_SIZE = 8 };
@@ -18,12 +18,12 @@ static uint64_t read_head(const struct cfi *cfi, uint64_t address, struct cursor
 {
     uint8_t version = cursor_u8(cursor), frames = cursor_u8(cursor), count = cursor_u8(cursor);
     uint8_t table = cursor_u8(cursor);
-    if (version != VERSION || table != TABLE_ENCODING || count == LEB_OMIT)
+    if (version != VERSION || table != TABLE_ENCODING || count == POINTER_OMIT)
         return 0;
     const unsigned char *start = cursor->at;
-    if (leb_pointer(cursor, frames, address + 4) != cfi->address)
+    if (pointer_read(cursor, frames, address + 4) != cfi->address)
         return 0;
-    uint64_t entries = leb_pointer(cursor, count, address + 4 + (uint64_t)(cursor->at - start));
+    uint64_t entries = pointer_read(cursor, count, address + 4 + (uint64_t)(cursor->at - start));
     return cursor->failed || entries > cursor_left(cursor) / ENTRY_SIZE || entries > ENTRIES_MAX ? 0 : entries;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The programs of call frame information. Each instruction takes a byte at least: a run is bounded by its size. */
+#include "common/leb.h"
 #include "unwind/cfi_parse.h"
-#include "unwind/leb.h"
+#include "unwind/pointer.h"
 
 enum { STATES = 16 };
 
@@ -175,7 +176,7 @@ static bool do_other(struct run *run, uint8_t code)
     case 0x00: /* nop */
         return false;
     case 0x01: /* set_loc */
-        return move_to(run, leb_pointer(cursor, run->function->cie.encoding,
+        return move_to(run, pointer_read(cursor, run->function->cie.encoding,
                                         run->cfi->address + (uint64_t)(cursor->at - run->cfi->bytes)));
     case 0x02:
         return advance(run, cursor_u8(cursor));

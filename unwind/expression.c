@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "unwind/leb.h"
+#include "common/leb.h"
 
 enum { STACK = 32, STEPS = 1000 };
 

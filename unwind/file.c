@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/cursor.h"
-#include "unwind/leb.h"
+#include "unwind/pointer.h"
 
 /*
  * More is not a table but nonsense: that of a large browser has 30 MB. And tables are smaller than the code that they
@@ -132,7 +132,7 @@ static void load_by_header(const struct reading *reading, struct cfi *cfi)
     if (!found || !image_read(reading->image, found->p_offset, bytes, sizeof(bytes)) || bytes[0] != 1)
         return;
     struct cursor cursor = cursor_of(bytes + 4, sizeof(bytes) - 4);
-    uint64_t address = leb_pointer(&cursor, bytes[1], found->p_vaddr + 4);
+    uint64_t address = pointer_read(&cursor, bytes[1], found->p_vaddr + 4);
     for (unsigned i = 0; i < reading->header.e_phnum && !cursor.failed; i++) {
         const Elf64_Phdr *program = &reading->programs[i];
         uint64_t at = address - program->p_vaddr;

@@ -12,6 +12,7 @@
 
 #include "analyze/sym/elf_image.h"
 #include "common/cursor.h"
+#include "common/leb.h"
 
 enum dwarf_part {
     DWARF_INFO,
@@ -69,34 +70,6 @@ static inline uint8_t dwarf_u8(struct cursor *cursor)
         return *cursor->at++;
     cursor->failed = true;
     return 0;
-}
-
-/* Bits beyond 64 are dropped; with SIGN the last byte's highest one is that of all above. */
-static inline uint64_t dwarf_leb(struct cursor *cursor, bool sign)
-{
-    uint64_t value = 0;
-    unsigned shift = 0;
-    uint8_t byte;
-
-    do {
-        byte = dwarf_u8(cursor);
-        if (shift < 64)
-            value |= (uint64_t)(byte & 0x7f) << shift;
-        shift += 7;
-    } while (byte & 0x80);
-    if (sign && shift < 64 && (byte & 0x40))
-        value |= UINT64_MAX << shift;
-    return value;
-}
-
-static inline uint64_t dwarf_uleb(struct cursor *cursor)
-{
-    return dwarf_leb(cursor, false);
-}
-
-static inline int64_t dwarf_sleb(struct cursor *cursor)
-{
-    return (int64_t)dwarf_leb(cursor, true);
 }
 
 /* An integer of SIZE bytes: 1, 2, 3, 4 or 8; anything else fails. */

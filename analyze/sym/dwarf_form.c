@@ -104,7 +104,7 @@ static uint32_t fixed_size(uint8_t size, const struct dwarf_shape *shape)
 
 static void skip_block(struct cursor *cursor, uint8_t size)
 {
-    uint64_t length = size == SIZE_BLOCK ? dwarf_uleb(cursor)
+    uint64_t length = size == SIZE_BLOCK ? leb_unsigned(cursor)
                                          : dwarf_uint(cursor, size == SIZE_BLOCK1   ? 1
                                                               : size == SIZE_BLOCK2 ? 2
                                                                                     : 4);
@@ -121,7 +121,7 @@ struct dwarf_value dwarf_form_read(struct cursor *cursor, const struct dwarf_sha
 
     /* One level: an indirect form that names itself would never end. */
     if (form == DW_FORM_indirect) {
-        form = dwarf_uleb(cursor);
+        form = leb_unsigned(cursor);
         how = form_of(form == DW_FORM_implicit_const ? 0 : form);
         value.class = (enum dwarf_class)how.class;
         size = fixed_size(how.size, shape);
@@ -135,9 +135,9 @@ struct dwarf_value dwarf_form_read(struct cursor *cursor, const struct dwarf_sha
     else if (size == 16)
         cursor_skip(cursor, 16);
     else if (how.size == SIZE_ULEB)
-        value.number = dwarf_uleb(cursor);
+        value.number = leb_unsigned(cursor);
     else if (how.size == SIZE_SLEB)
-        value.number = (uint64_t)dwarf_sleb(cursor);
+        value.number = (uint64_t)leb_signed(cursor);
     else if (how.size == SIZE_STRING)
         value.text = cursor_string(cursor);
     else if (how.size != SIZE_UNKNOWN)
@@ -171,8 +171,8 @@ static int read_attributes(struct dwarf_abbrevs *abbrevs, struct dwarf_abbrev *a
 
     abbrev->first = (uint32_t)abbrevs->attribute_count;
     for (;;) {
-        uint64_t name = dwarf_uleb(cursor), form = dwarf_uleb(cursor);
-        int64_t constant = form == DW_FORM_implicit_const ? dwarf_sleb(cursor) : 0;
+        uint64_t name = leb_unsigned(cursor), form = leb_unsigned(cursor);
+        int64_t constant = form == DW_FORM_implicit_const ? leb_signed(cursor) : 0;
         uint32_t size = fixed_size(form_of(form).size, &abbrevs->shape);
 
         if (cursor->failed || !*work)
@@ -213,11 +213,11 @@ int dwarf_abbrevs_init(struct dwarf_abbrevs *abbrevs, const struct dwarf_section
 
     *abbrevs = (struct dwarf_abbrevs){.shape = *shape, .offset = offset};
     while (!error && !cursor.failed && cursor_left(&cursor)) {
-        struct dwarf_abbrev abbrev = {.code = dwarf_uleb(&cursor)};
+        struct dwarf_abbrev abbrev = {.code = leb_unsigned(&cursor)};
 
         if (!abbrev.code)
             break;
-        abbrev.tag = (uint16_t)dwarf_uleb(&cursor);
+        abbrev.tag = (uint16_t)leb_unsigned(&cursor);
         abbrev.children = dwarf_u8(&cursor);
         error = read_attributes(abbrevs, &abbrev, &cursor, &attribute_capacity, work);
         if (!error && !grow((void **)&abbrevs->list, &capacity, abbrevs->count, sizeof(abbrev)))

@@ -66,10 +66,10 @@ static void read_old_names(struct reader *reader)
         add_directory(reader, name);
     add_file(reader, reader->unit->name, 0);
     while (!reader->error && (name = cursor_string(&reader->cursor)) && *name) {
-        uint64_t directory = dwarf_uleb(&reader->cursor);
+        uint64_t directory = leb_unsigned(&reader->cursor);
 
-        dwarf_uleb(&reader->cursor); /* time and size */
-        dwarf_uleb(&reader->cursor);
+        leb_unsigned(&reader->cursor); /* time and size */
+        leb_unsigned(&reader->cursor);
         add_file(reader, name, directory);
     }
 }
@@ -86,10 +86,10 @@ static void read_names(struct reader *reader, bool files)
     uint64_t count;
 
     for (unsigned i = 0; i < parts; i++) {
-        format[i].content = dwarf_uleb(&reader->cursor);
-        format[i].form = dwarf_uleb(&reader->cursor);
+        format[i].content = leb_unsigned(&reader->cursor);
+        format[i].form = leb_unsigned(&reader->cursor);
     }
-    count = dwarf_uleb(&reader->cursor);
+    count = leb_unsigned(&reader->cursor);
     if (!parts)
         return;
     for (uint64_t i = 0; i < count && !reader->cursor.failed && !reader->error && reader->file->work; i++) {
@@ -201,7 +201,7 @@ static void end_sequence(struct reader *reader, struct dwarf_row *row)
 
 static void extended(struct reader *reader, struct dwarf_row *row)
 {
-    uint64_t size = dwarf_uleb(&reader->cursor);
+    uint64_t size = leb_unsigned(&reader->cursor);
     struct cursor part = cursor_part(&reader->cursor, size);
 
     switch (dwarf_u8(&part)) {
@@ -227,16 +227,16 @@ static void standard(struct reader *reader, uint8_t opcode, struct dwarf_row *ro
         add_row(reader, row);
         break;
     case DW_LNS_advance_pc:
-        row->address += dwarf_uleb(cursor) * reader->min_length;
+        row->address += leb_unsigned(cursor) * reader->min_length;
         break;
     case DW_LNS_advance_line:
-        row->line = (uint32_t)(row->line + (uint64_t)dwarf_sleb(cursor));
+        row->line = (uint32_t)(row->line + (uint64_t)leb_signed(cursor));
         break;
     case DW_LNS_set_file:
-        row->file = (uint32_t)dwarf_uleb(cursor);
+        row->file = (uint32_t)leb_unsigned(cursor);
         break;
     case DW_LNS_set_column:
-        row->column = (uint32_t)dwarf_uleb(cursor);
+        row->column = (uint32_t)leb_unsigned(cursor);
         break;
     case DW_LNS_const_add_pc:
         if (reader->line_range)
@@ -247,7 +247,7 @@ static void standard(struct reader *reader, uint8_t opcode, struct dwarf_row *ro
         break;
     default:
         for (unsigned i = 0; i < reader->lengths[opcode]; i++)
-            dwarf_uleb(cursor);
+            leb_unsigned(cursor);
     }
 }
 

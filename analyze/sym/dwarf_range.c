@@ -65,18 +65,18 @@ static bool list_entry(struct walk *walk, struct cursor *cursor, uint64_t *ret_l
     *ret_low = *ret_high = 0;
     switch (dwarf_u8(cursor)) {
     case DW_RLE_base_addressx:
-        return indexed_address(file, walk->unit, dwarf_uleb(cursor), &walk->base);
+        return indexed_address(file, walk->unit, leb_unsigned(cursor), &walk->base);
     case DW_RLE_startx_endx:
-        return indexed_address(file, walk->unit, dwarf_uleb(cursor), ret_low) &&
-               indexed_address(file, walk->unit, dwarf_uleb(cursor), ret_high);
+        return indexed_address(file, walk->unit, leb_unsigned(cursor), ret_low) &&
+               indexed_address(file, walk->unit, leb_unsigned(cursor), ret_high);
     case DW_RLE_startx_length:
-        if (!indexed_address(file, walk->unit, dwarf_uleb(cursor), ret_low))
+        if (!indexed_address(file, walk->unit, leb_unsigned(cursor), ret_low))
             return false;
-        *ret_high = *ret_low + dwarf_uleb(cursor);
+        *ret_high = *ret_low + leb_unsigned(cursor);
         return true;
     case DW_RLE_offset_pair:
-        *ret_low = walk->base + dwarf_uleb(cursor);
-        *ret_high = walk->base + dwarf_uleb(cursor);
+        *ret_low = walk->base + leb_unsigned(cursor);
+        *ret_high = walk->base + leb_unsigned(cursor);
         return true;
     case DW_RLE_base_address:
         walk->base = dwarf_uint(cursor, size);
@@ -87,7 +87,7 @@ static bool list_entry(struct walk *walk, struct cursor *cursor, uint64_t *ret_l
         return true;
     case DW_RLE_start_length:
         *ret_low = dwarf_uint(cursor, size);
-        *ret_high = *ret_low + dwarf_uleb(cursor);
+        *ret_high = *ret_low + leb_unsigned(cursor);
         return true;
     default:
         return false;

@@ -44,7 +44,7 @@ struct dwarf_unit *dwarf_unit_at(const struct dwarf_file *file, uint64_t offset)
 
 bool dwarf_entry(const struct dwarf_abbrevs *abbrevs, struct cursor *cursor, const struct dwarf_abbrev **ret_abbrev)
 {
-    uint64_t code = dwarf_uleb(cursor);
+    uint64_t code = leb_unsigned(cursor);
 
     if (cursor->failed || !code)
         return false;

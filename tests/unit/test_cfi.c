@@ -4,7 +4,7 @@
 
 #include "unwind/cfi.h"
 #include "unwind/file.h"
-#include "unwind/leb.h"
+#include "unwind/pointer.h"
 
 #define BYTES(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
 
@@ -163,7 +163,7 @@ static void test_frames(void **state)
 static uint64_t pointer(const uint8_t *bytes, size_t size, uint8_t encoding, uint64_t here)
 {
     struct cursor cursor = cursor_of(bytes, size);
-    uint64_t value = leb_pointer(&cursor, encoding, here);
+    uint64_t value = pointer_read(&cursor, encoding, here);
     assert_false(cursor.failed);
     assert_int_equal(cursor_left(&cursor), 0);
     return value;
@@ -183,19 +183,19 @@ static void test_pointers(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_int_equal(pointer(bytes, cases[i].size, cases[i].format, 0x1000), cases[i].value);
-        assert_int_equal(pointer(bytes, cases[i].size, cases[i].format | LEB_PCREL, 0x1000), cases[i].value + 0x1000);
+        assert_int_equal(pointer(bytes, cases[i].size, cases[i].format | POINTER_PCREL, 0x1000), cases[i].value + 0x1000);
         struct cursor cursor = cursor_of(bytes, cases[i].size - 1u);
-        leb_pointer(&cursor, cases[i].format, 0);
+        pointer_read(&cursor, cases[i].format, 0);
         assert_true(cursor.failed);
     }
     assert_int_equal(pointer(BYTES(0xfe, 0x7f), 0x01, 0), 0x3ffe);
     assert_int_equal(pointer(BYTES(0xfe, 0x7f), 0x09, 0), (uint64_t)-2);
-    assert_int_equal(pointer(BYTES(0xfe, 0x7f), 0x09 | LEB_PCREL, 0x1000), 0xffe);
-    assert_int_equal(pointer(NULL, 0, LEB_OMIT, 0x1000), 0);
+    assert_int_equal(pointer(BYTES(0xfe, 0x7f), 0x09 | POINTER_PCREL, 0x1000), 0xffe);
+    assert_int_equal(pointer(NULL, 0, POINTER_OMIT, 0x1000), 0);
     static const uint8_t unknown[] = {0x05, 0x08, 0x0f, 0x20, 0x30, 0x40, 0x50};
     for (size_t i = 0; i < sizeof(unknown); i++) {
         struct cursor cursor = cursor_of(bytes, sizeof(bytes));
-        assert_int_equal(leb_pointer(&cursor, unknown[i], 0x1000), 0);
+        assert_int_equal(pointer_read(&cursor, unknown[i], 0x1000), 0);
         assert_true(cursor.failed);
     }
 }

@@ -2,9 +2,9 @@
 /* Numbers, expressions and remembered rows, made by hand; test_cfi.c has the tables. */
 #include "check.h"
 
+#include "common/leb.h"
 #include "unwind/cfi.h"
 #include "unwind/expression.h"
-#include "unwind/leb.h"
 #include "unwind/row_cache.h"
 
 #define BYTES(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
