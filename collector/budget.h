@@ -21,7 +21,7 @@ struct budget {
 enum {
     BUDGET_WINDOW_NS = 100 * 1000 * 1000,
     BUDGET_REFILL_NS = 1500 * 1000,        /* forgotten with each window: 1.5 % of a CPU... */
-    BUDGET_WASTED_NS = 6 * 1000 * 1000,    /* ... and so much at once: in storms tasks that ask end before they are heard */
+    BUDGET_WASTED_NS = 6 * 1000 * 1000,    /* ... and so much at once: in storms tasks end before they are heard */
     BUDGET_TOLD_PER_CPU = 250,             /* of each window: twice what fork, exec and exit of `true` reach on a CPU */
 };
 

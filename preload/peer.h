@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The collector's socket, and who this process is to the kernel. Nothing here changes errno; a descriptor is open for as long as the call takes. */
+/*
+ * The collector's socket, and who this process is to the kernel. Nothing here changes errno; a descriptor is open for as
+ * long as the call takes.
+ */
 #ifndef PINJECT_PRELOAD_PEER_H
 #define PINJECT_PRELOAD_PEER_H
 
@@ -15,8 +18,8 @@
 int pinject_peer_ask(const char *path, const struct pinject_segment *segment, uint32_t user, int ret_fds[2]);
 
 /*
- * This process' real user, as the kernel's /proc has it; UINT32_MAX: unknown. A tracer that plays root (proot -0) changes
- * what system calls and the auxiliary vector say of it.
+ * This process' real user, as the kernel's /proc has it; UINT32_MAX: unknown. A tracer that plays root (proot -0)
+ * changes what system calls and the auxiliary vector say of it.
  */
 uint32_t pinject_peer_own_user(void);
 

@@ -389,7 +389,8 @@ def test_the_own_user_ends_normally():
 
 def watch_collector(how, user):
     """(kB at most, seconds of CPU) of a pinject-run whose command does that for 4 s, HOW: strike, or practise."""
-    process = start([PINJECT_RUN, "--follow-all", "-o", "hostile", "--", HOSTILE, *([user] if user else []), how, "4000"])
+    command = [HOSTILE, *([user] if user else []), how, "4000"]
+    process = start([PINJECT_RUN, "--follow-all", "-o", "hostile", "--", *command])
     wait_until(lambda: process.poll() is not None or
                len(list(pathlib.Path(f"/proc/{process.pid}/task").iterdir())) > 2, what="threads")
     peak, used = 0, 0

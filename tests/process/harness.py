@@ -339,10 +339,11 @@ def adds_up(tree, switches=0):
 
 def unseen(tree):
     """What a document's coverage says was not seen, without a few rings that the kernel left stopped: beside other load
-    it does now and then (collector/net_ring.h says how), and each counts as a lost record, since some may be."""
+    it does now and then (collector/net_ring.h says how), and each counts as a lost record, since some may be; Linux
+    6.18 on two CPUs up to 43 times while a Go program ends. Callers compare tasks and CPU time as well."""
     stopped = "record of a non-injectable program's child lost: ring full or damaged"
     return [line for line in tree["coverage"].get("unseen") or []
-            if line["reason"] != stopped or line["count"] > 2 * os.cpu_count()]
+            if line["reason"] != stopped or line["count"] > 32 * os.cpu_count()]
 
 
 def wait_until(predicate, limit=60, what=""):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # run-as: self
-"""README's list of packages: what the code includes, what scripts/setup installs, and what the programs are linked to."""
+"""README's list of packages: what the code includes, what scripts/setup installs, what the programs are linked to."""
 from harness import *
 
 FOLDERS = ["analyze", "collector", "common", "include", "preload", "pstack", "unwind"]

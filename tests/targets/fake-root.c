@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fake-root PROGRAM [ARGS...]: runs PROGRAM, an absolute path, and tells it in the auxiliary vector that it is root's, as
- * proot -0 does: a tracer changes the vector when the program is there, before its first instruction. Ends as it does.
+ * fake-root PROGRAM [ARGS...]: runs PROGRAM, an absolute path, and tells it in the auxiliary vector that it is root's,
+ * as proot -0 does: a tracer changes the vector when the program is there, before its first instruction. Ends as it
+ * does.
  */
 #include <elf.h>
 #include <errno.h>
