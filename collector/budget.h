@@ -2,8 +2,8 @@
 /*
  * What the requests of one channel may cost the collector when nothing comes of them. A task that asks for events pays
  * for its start itself; a request that is refused, or tells of what happened, costs its sender next to nothing, and
- * somebody could send a million a second. Thread-safe. Figures are of a tenth of a second, a window; of what came to
- * nothing so much is forgotten with each window as may be wasted for ever.
+ * somebody could send a million a second. Thread-safe. A window is a tenth of a second. With each one BUDGET_REFILL_NS
+ * of what came to nothing are forgotten, and all that was told.
  */
 #ifndef COLLECTOR_BUDGET_H
 #define COLLECTOR_BUDGET_H

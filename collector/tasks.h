@@ -30,8 +30,7 @@
 #include "collector/unseen.h"
 #include "common/buffer.h"
 
-enum { TASKS_TABLE = 16384, TASKS_IMAGES = 1024, TASKS_SNAPSHOTS = 4, ENDED_THREADS = 1024,
-       TASKS_OWED = 16 };
+enum { TASKS_TABLE = 16384, TASKS_IMAGES = 1024, TASKS_SNAPSHOTS = 4, ENDED_THREADS = 1024, TASKS_OWED = 16 };
 
 /* One program that a task ran. */
 struct image {
@@ -140,7 +139,7 @@ struct family {
 
 /* A process whose net was refused before an exec that makes it visible: that is over in milliseconds. */
 struct owed_net {
-    pid_t pid;      /* 0: none */
+    pid_t pid;
     unsigned tries; /* that are left before it is the sweeps' matter alone */
 };
 

@@ -212,7 +212,7 @@ static int open_segment(const char *path)
     return sys_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 }
 
-/* The file is another user's than whom the auxiliary vector names. A tracer may have changed that: who it is really? */
+/* The file is not of the user that the auxiliary vector names, which a tracer may have changed: the kernel is asked. */
 static int join_as_own_user(const char *path, int error)
 {
     uint32_t user = pinject_peer_own_user();

@@ -177,7 +177,7 @@ static bool do_other(struct run *run, uint8_t code)
         return false;
     case 0x01: /* set_loc */
         return move_to(run, pointer_read(cursor, run->function->cie.encoding,
-                                        run->cfi->address + (uint64_t)(cursor->at - run->cfi->bytes)));
+                                         run->cfi->address + (uint64_t)(cursor->at - run->cfi->bytes)));
     case 0x02:
         return advance(run, cursor_u8(cursor));
     case 0x03:
