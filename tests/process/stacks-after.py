@@ -135,7 +135,7 @@ def test_asked_all_the_time():
 
 def ask(process):
     while process.poll() is None:
-        os.kill(process.pid, signal.SIGQUIT)
+        process.send_signal(signal.SIGQUIT)  # not to a number that is another's by now
         time.sleep(0.005)
 
 
