@@ -57,7 +57,8 @@ static uint64_t function_size(struct symbols_object *object, uint64_t offset)
     return symbols_bounds(object, offset, &start, &size) ? size : 0;
 }
 
-static void add_entry(struct annotate *annotate, struct map *keys, struct view *view, const struct profile_entry *entry)
+static void add_entry(struct annotate *annotate, struct map *keys, struct map *numbers, struct view *view,
+                      const struct profile_entry *entry)
 {
     uint32_t leaf = view->profile->stacks[entry->stack].frames[0];
     const struct names_place *place = names_frame(view->names, leaf);
@@ -66,6 +67,7 @@ static void add_entry(struct annotate *annotate, struct map *keys, struct view *
         return;
     struct symbols_object *object = names_symbols(view->names, leaf);
     struct annotate_function *function = function_of(annotate, keys, object, place);
+    map_add(numbers, place->function, 0);
     if (!function->hit_count) {
         function->why = why_no_code(frame, object);
         function->size = function_size(object, frame->offset);
@@ -75,6 +77,35 @@ static void add_entry(struct annotate *annotate, struct map *keys, struct view *
     if (place->offset >= function->size)
         function->size = place->offset + 1;
     add_hit(function, place->address, entry);
+}
+
+/* The functions of ANNOTATE through which an entry went; KEYS tells them by object and start, NUMBERS by names.h. */
+static void add_total(struct annotate *annotate, const struct map *keys, const struct map *numbers, struct view *view,
+                      uint64_t *counted, uint64_t stamp, const struct profile_entry *entry)
+{
+    const struct profile_stack *stack = &view->profile->stacks[entry->stack];
+    for (uint32_t j = 0; j < stack->depth; j++) {
+        const uint32_t frame = stack->frames[j];
+        if (map_find(numbers, names_function_of(view->names, frame), 0) == MAP_NONE)
+            continue;
+        const struct names_place *place = names_frame(view->names, frame);
+        const uint32_t index =
+            map_find(keys, (uintptr_t)names_symbols(view->names, frame), place->address - place->offset);
+        if (index == MAP_NONE || counted[index] == stamp)
+            continue;
+        counted[index] = stamp;
+        annotate->list[index].total_samples += entry->samples;
+        annotate->list[index].total_weight += entry->weight;
+    }
+}
+
+static void add_totals(struct annotate *annotate, const struct map *keys, const struct map *numbers, struct view *view)
+{
+    uint64_t *counted = memory_new(annotate->count, sizeof(*counted));
+    for (uint32_t i = 0; i < view->selection->entry_count; i++)
+        add_total(annotate, keys, numbers, view, counted, i + UINT64_C(1),
+                  &view->profile->entries[view->selection->entries[i]]);
+    free(counted);
 }
 
 static int compare_weight(const void *left, const void *right)
@@ -90,11 +121,13 @@ static int compare_weight(const void *left, const void *right)
 
 void annotate_init(struct annotate *annotate, struct view *view)
 {
-    struct map keys = {0};
+    struct map keys = {0}, numbers = {0};
     *annotate = (struct annotate){0};
     for (uint32_t i = 0; i < view->selection->entry_count; i++)
-        add_entry(annotate, &keys, view, &view->profile->entries[view->selection->entries[i]]);
+        add_entry(annotate, &keys, &numbers, view, &view->profile->entries[view->selection->entries[i]]);
+    add_totals(annotate, &keys, &numbers, view);
     map_release(&keys);
+    map_release(&numbers);
     if (annotate->count)
         qsort(annotate->list, annotate->count, sizeof(*annotate->list), compare_weight);
 }

@@ -24,6 +24,7 @@ struct annotate_function {
     uint64_t start, size;
     uint64_t shift;           /* addresses less offsets in the file, where the code is */
     uint64_t samples, weight; /* of all hits */
+    uint64_t total_samples, total_weight; /* with all that its code called; a sample counts once */
     struct annotate_hit *hits;
     size_t hit_count, hit_capacity;
 };

@@ -62,16 +62,20 @@ static char *line_text(const struct annotate_function *function, const struct co
 static void print_head(struct view *view, const struct annotate_function *function)
 {
     struct output *output = view->output;
-    char share[TEXT_AMOUNT], weight[TEXT_AMOUNT], samples[TEXT_AMOUNT];
+    char share[TEXT_AMOUNT], weight[TEXT_AMOUNT], samples[TEXT_AMOUNT], total[TEXT_AMOUNT];
     bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
     output_color(output, OUTPUT_BOLD);
     output_text(output, function->symbol);
     output_color(output, OUTPUT_PLAIN);
     fputs(" in ", output->to);
     output_text(output, function->dso);
-    fprintf(output->to, ": %s, %s in %s\n", text_percent(share, function->weight, view->selection->total_weight),
+    fprintf(output->to, ": %s, %s in %s", text_percent(share, function->weight, view->selection->total_weight),
             text_weight(weight, function->weight, nanoseconds),
             text_plural(samples, function->samples, "sample", "samples"));
+    if (function->total_weight > function->weight)
+        fprintf(output->to, "; %s with what it called",
+                text_percent(total, function->total_weight, view->selection->total_weight));
+    fputc('\n', output->to);
 }
 
 static void print_lines(struct view *view, const struct annotate_function *function, const struct annotate_code *code,
@@ -240,6 +244,9 @@ void annotate_json(struct view *view, struct json *json, const struct annotate_f
     json_unsigned(json, "start", function->start);
     json_unsigned(json, "size", function->size);
     hit_json(view, json, function->samples, function->weight);
+    json_unsigned(json, "total_samples", function->total_samples);
+    json_unsigned(json, "total_weight", function->total_weight);
+    json_number(json, "total_percent", text_share(function->total_weight, view->selection->total_weight));
     if (code)
         code_json(view, json, code);
     json_end_object(json);

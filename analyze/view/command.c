@@ -141,15 +141,26 @@ static size_t size_of_option(struct word word)
     return at && is_file((struct word){word.text + at, word.size - at}) ? at : 0;
 }
 
+/* "-o prog main.o": what a linker makes has no ending. "grep -o word": no file is named besides. */
+static bool makes_file(const char *line)
+{
+    for (struct word word = next_word(word_at(line)); word.size; word = next_word(word))
+        if (is_file(word))
+            return true;
+    return false;
+}
+
 char *command_pattern(const char *line)
 {
     struct buffer pattern = BUFFER_INIT;
-    struct word program = word_at(line);
+    struct word program = word_at(line), before = program;
+    const bool makes = makes_file(line);
     bool star = false;
     buffer_printf(&pattern, "%.*s", (int)program.size, program.text);
-    for (struct word word = next_word(program); word.size; word = next_word(word)) {
+    for (struct word word = next_word(program); word.size; before = word, word = next_word(word)) {
         const size_t option = *word.text == '-' ? size_of_option(word) : 0;
-        const bool file = is_file(without_quotes(word));
+        const bool made = makes && *word.text != '-' && is_word(before, "-o");
+        const bool file = made || is_file(without_quotes(word));
         if (option)
             buffer_printf(&pattern, " %.*s*", (int)option, word.text);
         else if (!file)

@@ -47,7 +47,8 @@ def test_instructions_are_those_of_script():
         ours = {i["address"]: i["self_weight"] for i in function["instructions"] if i["self_weight"]}
         check_equal(ours, of_name, name)
         check_equal(function["elsewhere"]["self_samples"], 0)
-        check_equal(function["self_weight"], shares[name]["self_weight"])
+        for figure in ("self_weight", "total_samples", "total_weight"):
+            check_equal(function[figure], shares[name][figure], figure)
         check_equal(sum(i["self_weight"] for i in function["instructions"]), shares[name]["self_weight"])
         check_equal(sum(i["self_samples"] for i in function["instructions"]), shares[name]["self_samples"])
         check_equal(sum(line["self_weight"] for line in function["lines"]), shares[name]["self_weight"])

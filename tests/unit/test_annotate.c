@@ -161,6 +161,9 @@ static void check_sums(void)
     assert_true(alpha->hits[0].address == 0x1100 && alpha->hits[0].weight == 100 && alpha->hits[0].samples == 50);
     assert_true(alpha->hits[1].address == 0x113f && alpha->hits[1].weight == 200 && alpha->hits[1].samples == 100);
     assert_ptr_equal(alpha->object, &objects[APP]);
+    /* Each stack was called by _beta, also what it called without a name; its own samples count once. */
+    assert_true(annotate.list[4].total_weight == 2090 && annotate.list[4].total_samples == 1045);
+    assert_true(alpha->total_weight == 300 && alpha->total_samples == 150);
     for (size_t i = 0; i < annotate.count; i++)
         assert_null(annotate.list[i].why);
 }

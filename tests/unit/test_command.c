@@ -39,6 +39,10 @@ static void test_pattern(void **state)
     expect(command_pattern("cc -O2 -c -o a.o a.c"), "cc -O2 -c -o *");
     expect(command_pattern("cc  -O2 -c -o b.o src/b.c++ "), "cc -O2 -c -o *");
     expect(command_pattern("ld a.o b.o c.o -lm libm.so.6"), "ld * -lm libm.so.6");
+    expect(command_pattern("ld -plugin-opt=-fresolution=/tmp/ccX1.res -pie -o prog /usr/lib/crt1.o -Lx main.o -lc"),
+           "ld -plugin-opt=-fresolution=* -pie -o * -Lx * -lc");
+    expect(command_pattern("grep -o word -o -c"), "grep -o word -o -c");
+    expect(command_pattern("cc -c a.c -o -O2"), "cc -c * -o -O2");
     expect(command_pattern("cc -Wp,-MMD,.a.o.d -DNAME=x -include x/y.h -std=c11"),
            "cc -Wp,-MMD,* -DNAME=x -include * -std=c11");
     expect(command_pattern("sh -c 'cc -c a.c; touch (b.h)'"), "sh -c 'cc -c * touch *");
