@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -176,6 +177,19 @@ static size_t read_all(int fd, void *to, size_t size)
     return done;
 }
 
+/* ERROR: of execvp(). */
+static void report_refusal(const char *command, int error)
+{
+    struct stat status;
+    char safe[256];
+    const bool looked_up = !strchr(command, '/');
+    const bool plain = error == EACCES && !looked_up && stat(command, &status) == 0 && S_ISREG(status.st_mode) &&
+                       !(status.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH));
+    report_error("cannot run '%s': %s%s", report_safe(safe, sizeof safe, command, strlen(command)),
+                 error == ENOENT && looked_up ? "command not found" : strerror(error),
+                 plain ? "; it is not executable (chmod +x)" : "");
+}
+
 int launch_go(struct launch *launch, const char *command)
 {
     struct launch_news first;
@@ -184,9 +198,7 @@ int launch_go(struct launch *launch, const char *command)
         report_error("the process for '%s' ended before it could run the command", command);
         error = ECHILD;
     } else if (read_all(launch->news, &error, sizeof error) == sizeof error) {
-        char safe[256];
-        report_error("cannot run '%s': %s", report_safe(safe, sizeof safe, command, strlen(command)),
-                     error == ENOENT && !strchr(command, '/') ? "command not found" : strerror(error));
+        report_refusal(command, error);
     } else {
         error = 0;
         launch->startup_ns = first.startup_ns;

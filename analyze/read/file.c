@@ -70,7 +70,8 @@ static int read_attrs(struct file *file, const struct perfdata_header *header, s
     if (!inside(file, header->attrs)) {
         uint64_t end = header->attrs.offset + header->attrs.size;
         return problem_set(problem, -EBADMSG,
-                           "is cut off: what it says of its events ends at byte %llu, it has only %llu",
+                           "is cut off: what it says of its events ends at byte %llu, it has only %llu; copy it "
+                           "again, or record anew",
                            (unsigned long long)(end < header->attrs.offset ? UINT64_MAX : end),
                            (unsigned long long)file->source.size);
     }
@@ -291,7 +292,7 @@ int file_open_memory(struct file *file, const void *bytes, size_t size, struct p
 {
     *file = (struct file){0};
     if (size == 0)
-        return problem_set(problem, -ENODATA, "is empty");
+        return problem_set(problem, -ENODATA, "is empty; record anew");
     source_of_memory(&file->source, bytes, size);
     int status = start(file, problem);
     if (status < 0)

@@ -55,7 +55,8 @@ static mode_t folder_rights(const struct archive *archive)
 
 static int failed(const struct archive *archive, int error)
 {
-    report_error("the archive '%s' could not be written: %s", archive->to, strerror(-error));
+    report_error("the archive '%s' could not be written: %s; name another place with -o", archive->to,
+                 strerror(-error));
     return error;
 }
 

@@ -177,7 +177,7 @@ int sink_open(struct sink *sink, const char *path, unsigned flags, mode_t rights
     }
     int status = standard ? 0 : open_file(sink, path, rights);
     if (status < 0) {
-        report_error("%s: cannot be written: %s", path, strerror(-status));
+        report_error("%s: cannot be written: %s; name another place with -o", path, strerror(-status));
         sink->fd = -1;
         release(sink);
         return status;

@@ -198,22 +198,42 @@ static char *facts_of_run(const struct view *run)
     return facts;
 }
 
+/* ", took 1.20 s to 1.30 s", of the runs of a side, or "" where one has no times; owned by the caller. */
+static char *duration_text(const struct view *view, int side)
+{
+    uint64_t least = UINT64_MAX, most = 0;
+    char from[TEXT_AMOUNT], to[TEXT_AMOUNT];
+    for (size_t i = 0; i < view->runs->counts[side]; i++) {
+        const uint64_t duration = heading_duration(diff_run(view, side, i)->profile);
+        least = duration < least ? duration : least;
+        most = duration > most ? duration : most;
+    }
+    if (!least)
+        return memory_text("");
+    const bool same = strcmp(text_time(from, least), text_time(to, most)) == 0;
+    return memory_print(", took %s%s%s", from, same ? "" : " to ", same ? "" : to);
+}
+
 /* The facts of a side that has several; owned by the caller. */
 static char *facts_of_runs(const struct view *view, const struct compare *compare, int side)
 {
     const uint64_t *weights = compare->run_weights + (side ? compare->runs[0] : 0);
     const struct profile_event *event = event_of(view);
     uint64_t least = UINT64_MAX, most = 0, lost = 0;
+    char *duration = duration_text(view, side);
     for (size_t i = 0; i < compare->runs[side]; i++) {
         least = weights[i] < least ? weights[i] : least;
         most = weights[i] > most ? weights[i] : most;
         lost += diff_run(view, side, i)->selection->lost;
     }
     char from[TEXT_AMOUNT], to[TEXT_AMOUNT], samples[TEXT_AMOUNT], missing[TEXT_AMOUNT];
-    return memory_print("%zu runs, each with %s to %s of %s; %s in all, %s lost", compare->runs[side],
-                        text_weight(from, least, event->nanoseconds), text_weight(to, most, event->nanoseconds),
-                        event->name, text_plural(samples, compare->sides[side].all.samples, "sample", "samples"),
-                        lost ? text_count(missing, lost) : "none");
+    char *facts = memory_print(
+        "%zu runs, each with %s to %s of %s%s; %s in all, %s lost", compare->runs[side],
+        text_weight(from, least, event->nanoseconds), text_weight(to, most, event->nanoseconds), event->name, duration,
+        text_plural(samples, compare->sides[side].all.samples, "sample", "samples"),
+        lost ? text_count(missing, lost) : "none");
+    free(duration);
+    return facts;
 }
 
 static void print_side(struct view *view, const struct compare *compare, int side)

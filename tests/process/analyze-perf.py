@@ -300,7 +300,7 @@ def test_bad_folders():
     shutil.copytree("good", "empty")
     open("empty/data", "w").close()
     result = panalyze("empty")
-    check_equal((result.status, result.err), (1, "panalyze: empty: its file 'data' is empty\n"))
+    check_equal((result.status, result.err), (1, "panalyze: empty: its file 'data' is empty; record anew\n"))
     if not IS_ROOT:
         os.chmod("empty/data", 0)
         open("empty/data.0", "w").write("x")

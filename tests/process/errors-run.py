@@ -59,7 +59,7 @@ def test_command_that_does_not_exist():
 def test_command_that_cannot_be_run():
     need_perf_events()
     open("plain", "w").close()
-    refused("--", "./plain", status=126, says=["./plain", "Permission denied"])
+    refused("--", "./plain", status=126, says=["./plain", "Permission denied; it is not executable (chmod +x)"])
     refused("--", "/", status=126, says="Permission denied")
 
 

@@ -296,7 +296,8 @@ def test_archive_refuses():
     for to in ("missing/a.tar", "missing/a"):
         result = panalyze("archive", "-o", to, *files)
         check_equal(result.status, 1)
-        check_match(rf"^panalyze: .*{to}'?:? (cannot|could not) be written: No such file or directory$", result.err)
+        check_match(rf"^panalyze: .*{to}'?:? (cannot|could not) be written: No such file or directory; "
+                    "name another place with -o$", result.err)
     check_equal(panalyze("archive", "-o", "a.symbols", *files).status, 1)
     result = panalyze("a.symbols")
     check_equal(result.status, 1)

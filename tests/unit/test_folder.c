@@ -238,7 +238,7 @@ static void test_what_is_one(void **state)
     assert_true(folder_is_perf(folder));
     problem.text[0] = '\0';
     assert_int_equal(file_open(&file, folder, &problem), -ENODATA);
-    assert_string_equal(problem.text, "its file 'data' is empty");
+    assert_string_equal(problem.text, "its file 'data' is empty; record anew");
     if (geteuid() != 0) {
         assert_int_equal(chmod(in_folder("data"), 0), 0);
         save("data.0", "x", 1);

@@ -161,7 +161,7 @@ static void test_headers(void **state)
     (void)state;
     struct buffer bytes = BUFFER_INIT;
     finish_small(false, false, &bytes);
-    expect_refusal(&bytes, 0, "is empty");
+    expect_refusal(&bytes, 0, "is empty; record anew");
     expect_refusal(&bytes, 5, "is not a perf.data file");
     expect_refusal(&bytes, 60, "its header is cut off: 60 bytes of 104");
     expect_refusal(&bytes, 180, "is cut off: what it says of its events ends at byte");

@@ -367,7 +367,7 @@ static void test_diff_of_several_runs(void **state)
     struct profile_entry entries[RUNS][ENTRIES];
     runs_new(fakes, entries, 3, 2);
     char *text = diff_runs(fakes, 3);
-    has(text, "3 runs, each with 1.00 s to 1.02 s of task-clock; 3,000 samples in all, 12 lost\n");
+    has(text, "3 runs, each with 1.00 s to 1.02 s of task-clock, took 900 ms; 3,000 samples in all, 12 lost\n");
     has(text, "\nChanged: 1 command, 1 function\n"
               "  [functions not compared]: +808 ms +-77.7 ms (960 ms to 1.77 s, +84 %)\n"
               "Total: +808 ms +-66.5 ms (+80.00 %), from 1.01 s to 1.82 s a run. The function\n"
