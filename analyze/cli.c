@@ -416,6 +416,10 @@ static int check_use(const struct cli *cli)
     const struct settings *settings = &cli->settings;
     if (check_group(settings) < 0)
         return -EINVAL;
+    if (settings->no_inline && (settings->by == BY_LINE || settings->by == BY_INLINE || settings->by == BY_FILE)) {
+        report_error("--by=line, --by=inline and --by=file show where inlined code comes from: leave out --no-inline");
+        return -EINVAL;
+    }
     if (!settings->min_given || cli->command->group != REPORT || settings->call_tree || settings->callers ||
         settings->callees)
         return 0;

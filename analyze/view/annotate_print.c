@@ -95,6 +95,14 @@ static void print_lines(struct view *view, const struct annotate_function *funct
         print_rest(output, 2 * SHARE_COLUMNS + 2, text);
         free(text);
     }
+    uint64_t rest = 0;
+    char number[TEXT_AMOUNT];
+    for (size_t i = shown; i < code->heavy_count; i++)
+        rest += code->heavy[i].weight;
+    if (shown && shown < code->heavy_count) {
+        print_shares(view, function, rest);
+        fprintf(output->to, "  %s more\n", text_plural(number, code->heavy_count - shown, "line", "lines"));
+    }
 }
 
 /* By instruction: whether it is shown. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/view/annotate.h"
+#include "analyze/view/archive.h"
 #include "analyze/view/coverage.h"
 #include "analyze/view/heading.h"
 #include "analyze/view/line_hits.h"
@@ -73,9 +74,14 @@ static bool refuse_inlined(struct view *view)
     if (!place)
         return false;
     const char *name = view->settings->symbols.items[0];
-    report_error("'%s' has no code of its own: it is inlined into '%s'%s; 'panalyze report --by=line --symbol=%s' "
-                 "shows its lines, 'panalyze annotate --symbol=%s' code that it is part of", name, place->symbol,
-                 several ? " and other functions" : "", name, place->symbol);
+    char *inner = text_command(&name, 1), *outer = text_command(&place->symbol, 1);
+    char *results = archive_results(view->paths[0], view->path_count);
+    report_error("'%s' has no code of its own: it is inlined into '%s'%s. For its lines type: panalyze report "
+                 "--by=line --symbol=%s %s; for the instructions around it: panalyze annotate --symbol=%s %s",
+                 name, place->symbol, several ? " and other functions" : "", inner, results, outer, results);
+    free(results);
+    free(outer);
+    free(inner);
     return true;
 }
 

@@ -306,9 +306,14 @@ static void print_commands(const struct keeper *keeper, const char *to, const ch
         print_word(output, "--debug-path ", folder);
     fputs(is_found ? "" : " ", output->to);
     output_text(output, results);
-    print_perf(output, folder, of_perf ? results : "FILE", "");
-    print_perf(output, folder, of_perf ? results : "FILE", " --no-children -s sym,srcline");
-    fputs(of_perf ? "\n" : "      (FILE: made by 'panalyze export perf -o FILE')\n", output->to);
+    print_perf(output, folder, of_perf ? results : "perf.data", "");
+    print_perf(output, folder, of_perf ? results : "perf.data", " --no-children -s sym,srcline");
+    fputc('\n', output->to);
+    if (!of_perf) {
+        fputs("perf.data is made by: panalyze export perf -o perf.data ", output->to);
+        output_text(output, results);
+        fputc('\n', output->to);
+    }
     free(results);
     free(usual);
 }

@@ -54,6 +54,25 @@ def test_instructions_are_those_of_script():
         check_equal(sum(line["self_weight"] for line in function["lines"]), shares[name]["self_weight"])
 
 
+def test_lines_that_are_left_out():
+    """Of many lines ten are shown; how many there are more, and what they took, is the rest of the JSON document."""
+    need("gcc")
+    body = "".join("    v = v * 3 + 1;\n" for _ in range(16))
+    pathlib.Path("many.c").write_text("static volatile unsigned v;\n"
+                                      "__attribute__((noinline)) void many(void)\n{\n" + body + "}\n"
+                                      "int main(void)\n{\n    for (int i = 0; i < 4000000; i++)\n        many();\n}\n")
+    run(["gcc", "-g", "-O1", "-o", "many", "many.c"]).ok()
+    files = record(["./many"], "many.out")
+    function, = annotate("--symbol=many", *files)["functions"]
+    rest = sum(line["self_percent"] for line in function["lines"][10:])
+    with measured():
+        check(len(function["lines"]) > 12, function["lines"])
+    text = panalyze("annotate", "--symbol=many", *files).ok().out
+    shown = check_match(r"(?ms)^ +Self +Of it +Source line$.*?^ +([\d.]+) % +[\d.]+ % +(\d+) lines more$", text)
+    check_equal(int(shown[2]), len(function["lines"]) - 10, text)
+    check_near(float(shown[1]), rest, points=0.01)
+
+
 def test_hot_loop_is_named():
     """The source says where the loop is: nearly all of the time is on its lines."""
     if not os.access(SOURCE / "tests/targets/burn.h", os.R_OK):

@@ -48,8 +48,9 @@ def check_archive(files, gone):
     size = float(check_match(rf"^packed\.tar\.gz: {SAVED}, ([\d.]+) MB$", text)[1])
     check_near(size, os.path.getsize("packed.tar.gz") / 1e6, points=0.06, what="the size of the file")
     check_match(r"^  tar xf packed\.tar\.gz\n  panalyze out\.[\d.*]+\n"
-                r"  perf --buildid-dir packed\.symbols report -i FILE\n"
-                r"  perf --buildid-dir packed\.symbols report -i FILE --no-children -s sym,srcline +\(FILE: made by ",
+                r"  perf --buildid-dir packed\.symbols report -i perf\.data\n"
+                r"  perf --buildid-dir packed\.symbols report -i perf\.data --no-children -s sym,srcline\n"
+                r"perf\.data is made by: panalyze export perf -o perf\.data ",
                 text)
     panalyze("archive", "-o", "plain.tar", *files).ok()
     os.mkdir("away")

@@ -305,8 +305,8 @@ static void test_missing(void **state)
 }
 
 #define OF_PERF(folder)                                                                                               \
-    "  perf --buildid-dir " folder " report -i FILE\n  perf --buildid-dir " folder " report -i FILE "                 \
-    "--no-children -s sym,srcline      (FILE: made by 'panalyze export perf -o FILE')\n"
+    "  perf --buildid-dir " folder " report -i perf.data\n  perf --buildid-dir " folder " report -i perf.data "       \
+    "--no-children -s sym,srcline\nperf.data is made by: panalyze export perf -o perf.data out.*\n"
 
 /* What whoever gets the archive is to type. */
 static void test_commands(void **state)
