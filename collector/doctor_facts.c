@@ -35,12 +35,6 @@ struct doctor_status doctor_parse_status(const char *text)
     return status;
 }
 
-bool doctor_is_namespace(const char *map)
-{
-    unsigned inside, outside, count;
-    return sscanf(map, "%u %u %u", &inside, &outside, &count) == 3 && (inside || outside || count != UINT32_MAX);
-}
-
 bool doctor_has_capability(const struct doctor_facts *facts, unsigned number)
 {
     return !facts->user_namespace && facts->status.capabilities >> number & 1;
@@ -160,9 +154,7 @@ static void read_status(struct doctor_facts *facts)
     bool read = buffer_read_file(&text, "/proc/self/status", 1 << 20) == 0 && text.data;
     facts->status = doctor_parse_status(read ? (const char *)text.data : "");
     buffer_release(&text);
-    if (buffer_read_file(&text, "/proc/self/uid_map", 1 << 20) == 0 && text.data)
-        facts->user_namespace = doctor_is_namespace((const char *)text.data);
-    buffer_release(&text);
+    facts->user_namespace = probe_user_namespace();
 }
 
 int doctor_facts_init(struct doctor_facts *facts, const struct doctor_args *args)

@@ -413,7 +413,7 @@ void doctor_kernel_names(const struct doctor_facts *facts, struct doctor_finding
     if (restrict_level >= 0)
         snprintf(known, sizeof(known), " (kernel.kptr_restrict is %" PRId64 ")", restrict_level);
     if (facts->shared->kernel < 0) {
-        DOCTOR_TEXT(finding->value, "not needed yet: the kernel is not sampled");
+        DOCTOR_TEXT(finding->value, "not needed yet: the kernel is not sampled%s", known);
     } else if (shows_addresses()) {
         DOCTOR_TEXT(finding->value, "/proc/kallsyms is readable%s", known);
     } else if (panalyze_sees_addresses(facts)) {

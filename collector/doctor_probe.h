@@ -89,8 +89,6 @@ int doctor_facts_init(struct doctor_facts *facts, const struct doctor_args *args
 void doctor_facts_release(struct doctor_facts *facts);
 /* Out of the text of /proc/self/status. */
 struct doctor_status doctor_parse_status(const char *text);
-/* Whether the text of /proc/self/uid_map is that of a user namespace that somebody made. */
-bool doctor_is_namespace(const char *map);
 /* Of the machine, not of a user namespace. */
 bool doctor_has_capability(const struct doctor_facts *facts, unsigned number);
 

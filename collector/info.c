@@ -61,7 +61,8 @@ static void print_machine(FILE *to)
     row(to, "CPU", "%s", cpu);
     bool known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
     row(to, "CPUs", "%ld online, %d allowed here", sysconf(_SC_NPROCESSORS_ONLN), known ? CPU_COUNT(&allowed) : 0);
-    row(to, "user", "uid %u%s", (unsigned)geteuid(), geteuid() == 0 ? " (root)" : "");
+    row(to, "user", "uid %u%s%s", (unsigned)geteuid(), geteuid() == 0 ? " (root)" : "",
+        probe_user_namespace() ? " of a user namespace: its rights do not count for perf events" : "");
 }
 
 static const char *paranoid_meaning(int64_t level)

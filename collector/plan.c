@@ -112,8 +112,9 @@ static int find_rights(struct planning *planning)
     close(fd);
     if (planning->plan->exclude_kernel && !planning->settings->stat)
         plan_note(planning->plan, "kernel code is not sampled, shares are of the time in user space: "
-                  "kernel.perf_event_paranoid is %" PRId64 "; 'pinject-run --doctor' says what to change",
-                  probe_read_sysctl("perf_event_paranoid", 2));
+                  "kernel.perf_event_paranoid is %" PRId64 "%s; 'pinject-run --doctor' says what to change",
+                  probe_read_sysctl("perf_event_paranoid", 2),
+                  probe_user_namespace() ? ", and root of a user namespace has no rights there" : "");
     return 0;
 }
 

@@ -24,6 +24,21 @@ int64_t probe_read_sysctl(const char *name, int64_t otherwise)
     return value;
 }
 
+bool probe_is_user_namespace(const char *map)
+{
+    unsigned inside, outside, count;
+    return sscanf(map, "%u %u %u", &inside, &outside, &count) == 3 && (inside || outside || count != UINT32_MAX);
+}
+
+bool probe_user_namespace(void)
+{
+    struct buffer map = BUFFER_INIT;
+    const bool is = buffer_read_file(&map, "/proc/self/uid_map", 1 << 20) == 0 && map.data &&
+                    probe_is_user_namespace((const char *)map.data);
+    buffer_release(&map);
+    return is;
+}
+
 int probe_open(const struct perf_event_attr *attr)
 {
     struct perf_event_attr stopped = *attr;

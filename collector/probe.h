@@ -28,5 +28,9 @@ bool probe_is_refused_for_all(int status);
 void probe_explain(int status, char *ret, size_t size);
 /* /proc/sys/kernel/NAME as a number; OTHERWISE where it cannot be read. */
 int64_t probe_read_sysctl(const char *name, int64_t otherwise);
+/* Whether the text of /proc/self/uid_map is that of a user namespace that somebody made; and whether ours is. Its
+ * rights, root's too, do not count for perf events. */
+bool probe_is_user_namespace(const char *map);
+bool probe_user_namespace(void);
 
 #endif

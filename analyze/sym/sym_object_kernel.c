@@ -94,15 +94,14 @@ static bool file_has(const char *path, const char *begin, const char *part)
 
 /*
  * Whether CAP_SYSLOG of its file would show the addresses to this program. Where the bounding set lacks it, a program
- * that has it cannot be executed. In a user namespace (whose map is not of all users) and from level 2 on it has no
- * effect.
+ * that has it cannot be executed; from level 2 on it has no effect.
  */
 static bool may_have_syslog(void)
 {
     enum { CAPABILITY_SYSLOG = 34 };
 
     return prctl(PR_CAPBSET_READ, CAPABILITY_SYSLOG, 0, 0, 0) == 1 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0 &&
-           !file_has("/proc/sys/kernel/kptr_restrict", "2", NULL) && file_has("/proc/self/uid_map", NULL, "4294967295");
+           !file_has("/proc/sys/kernel/kptr_restrict", "2", NULL);
 }
 
 static const char *hidden_addresses(void)
@@ -111,6 +110,8 @@ static const char *hidden_addresses(void)
     char self[PATH_MAX];
     ssize_t size = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
+    if (!file_has("/proc/self/uid_map", NULL, "4294967295"))
+        return "/proc/kallsyms hides the addresses in a user namespace; run panalyze as root outside of it";
     if (size <= 0 || !may_have_syslog())
         return "/proc/kallsyms hides the addresses; run panalyze as root, or with kernel.kptr_restrict 0 and "
                "kernel.perf_event_paranoid 1";

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "collector/doctor_probe.h"
+#include "collector/probe.h"
 
 enum { WANTED_PAGES = 16 };
 
@@ -68,11 +69,11 @@ static void status_of_a_process(void **state)
 static void maps_of_users(void **state)
 {
     (void)state;
-    assert_false(doctor_is_namespace("         0          0 4294967295\n"));
-    assert_true(doctor_is_namespace("         0       1000          1\n"));
-    assert_true(doctor_is_namespace("0 0 65536\n"));
-    assert_false(doctor_is_namespace(""));
-    assert_false(doctor_is_namespace("junk"));
+    assert_false(probe_is_user_namespace("         0          0 4294967295\n"));
+    assert_true(probe_is_user_namespace("         0       1000          1\n"));
+    assert_true(probe_is_user_namespace("0 0 65536\n"));
+    assert_false(probe_is_user_namespace(""));
+    assert_false(probe_is_user_namespace("junk"));
 }
 
 static void rings_within_a_budget(void **state)

@@ -47,6 +47,12 @@ static void set_user(void)
     setenv("TMPDIR", "/var/\033tmp", 1);
 }
 
+static void set_rootless(void)
+{
+    machine_fake.perf = user_space_only;
+    machine_fake_say("/proc/self/uid_map", "         0      65534          1\n");
+}
+
 static void set_strict(void)
 {
     machine_fake.perf = refused;
@@ -82,8 +88,11 @@ static void a_machine_is_told(void **state)
     static const struct {
         const char *name;
         void (*set)(void);
-    } machines[] = {{"a virtual machine", set_usual}, {"a user", set_user},       {"a strict kernel", set_strict},
-                    {"an open kernel", set_open},     {"all hardware", set_lax}, {"no /proc", set_unknown}};
+    } machines[] = {
+        {"a virtual machine", set_usual}, {"a user", set_user},       {"root of a user namespace", set_rootless},
+        {"a strict kernel", set_strict},  {"an open kernel", set_open}, {"all hardware", set_lax},
+        {"no /proc", set_unknown},
+    };
     char *text, protocol[32];
     size_t size;
     FILE *to = open_memstream(&text, &size);
