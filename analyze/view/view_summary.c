@@ -22,6 +22,7 @@
 #define LINES 10
 #define LONGEST 100 /* of a command line in Markdown */
 #define LONGEST_LINE 300
+#define LONGEST_PIPED 200 /* of a command line where there is no terminal: it is one page */
 
 struct command {
     const char *text; /* of a map of strings */
@@ -170,13 +171,16 @@ static void print_commands_markdown(struct view *view, const struct commands *co
     }
 }
 
-static void add_row(struct grid *grid, const struct commands *commands, const struct command *row, const char *before)
+static void add_row(struct view *view, struct grid *grid, const struct commands *commands, const struct command *row,
+                    const char *before)
 {
     char text[TEXT_AMOUNT];
     grid_cell(grid, OUTPUT_PLAIN, text_time(text, row->cpu));
     grid_cell(grid, output_heat(text_share(row->cpu, commands->cpu)), text_percent(text, row->cpu, commands->cpu));
     grid_cell(grid, OUTPUT_PLAIN, text_count(text, row->tasks));
-    grid_brief(grid, OUTPUT_PLAIN, before, row->text, command_brief);
+    char *brief = view->output->width ? NULL : command_brief(row->text, LONGEST_PIPED, view->output->utf8);
+    grid_brief(grid, OUTPUT_PLAIN, before, brief ? brief : row->text, command_brief);
+    free(brief);
 }
 
 static void print_commands(struct view *view, const struct commands *commands)
@@ -187,10 +191,10 @@ static void print_commands(struct view *view, const struct commands *commands)
         const struct group *group = &commands->groups[i];
         char *name = group_name(group), *heaviest = heaviest_name(group);
         const struct command row = {name ? name : group->heaviest->text, group->cpu, group->tasks};
-        add_row(grid, commands, &row, "");
+        add_row(view, grid, commands, &row, "");
         const struct command first = {heaviest, group->heaviest->cpu, group->heaviest->tasks};
         if (name)
-            add_row(grid, commands, &first, view->output->utf8 ? "└─ the heaviest: " : "`- the heaviest: ");
+            add_row(view, grid, commands, &first, view->output->utf8 ? "└─ the heaviest: " : "`- the heaviest: ");
         free(heaviest);
         free(name);
     }
