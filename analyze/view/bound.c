@@ -14,7 +14,8 @@
 #include "analyze/view/order.h"
 #include "analyze/view/text.h"
 
-/* Percent. A process counts that used so much of its own time, and of all CPU time; to be alone for less is no news. */
+/* Percent. A process counts that used so much of its own time, and of all CPU time or, where several CPUs were busy, of
+ * the elapsed time, which is less; to be alone for less is no news. */
 #define LEAST_BUSY 10
 #define LEAST_OF_ALL 0.5
 #define LEAST_ALONE 10
@@ -87,10 +88,10 @@ static double least_busy(const struct profile *profile, double used, double othe
                : LEAST_BUSY;
 }
 
-static bool was_busy(const struct process *process, uint64_t all, double least)
+static bool was_busy(const struct process *process, uint64_t whole, double least)
 {
     return process->end && text_share(process->cpu, process->end - process->start) >= least &&
-           text_share(process->cpu, all) >= LEAST_OF_ALL;
+           text_share(process->cpu, whole) >= LEAST_OF_ALL;
 }
 
 static int by_time(const void *left, const void *right)
@@ -102,7 +103,7 @@ static int by_time(const void *left, const void *right)
 
 /* All times in which one process alone was busy, in order; owned by the caller. RET_LAST: the time of the last edge;
  * 0: nobody, or one alone, was busy. */
-static struct alone *find_alone(const struct process *processes, uint32_t count, uint64_t all, double least,
+static struct alone *find_alone(const struct process *processes, uint32_t count, uint64_t whole, double least,
                                 size_t *ret_count, uint64_t *ret_last)
 {
     struct edge *edges = memory_new(2 * (size_t)count, sizeof(*edges));
@@ -111,7 +112,7 @@ static struct alone *find_alone(const struct process *processes, uint32_t count,
     uint64_t sum = 0; /* of the numbers of those that live: one alone is told by it */
     *ret_count = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (was_busy(&processes[i], all, least)) {
+        if (was_busy(&processes[i], whole, least)) {
             edges[edge_count++] = (struct edge){processes[i].start, i, false};
             edges[edge_count++] = (struct edge){processes[i].end, i, true};
         }
@@ -223,8 +224,8 @@ static char *alone_text(const struct view *view, uint64_t elapsed, double used, 
     uint64_t all, last;
     size_t count;
     struct process *processes = processes_of(view, &all);
-    struct alone *list = find_alone(processes, profile->task_count, all, least_busy(profile, used, others), &count,
-                                    &last);
+    struct alone *list = find_alone(processes, profile->task_count, all < elapsed ? all : elapsed,
+                                    least_busy(profile, used, others), &count, &last);
     const struct chain chain = find_chain(list, count);
     char *text = NULL, amount[TEXT_AMOUNT];
     if (last && text_share(chain.busy, elapsed) >= LEAST_ALONE) {

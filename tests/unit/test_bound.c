@@ -146,6 +146,25 @@ static void test_one_after_the_other(void **state)
            "after the other, for the last 783 ms");
 }
 
+/* Where many CPUs were busy before, the end of a build is little of all CPU time, and much of the elapsed time. */
+static void test_after_many(void **state)
+{
+    (void)state;
+    set_up();
+    put(1, 20, 10, 200, 5000);
+    put(2, 30, 10, 700, 600);
+    put(5, 60, 703, 850, 20);
+    put(6, 70, 852, 985, 100);
+    fake.profile.task_count = fake.profile.entry_count = 7;
+    put(4, 50, 0, 0, 0);
+    fake.profile.session.cpus = 64;
+    fake.profile.session.cpu_ns = 5700 * MS;
+    expect("5.70 of 64 CPUs were busy on average; cc1 of big.c, as of big.o and ld of prog ran alone, one after the "
+           "other, for the last 780 ms");
+    put(5, 60, 703, 850, 4); /* too little of the elapsed time */
+    expect("5.70 of 64 CPUs were busy on average; cc1 of big.c ran alone for 500 ms");
+}
+
 /* What is known of the whole run alone is not said of one of its processes. */
 static void test_of_the_whole_run(void **state)
 {
@@ -176,6 +195,7 @@ int main(void)
         cmocka_unit_test(test_beside_others),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_one_after_the_other),
+        cmocka_unit_test(test_after_many),
         cmocka_unit_test(test_of_the_whole_run),
         cmocka_unit_test(test_nothing_known),
     };
