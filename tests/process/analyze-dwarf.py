@@ -173,7 +173,9 @@ def test_too_small_dumps():
     note = check_match(r"Note: (\d+) of (\d+) stacks are deeper than what was recorded of them",
                        panalyze("--aggregate", "small").ok().out)
     document = panalyze_json("--aggregate", "small")
-    check(0 < int(note[1]) <= int(note[2]) == document["total"]["samples"], note[0])
+    # Samples that struck while the kernel put the program into place have no stack of user space.
+    samples = document["total"]["samples"]
+    check(0 < int(note[1]) <= int(note[2]) and samples - 2 <= int(note[2]) <= samples, f"{note[0]}, {samples} samples")
     check_in("are deeper than what was recorded", " ".join(document["coverage"]["notes"]))
 
 
