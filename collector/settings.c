@@ -231,19 +231,20 @@ static const struct option_row rows[] = {
     {0, "mode", "OCTAL", OPTION_MORE, take_mode, 0, 0, GROUP_BOTH,
      "who may read the result files, as for chmod: 0640 for a group, 0644 for all (default: 0600, you alone)"},
     {'e', "events", "LIST", 0, take_events, 0, 0, GROUP_BOTH,
-     "sample or count these: cycles,faults:u (default: cycles, else task-clock)"},
+     "events to sample or count: cycles,faults:u; default: cycles, else task-clock"},
     {'F', "freq", "HZ", 0, take_frequency, 0, 0, GROUP_BOTH, "samples per second of each thread (default: 999)"},
     {'c', "period", "N", OPTION_MORE, take_period, 0, 0, GROUP_BOTH,
      "one sample per N events instead; nanoseconds for clocks"},
     {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH,
-     "call stacks: auto (the default: frame pointers where a process has them, else dwarf), dwarf (unwind tables), fp "
-     "(frame pointers) or none; dwarf,BYTES and auto,BYTES copy so much of each stack (16384)"},
+     "call stacks: auto (the default), dwarf, fp or none; dwarf: by unwind tables, fp: by frame pointers, auto: by "
+     "frame pointers where a process has them, else by tables; dwarf,BYTES and auto,BYTES copy so much of each stack "
+     "(16384)"},
     {0, "unwinder", "ENGINE", OPTION_MORE, unwind_engine_take, FIELD(unwinder), 0, GROUP_BOTH,
      "who follows unwind tables: tables (pinject's own: the default) or libunwind; also for --stacks and --tree"},
     {0, "stat", NULL, 0, options_take_flag, FIELD(stat), 0, GROUP_BOTH, "count only, take no samples"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "What to follow (default: everything that the command starts)"},
     {0, "follow", "LIST", 0, take_follow_list, 0, 0, GROUP_BOTH,
-     "only the first process and what LIST names: none, threads, fork, vfork, exec"},
+     "follow only these: none, threads, fork, vfork, exec; the first process is always profiled"},
     {0, "follow-all", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_ALL, GROUP_BOTH, "everything: the default"},
     {0, "follow-fork", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_FORK, GROUP_BOTH,
      "only processes made by fork"},
@@ -270,7 +271,7 @@ static const struct option_row rows[] = {
     {0, "stacks-after", "TIME", OPTION_MORE, take_stacks_after, 0, 0, GROUP_LINE,
      "while COMMAND is profiled: show the stacks of all that runs on stderr, once, after TIME (60s, 1.5m, 500ms)"},
     {0, "doctor", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_DOCTOR, GROUP_LINE,
-     "check whether all (and COMMAND, if given) can be profiled, and suggest fixes"},
+     "check what can be profiled, suggest fixes; of COMMAND, too, if one is given"},
     {0, "linger", NULL, OPTION_MORE, options_take_flag, FIELD(linger), 0, GROUP_LINE,
      "after the command exits, wait for daemons that it left running (Ctrl-C stops waiting)"},
     {0, "strict", NULL, OPTION_MORE, options_take_flag, FIELD(strict), 0, GROUP_LINE,
@@ -280,7 +281,7 @@ static const struct option_row rows[] = {
     {0, "version", NULL, OPTION_MORE, options_take_enum, offsetof(struct settings_line, action), SETTINGS_VERSION,
      GROUP_LINE, "print the version"},
     {'h', "help", "all", OPTION_OPTIONAL_VALUE, take_help, 0, 0, GROUP_LINE,
-     "print this help; --help=all has all options"},
+     "print this help (--help=all: all options)"},
     {'p', "pid", "PID", OPTION_HIDDEN, take_pid, 0, 0, GROUP_LINE, "attach to a process: not there yet"},
     {0, "collect", "FD", OPTION_HIDDEN, take_collect, 0, 0, GROUP_LINE,
      "collect for the process at the other end of FD"},
@@ -434,7 +435,8 @@ void settings_help(FILE *to, bool all)
     struct winsize size = {0};
     int width = !ioctl(fileno(to), TIOCGWINSZ, &size) && size.ws_col > 40 ? size.ws_col : 100;
     fputs("Usage: pinject-run [OPTIONS] [--] COMMAND [ARGS]\n"
-          "Profiles COMMAND with all processes and threads that it starts. Each thread writes a file out.PID.TID.\n\n"
+          "Profiles COMMAND with all processes and threads that it starts.\n"
+          "Each thread writes a file out.PID.TID.\n\n"
           "  pinject-run make -j8            then: panalyze out.*\n"
           "  pinject-run --stat ./app        count events, like perf stat\n"
           "  pinject-run --doctor            check what can be profiled here\n"

@@ -257,23 +257,25 @@ static int label_of(const struct option_row *row, char *ret, size_t size)
                     row->value ? row->value : "", row->value && optional ? "]" : "");
 }
 
-/* Prints TEXT from COLUMN on, broken between words before WIDTH; a newline in TEXT breaks too. */
-static void wrap(const char *text, int column, int width, FILE *to)
+/* Prints TEXT[SIZE] from COLUMN on, broken between words before WIDTH; a newline in TEXT breaks too. */
+static void wrap(const char *text, size_t size, int column, int width, FILE *to)
 {
+    const char *const end = text + size;
     int at = column;
-    while (*text) {
+    while (text < end) {
         int length = (int)strcspn(text, " \n");
+        length = length < end - text ? length : (int)(end - text);
         if (at > column && at + 1 + length > width) {
             fprintf(to, "\n%*s", column, "");
             at = column;
         }
         at += fprintf(to, "%s%.*s", at > column ? " " : "", length, text);
         text += length;
-        if (*text == '\n') {
+        if (text < end && *text == '\n') {
             fprintf(to, "\n%*s", column, "");
             at = column;
         }
-        text += *text != '\0';
+        text++;
     }
     fputc('\n', to);
 }
@@ -349,6 +351,7 @@ void options_help(const struct option_row *rows, uint32_t groups, enum options_w
             fprintf(to, "\n%*s", column, "");
         else
             fprintf(to, "%*s", column - size, "");
-        wrap(row->help ? row->help : "", column, width, to);
+        const char *help = row->help ? row->help : "";
+        wrap(help, which == OPTIONS_BRIEF ? strcspn(help, ";") : strlen(help), column, width, to);
     }
 }

@@ -32,7 +32,7 @@ struct option_row {
     size_t offset;      /* for the stock takers: offsetof the field in STATE */
     int64_t number;     /* for the stock takers: value to store, or what take() wants */
     uint32_t groups;    /* bit set of the commands that know the option; 0: all */
-    const char *help;
+    const char *help;   /* what stands behind a semicolon is left out of a brief --help */
 };
 
 /* Stock takers: store into (char *)state + offset. */
@@ -58,7 +58,7 @@ int options_parse(const struct options *options, void *state, int argc, char **a
 
 enum options_which {
     OPTIONS_ALL,
-    OPTIONS_BRIEF,  /* those without OPTION_MORE */
+    OPTIONS_BRIEF,  /* those without OPTION_MORE, in short */
     OPTIONS_OWN,    /* those of exactly the groups; without headings */
     OPTIONS_SHARED, /* those of several commands, each once */
 };

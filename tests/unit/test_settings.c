@@ -297,18 +297,21 @@ static char *help(bool all)
     return text;
 }
 
-/* It fits a screen. */
+/* It fits a screen of 80 columns and 24 lines, with the prompt. */
 static void test_brief_help(void **state)
 {
     (void)state;
     char *text = help(false);
     size_t lines = 0;
-    for (const char *at = text; (at = strchr(at, '\n')); at++)
+    for (const char *at = text, *end; (end = strchr(at, '\n')); at = end + 1) {
+        assert_in_range(end - at, 0, 79);
         lines++;
-    assert_in_range(lines, 10, 24);
+    }
+    assert_in_range(lines, 10, 23);
     assert_non_null(strstr(text, "pinject-run make -j8"));
     assert_non_null(strstr(text, "--help=all"));
     assert_null(strstr(text, "--follow-fork"));
+    assert_null(strstr(text, "dwarf,BYTES"));
     free(text);
     good("--help");
     assert_null(line.help_all);
