@@ -167,6 +167,18 @@ static int compare_lines(const void *left, const void *right, void *files)
     return order ? order : order_smaller(a->line, b->line);
 }
 
+/* Of the lines that were hit. */
+static void name_inlined(struct annotate_code *code, const struct annotate_function *function)
+{
+    struct symbol_line found[SYMBOLS_LINES_MAX];
+    for (size_t i = 0; i < code->heavy_count; i++) {
+        struct annotate_line *line = &code->heavy[i];
+        const size_t count = symbols_lines(function->object, line->address - function->shift, found);
+        if (count > 1 && found[0].function)
+            line->inlined = memory_text(found[0].function);
+    }
+}
+
 static void add_lines(struct annotate_code *code)
 {
     struct map keys = {0};
@@ -178,7 +190,8 @@ static void add_lines(struct annotate_code *code)
         uint32_t index = map_add(&keys, row->file, row->line);
         if (index == code->heavy_count) {
             code->heavy = memory_grow(code->heavy, &capacity, code->heavy_count + 1, sizeof(*code->heavy));
-            code->heavy[code->heavy_count++] = (struct annotate_line){.file = row->file, .line = row->line};
+            code->heavy[code->heavy_count++] =
+                (struct annotate_line){.file = row->file, .line = row->line, .address = code->code.list[i].address};
         }
         code->heavy[index].samples += code->samples[i];
         code->heavy[index].weight += code->weights[i];
@@ -257,6 +270,7 @@ int annotate_code_init(struct annotate_code *code, const struct annotate_functio
         memory_exhausted();
     add_hits(code, function);
     add_lines(code);
+    name_inlined(code, function);
     return 0;
 }
 
@@ -266,6 +280,8 @@ void annotate_code_release(struct annotate_code *code)
     code_lines_release(&code->lines);
     free(code->samples);
     free(code->weights);
+    for (size_t i = 0; i < code->heavy_count; i++)
+        free(code->heavy[i].inlined);
     free(code->heavy);
     *code = (struct annotate_code){0};
 }

@@ -32,6 +32,8 @@ struct annotate_function {
 /* One source line of a function, with what hit the instructions that were made of it. */
 struct annotate_line {
     uint32_t file, line; /* file: index into lines.files */
+    uint64_t address;    /* of the first instruction of it that was hit */
+    char *inlined;       /* the inlined function whose line it is; NULL: none, or not known */
     uint64_t samples, weight;
 };
 

@@ -7,10 +7,12 @@
 
 #include "analyze/sym/symbols.h"
 #include "analyze/view/annotate.h"
+#include "analyze/view/brief.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
 enum {
+    INLINED_COLUMNS = 40, /* of the name of an inlined function beside its line */
     HEAVY_LINES = 10, /* at most, and only those from HEAVY_PERCENT of the function on */
     AROUND = 3,       /* instructions before and behind a hit, in an excerpt */
     SHARE_COLUMNS = 9,
@@ -49,14 +51,19 @@ static struct source_place place_of(const struct annotate_function *function, co
     return (struct source_place){lines->files[file], lines->directories[file], symbols_file(function->object)};
 }
 
-/* "burn.h:40  value = ..."; owned by the caller. */
+/* "burn.h:40  value = ...", "burn.h:40 (burn)  value = ..." where INLINED; owned by the caller. */
 static char *line_text(const struct annotate_function *function, const struct code_lines *lines, uint32_t file,
-                       uint32_t line, struct source_texts *sources)
+                       uint32_t line, const char *inlined, struct source_texts *sources)
 {
     struct source_place place = place_of(function, lines, file);
     const char *path = place.file, *text = source_texts_line(sources, &place, line);
-    return memory_print("%s:%" PRIu32 "%s%s", text_base(path), line, text ? "  " : "",
-                        text ? text + strspn(text, " ") : "");
+    char *clean = inlined ? text_clean(inlined, true) : NULL;
+    char *name = clean ? brief_name(clean, INLINED_COLUMNS, true) : NULL;
+    char *whole = memory_print("%s:%" PRIu32 "%s%s%s%s%s", text_base(path), line, name ? " (" : "", name ? name : "",
+                               name ? ")" : "", text ? "  " : "", text ? text + strspn(text, " ") : "");
+    free(name);
+    free(clean);
+    return whole;
 }
 
 static void print_head(struct view *view, const struct annotate_function *function)
@@ -90,7 +97,7 @@ static void print_lines(struct view *view, const struct annotate_function *funct
         if (!shown)
             fprintf(output->to, "\n%*s%*s  Source line\n", SHARE_COLUMNS, "Self", SHARE_COLUMNS, "Of it");
         print_shares(view, function, line->weight);
-        char *text = line_text(function, &code->lines, line->file, line->line, sources);
+        char *text = line_text(function, &code->lines, line->file, line->line, line->inlined, sources);
         fputs("  ", output->to);
         print_rest(output, 2 * SHARE_COLUMNS + 2, text);
         free(text);
@@ -122,7 +129,7 @@ static void print_source(struct output *output, const struct annotate_function *
                          const struct annotate_code *code, const struct code_lines_row *row,
                          struct source_texts *sources)
 {
-    char *text = line_text(function, &code->lines, row->file, row->line, sources);
+    char *text = line_text(function, &code->lines, row->file, row->line, NULL, sources);
     fprintf(output->to, "%*s", 2 * SHARE_COLUMNS + 2, "");
     output_color(output, OUTPUT_NAME);
     print_rest(output, 2 * SHARE_COLUMNS + 2, text);
@@ -221,6 +228,7 @@ static void code_json(struct view *view, struct json *json, const struct annotat
     for (size_t i = 0; i < code->heavy_count; i++) {
         json_object(json, NULL);
         line_json(json, &code->lines, code->heavy[i].file, code->heavy[i].line);
+        json_string(json, "inlined", code->heavy[i].inlined);
         hit_json(view, json, code->heavy[i].samples, code->heavy[i].weight);
         json_end_object(json);
     }

@@ -54,6 +54,26 @@ def test_instructions_are_those_of_script():
         check_equal(sum(line["self_weight"] for line in function["lines"]), shares[name]["self_weight"])
 
 
+def test_lines_of_inlined_functions():
+    """The line of an inlined function is told from those of the function whose code it is."""
+    need("gcc")
+    pathlib.Path("twist.c").write_text("static volatile unsigned v;\n"
+                                       "static inline __attribute__((always_inline)) void twist(unsigned by)\n{\n"
+                                       "    v = v * 33 + by;\n}\n"
+                                       "int main(void)\n{\n    for (unsigned i = 0; i < 60000000; i++)\n"
+                                       "        twist(i);\n}\n")
+    run(["gcc", "-g", "-O1", "-o", "twist", "twist.c"]).ok()
+    files = record(["./twist"], "twist.out")
+    function, = annotate("--symbol=main", *files)["functions"]
+    named = {line["line"]: line["inlined"] for line in function["lines"]}
+    with measured():
+        check(4 in named, named)
+    check_equal({line: name for line, name in named.items() if line in (4, 8)},
+                {line: {4: "twist", 8: None}[line] for line in named if line in (4, 8)})
+    text = panalyze("annotate", "--symbol=main", *files).ok().out
+    check_match(r"(?m) twist\.c:4 \(twist\)  v = v \* 33 \+ by;$", text)
+
+
 def test_lines_that_are_left_out():
     """Of many lines ten are shown; how many there are more, and what they took, is the rest of the JSON document."""
     need("gcc")
