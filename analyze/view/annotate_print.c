@@ -137,6 +137,14 @@ static void print_source(struct output *output, const struct annotate_function *
     free(text);
 }
 
+static void print_left_out(struct output *output, uint64_t count)
+{
+    char number[TEXT_AMOUNT];
+    if (count)
+        fprintf(output->to, "%*s  ... %s without a sample\n", 2 * SHARE_COLUMNS, "",
+                text_plural(number, count, "instruction", "instructions"));
+}
+
 static void print_instructions(struct view *view, const struct annotate_function *function,
                                const struct annotate_code *code, struct source_texts *sources, const bool *shown)
 {
@@ -150,9 +158,7 @@ static void print_instructions(struct view *view, const struct annotate_function
         left_out += !shown[i];
         if (!shown[i])
             continue;
-        if (left_out)
-            fprintf(output->to, "%*s  ... %" PRIu64 " instructions without a sample\n", 2 * SHARE_COLUMNS, "",
-                    left_out);
+        print_left_out(output, left_out);
         if (row && (left_out || row->file != file || row->line != line)) {
             print_source(output, function, code, row, sources);
             file = row->file;
@@ -163,8 +169,7 @@ static void print_instructions(struct view *view, const struct annotate_function
         fprintf(output->to, "  %16" PRIx64 "  ", instruction->address);
         print_rest(output, 2 * SHARE_COLUMNS + 20, instruction->text);
     }
-    if (left_out)
-        fprintf(output->to, "%*s  ... %" PRIu64 " instructions without a sample\n", 2 * SHARE_COLUMNS, "", left_out);
+    print_left_out(output, left_out);
 }
 
 /* Files that changed: their lines are perhaps not those that were compiled. And those that are not shown. */
