@@ -104,13 +104,21 @@ static bool may_have_syslog(void)
            !file_has("/proc/sys/kernel/kptr_restrict", "2", NULL);
 }
 
+/* Its map is not of all users. A kernel without user namespaces has no such file. */
+static bool in_user_namespace(void)
+{
+    static const char map[] = "/proc/self/uid_map";
+
+    return file_has(map, "", NULL) && !file_has(map, NULL, "4294967295");
+}
+
 static const char *hidden_addresses(void)
 {
     static char text[PATH_MAX + 256]; /* outlives every object, and is the same for all */
     char self[PATH_MAX];
     ssize_t size = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-    if (!file_has("/proc/self/uid_map", NULL, "4294967295"))
+    if (in_user_namespace())
         return "/proc/kallsyms hides the addresses in a user namespace; run panalyze as root outside of it";
     if (size <= 0 || !may_have_syslog())
         return "/proc/kallsyms hides the addresses; run panalyze as root, or with kernel.kptr_restrict 0 and "

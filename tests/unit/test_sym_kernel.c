@@ -48,7 +48,7 @@ int __wrap_text_names_init(struct text_names *names, const char *path, int extra
     if (strcmp(path, "/proc/sys/kernel/kptr_restrict") == 0)
         return hand_out(names, restriction);
     if (strcmp(path, "/proc/self/uid_map") == 0)
-        return hand_out(names, users);
+        return users ? hand_out(names, users) : -ENOENT;
 
     bool of_notes = strcmp(path, "/sys/kernel/notes") == 0, of_running = strcmp(path, "/proc/kallsyms") == 0;
     const char *list = of_running ? kallsyms : strncmp(path, "/two/", 5) == 0 ? saved : NULL;
@@ -265,6 +265,8 @@ static void test_hidden_addresses(void **state)
     users = "0 1000 1\n";
     expect(NULL, SYMBOLS_RESTRICTED, "/proc/kallsyms hides the addresses in a user namespace; run panalyze as root "
            "outside of it", 0, false);
+    users = NULL;
+    hidden(advice);
 }
 
 static void test_list_of_names(void **state)
