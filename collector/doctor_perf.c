@@ -59,8 +59,10 @@ static enum doctor_cause judge(const struct doctor_facts *facts)
 static void lift_filter(const struct doctor_facts *facts, struct doctor_finding *finding)
 {
     bool known = facts->container[0];
-    doctor_remedy(finding, "%s run --security-opt seccomp=unconfined --cap-add PERFMON ...%s",
-                  known ? facts->container : "docker", known ? "" : "    # in a container");
+    doctor_remedy(finding, "%s run --security-opt seccomp=unconfined %s--cap-add PERFMON --cap-add SYSLOG ...%s",
+                  known ? facts->container : "docker", facts->user_namespace ? "--userns=host " : "",
+                  facts->user_namespace ? "    # of a container, as root on the host" : known ? ""
+                                                                                              : "    # in a container");
     doctor_remedy(finding, "systemctl edit UNIT    # of a systemd service: SystemCallFilter=perf_event_open");
 }
 

@@ -159,6 +159,10 @@ static void append_coverage(const struct result_coverage *coverage, struct buffe
     struct pinject_item_times times = {.user_ns = coverage->user_ns, .kernel_ns = coverage->kernel_ns};
     if (times.user_ns || times.kernel_ns)
         end(to, begin(to, &times, sizeof(times)), PINJECT_ITEM_TIMES);
+    struct pinject_item_unwritten unwritten = {.files = coverage->incomplete_files,
+                                               .samples = coverage->unwritten_samples};
+    if (unwritten.files)
+        end(to, begin(to, &unwritten, sizeof(unwritten)), PINJECT_ITEM_UNWRITTEN);
     for (unsigned i = 0; i < coverage->unseen_count; i++) {
         const struct result_unseen *unseen = &coverage->unseen[i];
         struct pinject_item_unseen item = {.count = unseen->count, .cpu_ns = unseen->cpu_ns};

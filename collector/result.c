@@ -27,6 +27,7 @@ struct results {
     struct files files;
     struct features features;
     uint64_t written, bytes, failed;
+    uint64_t unwritten; /* samples */
     int error;
     bool shared;                 /* was said */
     unsigned open;               /* files that are kept open between updates */
@@ -120,9 +121,10 @@ uint64_t results_bytes(const struct results *results)
     return results->bytes;
 }
 
-int results_error(const struct results *results, uint64_t *ret_failed)
+int results_error(const struct results *results, uint64_t *ret_files, uint64_t *ret_samples)
 {
-    *ret_failed = results->failed;
+    *ret_files = results->failed;
+    *ret_samples = results->unwritten;
     return results->error;
 }
 
@@ -165,10 +167,19 @@ int result_new(struct results *results, pid_t pid, pid_t tid, const char *exec, 
     return 0;
 }
 
+static bool is_sample(const void *record)
+{
+    struct perf_event_header header;
+    memcpy(&header, record, sizeof(header));
+    return header.type == PERF_RECORD_SAMPLE;
+}
+
 int result_record(struct result *result, const void *record, size_t size)
 {
-    if (result->error)
+    if (result->error) {
+        result->results->unwritten += is_sample(record);
         return result->error;
+    }
     buffer_append(&result->pending, record, size);
     return buffer_failed(&result->pending) ? -ENOMEM : 0;
 }
@@ -375,6 +386,19 @@ static void append_something(struct buffer *to)
     buffer_append(to, &nothing, sizeof(nothing));
 }
 
+/* COVERAGE with what could not be written up to now, in *RET; NULL of NULL. */
+static const struct result_coverage *tell_unwritten(const struct results *results,
+                                                    const struct result_coverage *coverage,
+                                                    struct result_coverage *ret)
+{
+    if (!coverage)
+        return NULL;
+    *ret = *coverage;
+    ret->incomplete_files = results->failed;
+    ret->unwritten_samples = results->unwritten;
+    return ret;
+}
+
 static int write_version(struct result *result, const struct result_task *task, const struct result_coverage *coverage,
                          const char *note)
 {
@@ -388,7 +412,9 @@ static int write_version(struct result *result, const struct result_task *task, 
         identify_records(features->buildids, pending->data + front, records - front);
     const uint64_t data_end = result->data_end + records;
     uint64_t bits[4];
-    features_sections(features, task, coverage, note, data_end, pending, front, bits);
+    struct result_coverage told;
+    features_sections(features, task, tell_unwritten(result->results, coverage, &told), note, data_end, pending, front,
+                      bits);
     int status = buffer_failed(pending) ? -ENOMEM : open_file(result);
     if (status == 0 && first) {
         struct perfdata_header header = header_of(result, task, data_end, bits);
@@ -422,6 +448,20 @@ static void take_back(struct result *result)
     close_file(result);
 }
 
+/* Those that could not be written. */
+static void drop_records(struct result *result)
+{
+    struct buffer *pending = &result->pending;
+    struct perf_event_header header;
+    for (size_t at = front_size(result); at + sizeof(header) <= pending->size; at += header.size) {
+        memcpy(&header, pending->data + at, sizeof(header));
+        if (header.size < sizeof(header))
+            break;
+        result->results->unwritten += header.type == PERF_RECORD_SAMPLE;
+    }
+    buffer_clear(pending);
+}
+
 /* Forgets the records that could not be written: the file ends where it ended, and says so. */
 static int write_without_records(struct result *result, const struct result_task *task,
                                  const struct result_coverage *coverage)
@@ -429,7 +469,7 @@ static int write_without_records(struct result *result, const struct result_task
     char note[160];
     snprintf(note, sizeof(note), "records are missing in this file, it could not be written: %s",
              strerror(-result->error));
-    buffer_clear(&result->pending);
+    drop_records(result);
     if (!result->data_end && begin_file(result) < 0)
         return -ENOMEM;
     return write_version(result, task, coverage, note);

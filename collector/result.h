@@ -74,6 +74,7 @@ struct result_coverage {
     uint64_t cpu_ns, attributed_ns, tasks, files, collector_ns;
     uint64_t machine_ns, others_ns; /* see outcome.h */
     uint64_t user_ns, kernel_ns;    /* of cpu_ns, where that is known; else 0 */
+    uint64_t incomplete_files, unwritten_samples; /* see results_error(); set by result_flush() and result_finish() */
     bool complete;
     const struct result_unseen *unseen;
     unsigned unseen_count;
@@ -95,9 +96,9 @@ struct opener *results_opener(const struct results *results);
 void results_trim(struct results *results);
 uint64_t results_written(const struct results *results); /* files */
 uint64_t results_bytes(const struct results *results);
-/* The first error of writing (disk full ...), 0: none; *ret_failed: files that are incomplete. Said once by
- * report_error() when it happens. */
-int results_error(const struct results *results, uint64_t *ret_failed);
+/* The first error of writing (disk full ...), 0: none; *ret_files: those that are missing or not complete,
+ * *ret_samples: what would have been in them. Said once by report_error() when it happens. */
+int results_error(const struct results *results, uint64_t *ret_files, uint64_t *ret_samples);
 /* What such an error means: -ESTALE, a file was deleted, moved or replaced while it was written. */
 const char *results_reason(int error);
 

@@ -10,6 +10,8 @@
 #include "common/follow.h"
 #include "common/report.h"
 
+#define LEAST_KERNEL_NS 40000000 /* ten clock ticks of most kernels: less of them says nothing */
+
 enum { FOLLOWED_PERCENT = 95 /* of the CPU time: where less is followed, that is said */ };
 enum { UNSEEN_SHOWN = 3 };
 
@@ -160,7 +162,7 @@ static void print_kernel(const struct plan *plan, const struct outcome *outcome,
     if (plan->source != PINJECT_SOURCE_PERF || !plan->exclude_kernel)
         return;
     buffer_printf(line, "kernel code is not sampled");
-    if (outcome->cpu_ns && outcome_time(&outcome->tree.ru_stime)) {
+    if (outcome->cpu_ns && outcome_time(&outcome->tree.ru_stime) >= LEAST_KERNEL_NS) {
         buffer_printf(line, " (");
         append_time(line, outcome_time(&outcome->tree.ru_stime));
         buffer_printf(line, " of the CPU time)");
@@ -324,11 +326,15 @@ static void print_files(const struct results *results, const struct settings *se
 /* Said even when quiet: a profile that lacks something must not look like a whole one. */
 static void print_failed(const struct results *results)
 {
-    uint64_t failed;
-    int error = results_error(results, &failed);
+    uint64_t failed, samples;
+    int error = results_error(results, &failed, &samples);
+    char unwritten[64] = "";
+    if (samples)
+        snprintf(unwritten, sizeof(unwritten), "; %" PRIu64 " %s could not be written", samples,
+                 samples == 1 ? "sample" : "samples");
     if (error)
-        report_error("%" PRIu64 " %s not complete: %s", failed,
-                     failed == 1 ? "file is missing or" : "files are missing or", results_reason(error));
+        report_error("%" PRIu64 " %s not complete: %s%s", failed,
+                     failed == 1 ? "file is missing or" : "files are missing or", results_reason(error), unwritten);
 }
 
 void summary_print(const struct session *session, const struct results *results, const struct outcome *outcome,
@@ -378,8 +384,8 @@ static unsigned say_count(uint64_t count, const char *one, const char *many)
 unsigned summary_incomplete(const struct session *session, const struct results *results,
                             const struct outcome *outcome)
 {
-    uint64_t failed = 0;
-    int error = results_error(results, &failed);
+    uint64_t failed, samples;
+    int error = results_error(results, &failed, &samples);
     bool sampling = session->plan->sampling;
     unsigned reasons = say_count(error ? failed : 0, "file is missing or not complete",
                                  "files are missing or not complete");

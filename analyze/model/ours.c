@@ -213,6 +213,7 @@ static bool take_coverage(struct loader *loader, struct item *item)
     session->collector_ns = fixed.collector_ns;
     session->recorded_tasks = fixed.tasks;
     session->recorded_files = fixed.files;
+    session->incomplete_files = session->unwritten_samples = 0;
     loader->unseen_count = 0;
     return true;
 }
@@ -236,6 +237,17 @@ static void take_times(struct loader *loader, struct item *item)
         return;
     session->user_ns = fixed.user_ns;
     session->kernel_ns = fixed.kernel_ns;
+}
+
+/* Beside the coverage that is believed. */
+static void take_unwritten(struct loader *loader, struct item *item, bool covered)
+{
+    struct profile_session *session = &loader->profile.session;
+    struct pinject_item_unwritten fixed;
+    if (!covered || !item_unwritten(item, &fixed) || fixed.files > INT64_MAX || fixed.samples > INT64_MAX)
+        return;
+    session->incomplete_files = fixed.files;
+    session->unwritten_samples = fixed.samples;
 }
 
 /* What no profile has is as good as nothing: a sum does not wrap around. */
@@ -285,15 +297,16 @@ int ours_take_session(struct loader *loader, const struct file *file)
 {
     struct cursor section = section_of(file);
     struct item item;
-    bool unseen = false;
+    bool covered = false;
     int status = 0;
     while (status == 0 && item_next(&section, &item)) {
         switch (item.type) {
         case PINJECT_ITEM_SESSION: status = take_session(loader, &item); break;
-        case PINJECT_ITEM_COVERAGE: unseen = take_coverage(loader, &item); break;
+        case PINJECT_ITEM_COVERAGE: covered = take_coverage(loader, &item); break;
         case PINJECT_ITEM_MACHINE: take_machine(loader, &item); break;
         case PINJECT_ITEM_TIMES: take_times(loader, &item); break;
-        case PINJECT_ITEM_UNSEEN: status = unseen ? take_unseen(loader, &item) : 0; break;
+        case PINJECT_ITEM_UNWRITTEN: take_unwritten(loader, &item, covered); break;
+        case PINJECT_ITEM_UNSEEN: status = covered ? take_unseen(loader, &item) : 0; break;
         case PINJECT_ITEM_STACKS: take_stacks(loader, &item); break;
         case PINJECT_ITEM_NOTE: status = remark_add(loader, item_string(&item)); break;
         }

@@ -159,6 +159,7 @@ struct profile_session {
     /* Coverage; coverage_known is false without an item, or while the session runs (complete false). */
     bool coverage_known, coverage_complete;
     uint64_t cpu_ns, attributed_ns, collector_ns, recorded_tasks, recorded_files;
+    uint64_t incomplete_files, unwritten_samples; /* what could not be written (a full disk) */
     uint64_t user_ns, kernel_ns;    /* CPU time of the tree, of rusage; 0: not known */
     uint64_t machine_ns, others_ns; /* elapsed, and CPU time of other programs meanwhile; 0: not known */
     /* Call stacks with a part in user space, where they were unwound (-g dwarf, auto): all, and those down to the

@@ -148,6 +148,13 @@ bool item_times(struct item *item, struct pinject_item_times *ret)
     return !item->body.failed;
 }
 
+bool item_unwritten(struct item *item, struct pinject_item_unwritten *ret)
+{
+    ret->files = cursor_u64(&item->body);
+    ret->samples = cursor_u64(&item->body);
+    return !item->body.failed;
+}
+
 bool item_unseen(struct item *item, struct pinject_item_unseen *ret)
 {
     ret->count = cursor_u64(&item->body);

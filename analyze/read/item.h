@@ -30,6 +30,7 @@ bool item_count(struct item *item, struct pinject_item_count *ret);
 bool item_coverage(struct item *item, struct pinject_item_coverage *ret);
 bool item_machine(struct item *item, struct pinject_item_machine *ret);
 bool item_times(struct item *item, struct pinject_item_times *ret);
+bool item_unwritten(struct item *item, struct pinject_item_unwritten *ret);
 bool item_unseen(struct item *item, struct pinject_item_unseen *ret);
 bool item_stacks(struct item *item, struct pinject_item_stacks *ret);
 

@@ -120,6 +120,10 @@ static const char *hidden_addresses(void)
 
     if (in_user_namespace())
         return "/proc/kallsyms hides the addresses in a user namespace; run panalyze as root outside of it";
+    if (geteuid() == 0)
+        return "/proc/kallsyms hides the addresses from a root without CAP_SYSLOG, as that of a container may be; run "
+               "panalyze with it (docker run --cap-add SYSLOG), or with kernel.kptr_restrict 0 and "
+               "kernel.perf_event_paranoid 1";
     if (size <= 0 || !may_have_syslog())
         return "/proc/kallsyms hides the addresses; run panalyze as root, or with kernel.kptr_restrict 0 and "
                "kernel.perf_event_paranoid 1";

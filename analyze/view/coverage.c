@@ -11,7 +11,6 @@
 
 #define MOST_UNSEEN 12
 #define SIDES_PERCENT 3 /* the parts of a total differ from it by no more */
-#define LEAST_SIDE_NS 40000000 /* ten clock ticks of most kernels */
 
 /* One line of what is said; a point of a list in Markdown, where '<' must not begin a tag. */
 void coverage_say(struct view *view, const char *text)
@@ -56,7 +55,8 @@ static void sides_text(char *ret, size_t size, const struct profile_session *ses
     const uint64_t sum = session->user_ns + session->kernel_ns;
     const uint64_t least = session->user_ns < session->kernel_ns ? session->user_ns : session->kernel_ns;
     ret[0] = '\0';
-    if (session->cpu_ns && least >= LEAST_SIDE_NS && fabs(text_share(sum, session->cpu_ns) - 100) <= SIDES_PERCENT)
+    if (session->cpu_ns && least >= HEADING_LEAST_SIDE_NS &&
+        fabs(text_share(sum, session->cpu_ns) - 100) <= SIDES_PERCENT)
         snprintf(ret, size, " (%s in user space, %s in the kernel)", text_time(user, session->user_ns),
                  text_time(kernel, session->kernel_ns));
 }
@@ -211,6 +211,8 @@ void coverage_json(struct json *json, const struct profile *profile)
         json_number(json, "percent", text_share(session->attributed_ns, session->cpu_ns));
         sampled_json(json, profile);
         json_unsigned(json, "collector_ns", session->collector_ns);
+        json_unsigned(json, "incomplete_files", session->incomplete_files);
+        json_unsigned(json, "unwritten_samples", session->unwritten_samples);
     } else {
         json_null(json, "cpu_ns");
         json_null(json, "attributed_ns");
@@ -218,6 +220,8 @@ void coverage_json(struct json *json, const struct profile *profile)
         json_null(json, "sampled_ns");
         json_null(json, "sampled_percent");
         json_null(json, "collector_ns");
+        json_null(json, "incomplete_files");
+        json_null(json, "unwritten_samples");
     }
     if (session->machine_ns) {
         json_unsigned(json, "machine_ns", session->machine_ns);

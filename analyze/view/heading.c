@@ -106,13 +106,28 @@ static char *event_text(const struct view *view)
                         heading_misses_kernel(profile) ? ", user space only" : "");
 }
 
+char *heading_unwritten(uint64_t files, uint64_t samples)
+{
+    char file[TEXT_AMOUNT], sample[TEXT_AMOUNT];
+    if (!files)
+        return memory_text("");
+    text_plural(file, files, "result file is", "result files are");
+    if (!samples)
+        return memory_print("; %s missing or not complete", file);
+    return memory_print("; %s could not be written: %s missing or not complete",
+                        text_plural(sample, samples, "sample", "samples"), file);
+}
+
 char *heading_event(const struct view *view)
 {
+    const struct profile_session *session = &view->profile->session;
     char lost[TEXT_AMOUNT], *event = event_text(view);
     if (!has_samples(view))
         return event;
-    char *text = memory_print("%s, %s lost", event, view->selection->lost ? text_count(lost, view->selection->lost)
-                                                                          : "none");
+    char *unwritten = heading_unwritten(session->incomplete_files, session->unwritten_samples);
+    char *text = memory_print("%s, %s lost%s", event,
+                              view->selection->lost ? text_count(lost, view->selection->lost) : "none", unwritten);
+    free(unwritten);
     free(event);
     return text;
 }
@@ -242,14 +257,15 @@ bool heading_by_timers(const struct profile *profile)
 bool heading_misses_kernel(const struct profile *profile)
 {
     const struct profile_event *event = profile->event_count ? &profile->events[profile->event] : NULL;
-    return profile->session.ours && event && event->exclude_kernel && event->sampled && !heading_by_timers(profile);
+    return profile->session.ours && event && event->exclude_kernel && event->sampled;
 }
 
 char *heading_user_part(const struct profile *profile, const char *what)
 {
     const struct profile_session *session = &profile->session;
     char time[TEXT_AMOUNT];
-    if (!heading_misses_kernel(profile) || session->kernel_ns <= session->user_ns / 2)
+    if (!heading_misses_kernel(profile) || session->kernel_ns <= session->user_ns / 2 ||
+        session->kernel_ns < HEADING_LEAST_SIDE_NS)
         return NULL;
     return memory_print("%s that call the kernel show only their user part: their order says nothing about the %s of "
                         "this run in the kernel.", what, text_time(time, session->kernel_ns));
@@ -272,8 +288,8 @@ static double shown_percent(uint64_t part, uint64_t whole)
 }
 
 /*
- * One figure: the CPU time of the tasks, of which samples are drawn. Where kernel code gives none, it is the samples'.
- * Of an event that is no clock the tasks alone can be told.
+ * One figure: the CPU time of the tasks, of which samples are drawn. Where kernel code gives none, or some could not be
+ * written, it is the samples'. Of an event that is no clock the tasks alone can be told.
  */
 static void append_coverage(struct buffer *line, const struct profile *profile)
 {
@@ -283,7 +299,7 @@ static void append_coverage(struct buffer *line, const struct profile *profile)
     if (!session->coverage_known || !session->cpu_ns)
         return;
     const bool clock = heading_sampled(profile, &sampled);
-    if (clock && heading_misses_kernel(profile) && sampled < in_profile)
+    if (clock && (heading_misses_kernel(profile) || session->incomplete_files) && sampled < in_profile)
         in_profile = sampled;
     snprintf(part, sizeof(part), "%.1f %% of the CPU time%s is in this profile%s",
              shown_percent(in_profile, session->cpu_ns), session->coverage_complete ? "" : " so far",
@@ -300,13 +316,21 @@ static void append_coverage(struct buffer *line, const struct profile *profile)
 
 static void append_loss(struct buffer *line, const struct view *view)
 {
+    const struct profile_session *session = &view->profile->session;
     char number[TEXT_AMOUNT], part[2 * TEXT_AMOUNT];
-    if (!has_samples(view))
-        return;
-    text_plural(number, view->selection->lost, "sample", "samples");
-    snprintf(part, sizeof(part), "%s lost%s", view->selection->lost ? number : "no samples",
-             view->selection->filtered ? " in these tasks" : "");
-    append(line, "; ", part);
+    char *unwritten = heading_unwritten(session->incomplete_files, session->unwritten_samples);
+    buffer_printf(line, "%s", unwritten);
+    if (has_samples(view) && (!*unwritten || view->selection->lost)) {
+        text_plural(number, view->selection->lost, "sample", "samples");
+        snprintf(part, sizeof(part), "%s lost%s", view->selection->lost ? number : "no samples",
+                 view->selection->filtered                    ? " in these tasks"
+                 : session->ours && !session->coverage_known ? " in these files"
+                                                              : "");
+        append(line, "; ", part);
+        if (session->ours && !session->coverage_known && !is_a_part(view->profile))
+            buffer_printf(line, "; the first task's file, which tells of the whole run, is missing");
+    }
+    free(unwritten);
 }
 
 char *heading_run(const struct view *view)

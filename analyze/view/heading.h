@@ -17,6 +17,9 @@ const struct profile_image *heading_image(const struct profile *profile);
 char *heading_command(const struct profile *profile);
 /* "task-clock: 9.50 s in 9,523 samples of 312 tasks, none lost", of --stat "counted without samples: 312 tasks"; owned
  * by the caller. */
+/* "; 619 samples could not be written: 2 result files are missing or not complete", "" of no FILES; owned by the
+ * caller. */
+char *heading_unwritten(uint64_t files, uint64_t samples);
 char *heading_event(const struct view *view);
 /* The time that the command took, and the CPU time of the whole run, where they are known; 0: they are not. */
 uint64_t heading_elapsed(const struct profile *profile);
@@ -25,13 +28,16 @@ uint64_t heading_cpu(const struct profile *profile);
 double heading_others(const struct profile_session *session);
 /* "other programs used 0.05 to 0.90 of 2 CPUs": theirs alone. CPUS 0: not known. Owned by the caller. */
 char *heading_others_text(double least, double most, uint32_t cpus);
+/* Ten clock ticks of most kernels: what is less of user space or of the kernel, by these ticks, says nothing. */
+#define HEADING_LEAST_SIDE_NS 40000000
+
 /* CPU time that samples of the shown event stand for. False: they are no times, or there is none. */
 bool heading_sampled(const struct profile *profile, uint64_t *ret_ns);
 /* The time from the session's start to the last news of a task; 0: unknown. */
 uint64_t heading_duration(const struct profile *profile);
 /* For want of events its tasks were sampled by timers, where these could run. */
 bool heading_by_timers(const struct profile *profile);
-/* Kernel code could not be sampled, so that CPU time is missing from the samples (that of timers is not). */
+/* Kernel code could not be sampled, so that CPU time is missing from the samples. */
 bool heading_misses_kernel(const struct profile *profile);
 /*
  * A sentence for lists of WHAT ("Functions"): of one that calls the kernel a profile of user space has the smaller

@@ -219,19 +219,24 @@ static char *facts_of_runs(const struct view *view, const struct compare *compar
 {
     const uint64_t *weights = compare->run_weights + (side ? compare->runs[0] : 0);
     const struct profile_event *event = event_of(view);
-    uint64_t least = UINT64_MAX, most = 0, lost = 0;
+    uint64_t least = UINT64_MAX, most = 0, lost = 0, incomplete = 0, unwritten = 0;
     char *duration = duration_text(view, side);
     for (size_t i = 0; i < compare->runs[side]; i++) {
         least = weights[i] < least ? weights[i] : least;
         most = weights[i] > most ? weights[i] : most;
+        const struct profile_session *session = &diff_run(view, side, i)->profile->session;
         lost += diff_run(view, side, i)->selection->lost;
+        incomplete += session->incomplete_files;
+        unwritten += session->unwritten_samples;
     }
     char from[TEXT_AMOUNT], to[TEXT_AMOUNT], samples[TEXT_AMOUNT], missing[TEXT_AMOUNT];
+    char *missed = heading_unwritten(incomplete, unwritten);
     char *facts = memory_print(
-        "%zu runs, each with %s to %s of %s%s; %s in all, %s lost", compare->runs[side],
+        "%zu runs, each with %s to %s of %s%s; %s in all, %s lost%s", compare->runs[side],
         text_weight(from, least, event->nanoseconds), text_weight(to, most, event->nanoseconds), event->name, duration,
         text_plural(samples, compare->sides[side].all.samples, "sample", "samples"),
-        lost ? text_count(missing, lost) : "none");
+        lost ? text_count(missing, lost) : "none", missed);
+    free(missed);
     free(duration);
     return facts;
 }

@@ -129,6 +129,10 @@ static void print_session(struct view *view, const struct profile_session *sessi
     if (session->coverage_known)
         field(view, "coverage", "CPU time %s, in tasks %s, %s", text_time(amount, session->cpu_ns),
               text_time(other, session->attributed_ns), session->coverage_complete ? "complete" : "still running");
+    if (session->incomplete_files)
+        field(view, "unwritten", "%s; %s missing or not complete",
+              text_plural(amount, session->unwritten_samples, "sample", "samples"),
+              text_plural(other, session->incomplete_files, "result file is", "result files are"));
     print_load(view, session);
     for (uint32_t i = 0; i < session->unseen_count; i++)
         field(view, "unseen", "%s: %s, %s times", session->unseen[i].comm, session->unseen[i].reason,

@@ -27,6 +27,7 @@ enum pinject_item_type {
     PINJECT_ITEM_PACKED = 9,   /* all items of the section; then it is the only one there */
     PINJECT_ITEM_MACHINE = 10, /* beside COVERAGE, where it is known */
     PINJECT_ITEM_TIMES = 11,   /* the same */
+    PINJECT_ITEM_UNWRITTEN = 12, /* beside COVERAGE, where something could not be written */
 };
 
 /* No more than this is packed, and nobody has to believe in more; no more than this is the dictionary. */
@@ -137,6 +138,13 @@ struct pinject_item_times {
     uint64_t kernel_ns;
 };
 
+/* No strings. Result files that are missing or not complete, and the samples that would have been in them. */
+struct pinject_item_unwritten {
+    struct pinject_item item;
+    uint64_t files;
+    uint64_t samples;
+};
+
 /* Strings: reason, comm. */
 struct pinject_item_unseen {
     struct pinject_item item;
@@ -183,6 +191,7 @@ _Static_assert(sizeof(struct pinject_item_count) == 56, "format: count");
 _Static_assert(sizeof(struct pinject_item_coverage) == 56, "format: coverage");
 _Static_assert(sizeof(struct pinject_item_machine) == 24, "format: machine");
 _Static_assert(sizeof(struct pinject_item_times) == 24, "format: times");
+_Static_assert(sizeof(struct pinject_item_unwritten) == 24, "format: unwritten");
 _Static_assert(sizeof(struct pinject_item_unseen) == 24, "format: unseen");
 _Static_assert(sizeof(struct pinject_item_stacks) == 88, "format: stacks");
 _Static_assert(sizeof(struct pinject_item_packed) == 16, "format: packed");

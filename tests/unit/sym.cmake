@@ -29,7 +29,7 @@ target_link_options(test_code PRIVATE -Wl,--wrap=calloc,--wrap=realloc,--wrap=st
 pinject_unit_test(code_lines SOURCES test_code_lines.c LINK pinject_sym)
 target_link_options(test_code_lines PRIVATE -Wl,--wrap=symbols_rows,--wrap=calloc,--wrap=realloc,--wrap=strdup)
 pinject_unit_test(sym_kernel SOURCES test_sym_kernel.c LINK pinject_sym)
-target_link_options(test_sym_kernel PRIVATE -Wl,--wrap=text_names_init,--wrap=uname,--wrap=prctl)
+target_link_options(test_sym_kernel PRIVATE -Wl,--wrap=text_names_init,--wrap=uname,--wrap=prctl,--wrap=geteuid)
 pinject_unit_test(name_table SOURCES test_name_table.c LINK pinject_sym)
 target_link_options(test_name_table PRIVATE -Wl,--wrap=read)
 # ELF files that the tests write section by section.

@@ -254,6 +254,7 @@ static void notes_and_coverage(void **state)
     assert_true(one->collector_ns == 5 && one->complete == 1);
     assert_null(item(PINJECT_ITEM_MACHINE, 0)); /* it is not known */
     assert_null(item(PINJECT_ITEM_TIMES, 0));
+    assert_null(item(PINJECT_ITEM_UNWRITTEN, 0));
     const struct pinject_item_unseen *first = item(PINJECT_ITEM_UNSEEN, 0), *second = item(PINJECT_ITEM_UNSEEN, 1);
     assert_true(first->count == 3 && first->cpu_ns == 4 && second->count == 5 && second->cpu_ns == 6);
     assert_memory_equal(first + 1, "why\0who", 8);
@@ -263,12 +264,16 @@ static void notes_and_coverage(void **state)
     coverage.machine_ns = 6;
     coverage.others_ns = 7;
     coverage.kernel_ns = 8;
+    coverage.incomplete_files = 9;
+    coverage.unwritten_samples = 10;
     make(&coverage, NULL);
     assert_null(note(3));
     const struct pinject_item_machine *machine = item(PINJECT_ITEM_MACHINE, 0);
     assert_true(machine->elapsed_ns == 6 && machine->others_ns == 7);
     const struct pinject_item_times *times = item(PINJECT_ITEM_TIMES, 0);
     assert_true(times->user_ns == 0 && times->kernel_ns == 8);
+    const struct pinject_item_unwritten *unwritten = item(PINJECT_ITEM_UNWRITTEN, 0);
+    assert_true(unwritten->files == 9 && unwritten->samples == 10);
     coverage.stacks = coverage.stolen = NULL;
     make(&coverage, NULL);
     assert_null(note(3));

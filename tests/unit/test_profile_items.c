@@ -243,6 +243,7 @@ static void save_coverage(const char *name, uint32_t pid, uint32_t complete, uin
     const struct pinject_item_coverage coverage = {.cpu_ns = cpu_ns, .attributed_ns = cpu_ns + 1, .tasks = cpu_ns + 2,
                                                    .files = cpu_ns + 3, .collector_ns = cpu_ns + 4,
                                                    .complete = complete};
+    const struct pinject_item_unwritten unwritten = {.files = cpu_ns + 7, .samples = cpu_ns + 8};
     const struct pinject_item_unseen unseen = {.count = cpu_ns + 5, .cpu_ns = cpu_ns + 6};
     const struct pinject_item_note empty = {{0}};
     begin(&writer, pid, pid);
@@ -250,6 +251,7 @@ static void save_coverage(const char *name, uint32_t pid, uint32_t complete, uin
     writer_task(&writer, ENDED, 0, 600, 9000, 0);
     writer_item(&writer, PINJECT_ITEM_UNSEEN, &unseen, sizeof(unseen), strings, 2); /* of no coverage */
     writer_item(&writer, PINJECT_ITEM_COVERAGE, &coverage, sizeof(coverage), NULL, 0);
+    writer_item(&writer, PINJECT_ITEM_UNWRITTEN, &unwritten, sizeof(unwritten), NULL, 0);
     for (int i = 0; i < 2; i++)
         writer_item(&writer, PINJECT_ITEM_UNSEEN, &unseen, sizeof(unseen), strings, 2);
     writer_item(&writer, PINJECT_ITEM_NOTE, &empty, sizeof(empty), &note, 1);
@@ -273,6 +275,8 @@ static void expect_coverage(uint32_t complete0, uint64_t cpu0, uint32_t complete
     assert_int_equal(session->recorded_tasks, cpu + 2);
     assert_int_equal(session->recorded_files, cpu + 3);
     assert_int_equal(session->collector_ns, cpu + 4);
+    assert_int_equal(session->incomplete_files, cpu + 7);
+    assert_int_equal(session->unwritten_samples, cpu + 8);
     assert_int_equal(session->unseen_count, 2);
     for (uint32_t i = 0; i < 2; i++) {
         assert_string_equal(session->unseen[i].reason, wins ? "second" : "first");

@@ -152,10 +152,11 @@ static bool update_with(enum fault fault, int left, bool no_fallocate, bool with
     if (!struck || (!failed && fault != DEAD))
         assert_true(updated);
     if (failed) {
-        uint64_t count;
+        uint64_t count, unwritten;
         assert_false(updated);
-        assert_int_equal(results_error(kit.results, &count), status);
+        assert_int_equal(results_error(kit.results, &count, &unwritten), status);
         assert_int_equal(count, 1);
+        assert_int_equal(unwritten, 100);
         assert_non_null(strstr(errors, "cannot write result file 'out.77.77'"));
         /* One line. */
         assert_ptr_equal(strchr(errors, '\n'), errors + strlen(errors) - 1);

@@ -347,6 +347,17 @@ static void test_quoting(void **state)
     }
 }
 
+/* A sample that cannot be written. */
+static void write_samples(void *argument)
+{
+    struct kit *kit = argument;
+    struct result_task task = kit_task(kit, 3, 3);
+    struct result *result;
+    assert_int_equal(result_new(kit->results, 3, 3, NULL, &result), 0);
+    kit_samples(kit, result, &task, 2);
+    result_finish(result, &task, NULL);
+}
+
 static void write_two(void *argument)
 {
     write_files(argument, 2);
@@ -369,6 +380,9 @@ static void test_incomplete(void **state)
     free(text);
     scene.kit.settings.quiet = true;
     expect(&scene, "pinject-run: 2 files are missing or not complete: No such file or directory\n");
+    free(kit_stderr(write_samples, &scene.kit));
+    expect(&scene, "pinject-run: 3 files are missing or not complete: No such file or directory; 2 samples could not "
+                   "be written\n");
     kit_free(&scene.kit);
 }
 

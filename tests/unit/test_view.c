@@ -361,14 +361,49 @@ static void test_the_kernel_is_not_covered(void **state)
     for (int task = 0; task < 3; task++)
         fake.profile.tasks[task].source = PROFILE_SOURCE_TIMER;
     text = run(&fake, view_report);
-    has(text, "; 95.4 % of the CPU time is in this profile; ");
-    has_not(text, " of 3 tasks, 50.00 % of all, user space only");
+    has(text, "; 95.4 % of the CPU time is in this profile, kernel code is not sampled; ");
     free(text);
     /* Of context switches no share of a time is told. */
     events[0].nanoseconds = false;
     text = run(&fake, view_report);
-    has(text, "; 95.4 % of the CPU time is in this profile's tasks; 4 samples lost");
+    has(text, "; 95.4 % of the CPU time is in this profile's tasks, kernel code is not sampled; 4 samples lost");
     has_not(text, "in samples");
+    free(text);
+}
+
+/* What could not be written is not in the profile, however much of the CPU time tasks have. */
+static void test_what_could_not_be_written(void **state)
+{
+    (void)state;
+    static struct profile_event events[2];
+    struct fake fake;
+    fake_new(&fake);
+    memcpy(events, fake.profile.events, sizeof(events));
+    fake.profile.events = events;
+    events[0].sampled = true;
+    events[0].weight = 10999999;
+    char *text = run(&fake, view_report);
+    has(text, "; 95.4 % of the CPU time is in this profile; 4 samples lost\n");
+    free(text);
+    fake.profile.session.incomplete_files = 1;
+    fake.profile.session.unwritten_samples = 2000;
+    text = run(&fake, view_report);
+    has(text, "; 9.9 % of the CPU time is in this profile; 2,000 samples could not be written: 1 result file is "
+              "missing or not complete; 4 samples lost\n");
+    free(text);
+    fake.profile.session.unwritten_samples = 0;
+    fake.profile.session.incomplete_files = 2;
+    fake.profile.lost = 0;
+    for (int task = 0; task < 3; task++)
+        fake.profile.tasks[task].lost = 0;
+    text = run(&fake, view_report);
+    has(text, "; 9.9 % of the CPU time is in this profile; 2 result files are missing or not complete\n");
+    free(text);
+    fake.profile.session.incomplete_files = 0;
+    fake.profile.session.coverage_known = false;
+    fake.profile.tasks[0].root = false;
+    text = run(&fake, view_report);
+    has(text, "no samples lost in these files; the first task's file, which tells of the whole run, is missing\n");
     free(text);
 }
 
@@ -581,6 +616,7 @@ int main(void)
         cmocka_unit_test(test_bad_families_end),
         cmocka_unit_test(test_why_the_kernel_is_missing),
         cmocka_unit_test(test_the_kernel_is_not_covered),
+        cmocka_unit_test(test_what_could_not_be_written),
         cmocka_unit_test(test_sides_of_the_time),
         cmocka_unit_test(test_one_process_of_a_run),
         cmocka_unit_test(test_heaviest_run),
