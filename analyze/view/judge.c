@@ -18,6 +18,7 @@
 #define LEAST_REST 0.02   /* of all weight must be left to compare with */
 #define SINGLE_STEPS 30   /* of taking one changed row out; then all that changed go at once */
 #define MOST_STEPS 40
+#define SUSPECTS 2        /* rows of the rest that may have changed, though not for certain */
 #define WHOLE 0.98        /* a row of as much of the rest, or more, cannot be compared with it */
 
 /* Rows of a table that are judged together. */
@@ -128,7 +129,7 @@ static double rest_of_first(const struct compare *compare, const double *rest)
 }
 
 /* Each row against REST, of which it is a part unless it is out. In percent of all of side A. */
-static void judge_points(const struct compare *compare, struct judged *judged, const double *rest)
+static void judge_against(const struct compare *compare, struct judged *judged, const double *rest)
 {
     size_t runs = run_count(compare), first = compare->runs[0];
     double scale = 100 * rest_of_first(compare, rest), mean_rest = mean_of(rest, runs);
@@ -147,6 +148,73 @@ static void judge_points(const struct compare *compare, struct judged *judged, c
     }
     significance_limits(&group, judged->values, judged->sampling, judged->count, judged->points_limits,
                         judged->points_deviations);
+}
+
+/* REST without row I into RET, which may be REST, if enough is left in each run. */
+static bool rest_without(const struct compare *compare, const struct judged *judged, size_t i, const double *rest,
+                         double *ret)
+{
+    const size_t runs = run_count(compare);
+    for (size_t run = 0; run < runs; run++)
+        if (rest[run] - (double)judged->weights[i][run] < LEAST_REST * (double)compare->run_weights[run])
+            return false;
+    for (size_t run = 0; run < runs; run++)
+        ret[run] = rest[run] - (double)judged->weights[i][run];
+    return true;
+}
+
+/* The row of the rest whose points changed the most, but for those in USED; COUNT of them: there is none. */
+static size_t find_suspect(const struct judged *judged, const double *points, const double *limits, const bool *used)
+{
+    size_t found = judged->count;
+    for (size_t i = 0; i < judged->count; i++)
+        if (!judged->out[i] && !used[i] && isfinite(limits[i]) &&
+            (found == judged->count || fabs(points[i]) > fabs(points[found])))
+            found = i;
+    return found;
+}
+
+/*
+ * As judge_against(). A row of the rest that has changed, but not for certain, moves the points of all others the other
+ * way: what they would be without it must count as well. So limits have room for that, of each of a few SUSPECTS.
+ */
+static void judge_points(const struct compare *compare, struct judged *judged, const double *rest)
+{
+    const size_t runs = run_count(compare), size = judged->count * sizeof(double);
+    double *points = memory_new(judged->count, sizeof(*points)), *limits = memory_new(judged->count, sizeof(*limits));
+    double *deviations = memory_new(judged->count, sizeof(*deviations));
+    double *parts = memory_new(judged->count, sizeof(*parts)), *without = memory_new(runs, sizeof(*without));
+    bool *used = memory_new(judged->count, sizeof(*used));
+    judge_against(compare, judged, rest);
+    memcpy(points, judged->points, size);
+    memcpy(limits, judged->points_limits, size);
+    memcpy(deviations, judged->points_deviations, size);
+    memcpy(parts, judged->parts, size);
+    for (int n = 0; n < SUSPECTS; n++) {
+        const size_t suspect = find_suspect(judged, points, limits, used);
+        if (suspect == judged->count)
+            break;
+        used[suspect] = true;
+        if (!rest_without(compare, judged, suspect, rest, without))
+            continue;
+        judged->out[suspect] = true;
+        judge_against(compare, judged, without);
+        judged->out[suspect] = false;
+        for (size_t i = 0; i < judged->count; i++)
+            if (i != suspect && isfinite(limits[i]))
+                limits[i] = fmax(limits[i], judged->points_limits[i] + fabs(points[i]) -
+                                                judged->points[i] * copysign(1, points[i]));
+    }
+    memcpy(judged->points, points, size);
+    memcpy(judged->points_limits, limits, size);
+    memcpy(judged->points_deviations, deviations, size);
+    memcpy(judged->parts, parts, size);
+    free(used);
+    free(without);
+    free(parts);
+    free(deviations);
+    free(limits);
+    free(points);
 }
 
 /* A row that grows by some percent moves its own part of the rest as well: its points grow by fewer percent. */
@@ -170,12 +238,8 @@ static double worth(const struct compare *compare, const struct judged *judged, 
 /* Takes row I out of REST, if enough is left in each run. */
 static bool take_out(const struct compare *compare, struct judged *judged, size_t i, double *rest)
 {
-    size_t runs = run_count(compare);
-    for (size_t run = 0; run < runs; run++)
-        if (rest[run] - (double)judged->weights[i][run] < LEAST_REST * (double)compare->run_weights[run])
-            return false;
-    for (size_t run = 0; run < runs; run++)
-        rest[run] -= (double)judged->weights[i][run];
+    if (!rest_without(compare, judged, i, rest, rest))
+        return false;
     judged->out[i] = true;
     return true;
 }
@@ -280,7 +344,7 @@ static void judge_table(const struct compare *compare, struct compare_table *tab
     judge_weights(compare, &judged);
     for (size_t i = 0; i < judged.count; i++)
         judged.out[i] = !overlapping && judged.rows[i]->out;
-    judge_points(compare, &judged, rest);
+    (overlapping ? judge_against : judge_points)(compare, &judged, rest);
     for (size_t i = 0; i < judged.count; i++)
         tests += isfinite(judged.weight_limits[i]);
     for (size_t i = 0; i < judged.count; i++) {

@@ -9,6 +9,8 @@
  *
  * Shares of everything would not do as the relation: where one row grows, the shares of all others shrink. So what has
  * changed is taken out of what the others are compared with, the clearest change first, until no further row changes.
+ * What may have changed, though not for certain (a function that waits for memory, on a loaded machine), stays in; as
+ * it moves the points of all others the other way, those must be clear without it as well.
  * Where the rest changed as a whole, it is no measure: then weights decide.
  * The result is shown in percent of all of side A ("points"): where nothing changed these are percentage points of the
  * shares.
