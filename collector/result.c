@@ -45,6 +45,7 @@ struct result {
     uint64_t data_end;     /* of the data on disk; 0: nothing is on disk */
     uint64_t size;         /* of the file */
     int error;             /* the first of this file, 0: none */
+    uint64_t samples;      /* records of them, written or pending */
     struct buffer pending; /* room for the file's front while nothing is on disk, then records */
 };
 
@@ -181,7 +182,12 @@ int result_record(struct result *result, const void *record, size_t size)
         return result->error;
     }
     buffer_append(&result->pending, record, size);
-    return buffer_failed(&result->pending) ? -ENOMEM : 0;
+    if (buffer_failed(&result->pending)) {
+        result->results->unwritten += is_sample(record);
+        return -ENOMEM;
+    }
+    result->samples += is_sample(record);
+    return 0;
 }
 
 size_t result_pending(const struct result *result)
@@ -223,6 +229,8 @@ static void note_error(struct result *result, int status)
         return;
     result->error = status;
     results->failed++;
+    if (status == -ESTALE) /* all of it is elsewhere, or gone */
+        results->unwritten += result->samples;
     if (results->error)
         return;
     results->error = status;
@@ -457,7 +465,7 @@ static void drop_records(struct result *result)
         memcpy(&header, pending->data + at, sizeof(header));
         if (header.size < sizeof(header))
             break;
-        result->results->unwritten += header.type == PERF_RECORD_SAMPLE;
+        result->results->unwritten += header.type == PERF_RECORD_SAMPLE && result->error != -ESTALE;
     }
     buffer_clear(pending);
 }

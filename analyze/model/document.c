@@ -357,6 +357,11 @@ static int take_coverage(struct reader *reader, const json_t *root)
     int status = take_number(reader, coverage, "cpu_ns", &session->cpu_ns);
     if (status == 0)
         status = take_number(reader, coverage, "attributed_ns", &session->attributed_ns);
+    if (status == 0 && json_object_get(coverage, "incomplete_files")) { /* older reports do not tell */
+        status = take_number(reader, coverage, "incomplete_files", &session->incomplete_files);
+        if (status == 0)
+            status = take_number(reader, coverage, "unwritten_samples", &session->unwritten_samples);
+    }
     if (status < 0 || !json_is_integer(json_object_get(coverage, "machine_ns"))) /* null: not known */
         return status;
     status = take_number(reader, coverage, "machine_ns", &session->machine_ns);

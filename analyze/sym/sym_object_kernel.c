@@ -93,15 +93,14 @@ static bool file_has(const char *path, const char *begin, const char *part)
 }
 
 /*
- * Whether CAP_SYSLOG of its file would show the addresses to this program. Where the bounding set lacks it, a program
- * that has it cannot be executed; from level 2 on it has no effect.
+ * Whether CAP_SYSLOG of its file would show the addresses to this program, where kptr_restrict is below 2. Where the
+ * bounding set lacks it, a program that has it cannot be executed.
  */
 static bool may_have_syslog(void)
 {
     enum { CAPABILITY_SYSLOG = 34 };
 
-    return prctl(PR_CAPBSET_READ, CAPABILITY_SYSLOG, 0, 0, 0) == 1 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0 &&
-           !file_has("/proc/sys/kernel/kptr_restrict", "2", NULL);
+    return prctl(PR_CAPBSET_READ, CAPABILITY_SYSLOG, 0, 0, 0) == 1 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0;
 }
 
 /* Its map is not of all users. A kernel without user namespaces has no such file. */
@@ -120,6 +119,9 @@ static const char *hidden_addresses(void)
 
     if (in_user_namespace())
         return "/proc/kallsyms hides the addresses in a user namespace; run panalyze as root outside of it";
+    if (file_has("/proc/sys/kernel/kptr_restrict", "2", NULL))
+        return "/proc/kallsyms hides the addresses from everybody; run panalyze as root with kernel.kptr_restrict 1, "
+               "or with 0 and kernel.perf_event_paranoid 1";
     if (geteuid() == 0)
         return "/proc/kallsyms hides the addresses from a root without CAP_SYSLOG, as that of a container may be; run "
                "panalyze with it (docker run --cap-add SYSLOG), or with kernel.kptr_restrict 0 and "

@@ -23,12 +23,14 @@ static void session_strings(struct json *json, const struct view *view)
 static void side_object(struct json *json, const char *key, const struct view *view, const struct compare *compare,
                         int side)
 {
-    uint64_t files = 0, tasks = 0, lost = 0;
+    uint64_t files = 0, tasks = 0, lost = 0, incomplete = 0, unwritten = 0;
     for (size_t i = 0; i < compare->runs[side]; i++) {
         const struct view *run = diff_run(view, side, i);
         files += run->profile->files_read;
         tasks += run->selection->task_count;
         lost += run->selection->lost;
+        incomplete += run->profile->session.incomplete_files;
+        unwritten += run->profile->session.unwritten_samples;
     }
     json_object(json, key);
     session_strings(json, diff_run(view, side, 0));
@@ -51,6 +53,8 @@ static void side_object(struct json *json, const char *key, const struct view *v
     }
     json_end_list(json);
     json_unsigned(json, "lost", lost);
+    json_unsigned(json, "incomplete_files", incomplete);
+    json_unsigned(json, "unwritten_samples", unwritten);
     json_end_object(json);
 }
 

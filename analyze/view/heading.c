@@ -113,8 +113,8 @@ char *heading_unwritten(uint64_t files, uint64_t samples)
         return memory_text("");
     text_plural(file, files, "result file is", "result files are");
     if (!samples)
-        return memory_print("; %s missing or not complete", file);
-    return memory_print("; %s could not be written: %s missing or not complete",
+        return memory_print("%s missing or not complete", file);
+    return memory_print("%s could not be written: %s missing or not complete",
                         text_plural(sample, samples, "sample", "samples"), file);
 }
 
@@ -125,8 +125,9 @@ char *heading_event(const struct view *view)
     if (!has_samples(view))
         return event;
     char *unwritten = heading_unwritten(session->incomplete_files, session->unwritten_samples);
-    char *text = memory_print("%s, %s lost%s", event,
-                              view->selection->lost ? text_count(lost, view->selection->lost) : "none", unwritten);
+    char *text = memory_print("%s, %s lost%s%s", event,
+                              view->selection->lost ? text_count(lost, view->selection->lost) : "none",
+                              *unwritten ? "; " : "", unwritten);
     free(unwritten);
     free(event);
     return text;
@@ -287,19 +288,31 @@ static double shown_percent(uint64_t part, uint64_t whole)
     return percent > 100 ? 100 : floor(percent * 10) / 10;
 }
 
+/* Of CPU_NS, of which samples were drawn, what those stand for that could be written. */
+static uint64_t written_part(const struct profile *profile, uint64_t cpu_ns)
+{
+    uint64_t samples = 0;
+    for (uint32_t i = 0; i < profile->event_count; i++)
+        samples += profile->events[i].samples;
+    const double all = (double)samples + (double)profile->session.unwritten_samples;
+    return all > 0 ? (uint64_t)((double)cpu_ns * (double)samples / all) : 0;
+}
+
 /*
- * One figure: the CPU time of the tasks, of which samples are drawn. Where kernel code gives none, or some could not be
- * written, it is the samples'. Of an event that is no clock the tasks alone can be told.
+ * One figure: the CPU time of the tasks, of which samples are drawn, less what could not be written. Where kernel code
+ * gives no samples, it is the time that they stand for. Of an event that is no clock the tasks alone can be told.
  */
 static void append_coverage(struct buffer *line, const struct profile *profile)
 {
     const struct profile_session *session = &profile->session;
-    uint64_t sampled, in_profile = session->attributed_ns;
+    uint64_t sampled = 0, in_profile = session->attributed_ns;
     char part[2 * TEXT_AMOUNT];
     if (!session->coverage_known || !session->cpu_ns)
         return;
     const bool clock = heading_sampled(profile, &sampled);
-    if (clock && (heading_misses_kernel(profile) || session->incomplete_files) && sampled < in_profile)
+    if (session->incomplete_files)
+        in_profile = written_part(profile, in_profile);
+    if (clock && heading_misses_kernel(profile) && sampled < in_profile)
         in_profile = sampled;
     snprintf(part, sizeof(part), "%.1f %% of the CPU time%s is in this profile%s",
              shown_percent(in_profile, session->cpu_ns), session->coverage_complete ? "" : " so far",
@@ -319,16 +332,19 @@ static void append_loss(struct buffer *line, const struct view *view)
     const struct profile_session *session = &view->profile->session;
     char number[TEXT_AMOUNT], part[2 * TEXT_AMOUNT];
     char *unwritten = heading_unwritten(session->incomplete_files, session->unwritten_samples);
-    buffer_printf(line, "%s", unwritten);
+    if (*unwritten)
+        append(line, "; ", unwritten);
     if (has_samples(view) && (!*unwritten || view->selection->lost)) {
         text_plural(number, view->selection->lost, "sample", "samples");
         snprintf(part, sizeof(part), "%s lost%s", view->selection->lost ? number : "no samples",
-                 view->selection->filtered                    ? " in these tasks"
-                 : session->ours && !session->coverage_known ? " in these files"
-                                                              : "");
+                 view->selection->filtered                     ? " in these tasks"
+                 : session->ours && !session->coverage_known    ? " in these files"
+                 : session->ours && !session->coverage_complete ? " so far"
+                                                                : "");
         append(line, "; ", part);
         if (session->ours && !session->coverage_known && !is_a_part(view->profile))
-            buffer_printf(line, "; the first task's file, which tells of the whole run, is missing");
+            buffer_printf(line, "; the first task's file, which tells of the whole run, is missing, or the run has not "
+                          "ended");
     }
     free(unwritten);
 }

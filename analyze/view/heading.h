@@ -17,10 +17,10 @@ const struct profile_image *heading_image(const struct profile *profile);
 char *heading_command(const struct profile *profile);
 /* "task-clock: 9.50 s in 9,523 samples of 312 tasks, none lost", of --stat "counted without samples: 312 tasks"; owned
  * by the caller. */
-/* "; 619 samples could not be written: 2 result files are missing or not complete", "" of no FILES; owned by the
+char *heading_event(const struct view *view);
+/* "619 samples could not be written: 2 result files are missing or not complete", "" of no FILES; owned by the
  * caller. */
 char *heading_unwritten(uint64_t files, uint64_t samples);
-char *heading_event(const struct view *view);
 /* The time that the command took, and the CPU time of the whole run, where they are known; 0: they are not. */
 uint64_t heading_elapsed(const struct profile *profile);
 uint64_t heading_cpu(const struct profile *profile);

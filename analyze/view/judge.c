@@ -18,7 +18,8 @@
 #define LEAST_REST 0.02   /* of all weight must be left to compare with */
 #define SINGLE_STEPS 30   /* of taking one changed row out; then all that changed go at once */
 #define MOST_STEPS 40
-#define SUSPECTS 2        /* rows of the rest that may have changed, though not for certain */
+#define SUSPECTS 2
+#define SUSPICIOUS 0.5    /* of what its points need to count */
 #define WHOLE 0.98        /* a row of as much of the rest, or more, cannot be compared with it */
 
 /* Rows of a table that are judged together. */
@@ -28,7 +29,16 @@ struct judged {
     size_t count;
     double *values, *sampling; /* of one figure, while it is judged */
     double *weight_limits, *weight_deviations, *points, *points_limits, *points_deviations, *parts;
+    double *room; /* beside the limit of points: what may have changed may be the reason of so many */
     bool *out; /* of the rest */
+};
+
+/* What rows are compared with. */
+struct measure {
+    double *rest; /* [run]: of what has not changed; all 0: there is none */
+    const struct compare_row *suspects[SUSPECTS]; /* rows of the rest that may have changed, though not for certain */
+    double *without[SUSPECTS];                    /* [run]: the rest without that suspect */
+    size_t count;
 };
 
 static size_t run_count(const struct compare *compare)
@@ -70,7 +80,7 @@ static void judged_init(struct judged *judged, const struct compare *compare, st
     judged->values = memory_new(count * run_count(compare), sizeof(*judged->values));
     double **const arrays[] = {&judged->sampling, &judged->weight_limits, &judged->weight_deviations,
                                &judged->points,   &judged->points_limits, &judged->points_deviations,
-                               &judged->parts};
+                               &judged->parts,    &judged->room};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
         *arrays[i] = memory_new(count, sizeof(**arrays[i]));
     judged->out = memory_new(count, sizeof(*judged->out));
@@ -86,7 +96,7 @@ static void judged_release(struct judged *judged)
 {
     double *const arrays[] = {judged->values,        judged->sampling, judged->weight_limits, judged->weight_deviations,
                               judged->points,        judged->points_limits,
-                              judged->points_deviations, judged->parts};
+                              judged->points_deviations, judged->parts, judged->room};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
         free(arrays[i]);
     free(judged->out);
@@ -163,58 +173,68 @@ static bool rest_without(const struct compare *compare, const struct judged *jud
     return true;
 }
 
-/* The row of the rest whose points changed the most, but for those in USED; COUNT of them: there is none. */
-static size_t find_suspect(const struct judged *judged, const double *points, const double *limits, const bool *used)
+/* The row of the rest whose points changed the most, by at least SUSPICIOUS of what they need to count, but for those
+ * that are suspects; COUNT of them: there is none. */
+static size_t find_suspect(const struct judged *judged, const struct measure *measure)
 {
     size_t found = judged->count;
-    for (size_t i = 0; i < judged->count; i++)
-        if (!judged->out[i] && !used[i] && isfinite(limits[i]) &&
-            (found == judged->count || fabs(points[i]) > fabs(points[found])))
+    for (size_t i = 0; i < judged->count; i++) {
+        const double change = fabs(judged->points[i]);
+        bool used = judged->out[i] || !isfinite(judged->points_limits[i]);
+        for (size_t j = 0; j < measure->count; j++)
+            used |= judged->rows[i] == measure->suspects[j];
+        if (!used && change >= SUSPICIOUS * judged->points_limits[i] &&
+            (found == judged->count || change > fabs(judged->points[found])))
             found = i;
+    }
     return found;
 }
 
-/*
- * As judge_against(). A row of the rest that has changed, but not for certain, moves the points of all others the other
- * way: what they would be without it must count as well. So limits have room for that, of each of a few SUSPECTS.
- */
-static void judge_points(const struct compare *compare, struct judged *judged, const double *rest)
+/* Of the rest of MEASURE, against which JUDGED was judged. */
+static void find_suspects(const struct compare *compare, const struct judged *judged, struct measure *measure)
 {
-    const size_t runs = run_count(compare), size = judged->count * sizeof(double);
-    double *points = memory_new(judged->count, sizeof(*points)), *limits = memory_new(judged->count, sizeof(*limits));
-    double *deviations = memory_new(judged->count, sizeof(*deviations));
-    double *parts = memory_new(judged->count, sizeof(*parts)), *without = memory_new(runs, sizeof(*without));
-    bool *used = memory_new(judged->count, sizeof(*used));
-    judge_against(compare, judged, rest);
-    memcpy(points, judged->points, size);
-    memcpy(limits, judged->points_limits, size);
-    memcpy(deviations, judged->points_deviations, size);
-    memcpy(parts, judged->parts, size);
-    for (int n = 0; n < SUSPECTS; n++) {
-        const size_t suspect = find_suspect(judged, points, limits, used);
-        if (suspect == judged->count)
+    measure->count = 0;
+    for (size_t i; measure->count < SUSPECTS && (i = find_suspect(judged, measure)) < judged->count;) {
+        if (!rest_without(compare, judged, i, measure->rest, measure->without[measure->count]))
             break;
-        used[suspect] = true;
-        if (!rest_without(compare, judged, suspect, rest, without))
-            continue;
-        judged->out[suspect] = true;
-        judge_against(compare, judged, without);
-        judged->out[suspect] = false;
-        for (size_t i = 0; i < judged->count; i++)
-            if (i != suspect && isfinite(limits[i]))
-                limits[i] = fmax(limits[i], judged->points_limits[i] + fabs(points[i]) -
-                                                judged->points[i] * copysign(1, points[i]));
+        measure->suspects[measure->count++] = judged->rows[i];
     }
-    memcpy(judged->points, points, size);
-    memcpy(judged->points_limits, limits, size);
-    memcpy(judged->points_deviations, deviations, size);
-    memcpy(judged->parts, parts, size);
-    free(used);
-    free(without);
-    free(parts);
-    free(deviations);
-    free(limits);
-    free(points);
+}
+
+/* What has to be added to the limits of points, so that they count against what is left without each suspect too. */
+static void find_room(const struct compare *compare, struct judged *judged, const struct measure *measure)
+{
+    const size_t size = judged->count * sizeof(double);
+    double *const results[] = {judged->points, judged->points_limits, judged->points_deviations, judged->parts};
+    enum { RESULTS = sizeof(results) / sizeof(results[0]) };
+    double *kept[RESULTS];
+    memset(judged->room, 0, size);
+    for (int k = 0; k < RESULTS; k++) {
+        kept[k] = memory_new(judged->count, sizeof(double));
+        memcpy(kept[k], results[k], size);
+    }
+    for (size_t n = 0; n < measure->count; n++) {
+        size_t suspect = 0;
+        while (suspect < judged->count && judged->rows[suspect] != measure->suspects[n])
+            suspect++;
+        if (suspect < judged->count)
+            judged->out[suspect] = true;
+        judge_against(compare, judged, measure->without[n]);
+        if (suspect < judged->count)
+            judged->out[suspect] = false;
+        for (size_t i = 0; i < judged->count; i++) {
+            const double points = kept[0][i], limit = kept[1][i];
+            /* What is nearly all that is left can be compared with the suspect alone. */
+            if (i == suspect || !isfinite(limit) || !isfinite(judged->points_limits[i]))
+                continue;
+            const double needed = judged->points_limits[i] + fabs(points) - judged->points[i] * copysign(1, points);
+            judged->room[i] = fmax(judged->room[i], needed - limit);
+        }
+    }
+    for (int k = 0; k < RESULTS; k++) {
+        memcpy(results[k], kept[k], size);
+        free(kept[k]);
+    }
 }
 
 /* A row that grows by some percent moves its own part of the rest as well: its points grow by fewer percent. */
@@ -222,7 +242,7 @@ static bool points_decide(const struct compare *compare, const struct judged *ju
 {
     if (!isfinite(judged->points_limits[i]) || compare->apart)
         return compare->apart;
-    return judged->points_limits[i] / 100 * compare_weight_of_all(compare, 0) <
+    return (judged->points_limits[i] + judged->room[i]) / 100 * compare_weight_of_all(compare, 0) <
            judged->weight_limits[i] * (1 - judged->parts[i]);
 }
 
@@ -230,7 +250,8 @@ static bool points_decide(const struct compare *compare, const struct judged *ju
 static double worth(const struct compare *compare, const struct judged *judged, size_t i)
 {
     if (points_decide(compare, judged, i))
-        return isfinite(judged->points_limits[i]) ? fabs(judged->points[i]) / judged->points_limits[i] : 0;
+        return isfinite(judged->points_limits[i])
+                   ? fabs(judged->points[i]) / (judged->points_limits[i] + judged->room[i]) : 0;
     double change = compare_weight_change(compare, judged->rows[i]->sums);
     return isfinite(judged->weight_limits[i]) ? fabs(change) / judged->weight_limits[i] : 0;
 }
@@ -293,23 +314,26 @@ static bool rest_changed(const struct compare *compare, const double *rest)
     return !compare->apart && fabs(change) > limit_of_sum(compare, rest);
 }
 
-/* Leaves in REST what each run has of the rows of TABLE, which add up to all, that have not changed; nothing where they
- * are too little to compare with, or have changed together: then weights decide. */
-static void find_rest(const struct compare *compare, struct compare_table *table, double *rest)
+/* Leaves in the rest what each run has of the rows of TABLE, which add up to all, that have not changed; nothing where
+ * they are too little to compare with, or have changed together: then weights decide. */
+static void find_rest(const struct compare *compare, struct compare_table *table, struct measure *measure)
 {
     struct judged judged;
+    double *rest = measure->rest;
     for (size_t run = 0; run < run_count(compare); run++)
         rest[run] = (double)compare->run_weights[run];
     judged_init(&judged, compare, table, false);
     judge_weights(compare, &judged);
     for (int step = 0; step < MOST_STEPS; step++) {
-        judge_points(compare, &judged, rest);
+        judge_against(compare, &judged, rest);
         enum step taken = take_changed(compare, &judged, step >= SINGLE_STEPS, rest);
         if (taken == STEP_TOO_MUCH || (taken == STEP_NONE && rest_changed(compare, rest)))
             memset(rest, 0, run_count(compare) * sizeof(*rest));
         if (taken != STEP_DONE)
             break;
     }
+    judge_against(compare, &judged, rest);
+    find_suspects(compare, &judged, measure);
     for (size_t i = 0; i < judged.count; i++)
         judged.rows[i]->out = judged.out[i];
     judged_release(&judged);
@@ -333,8 +357,8 @@ static double points_of(const struct compare *compare, const struct judged *judg
                                         : 100 * compare_weight_change(compare, judged->rows[i]->sums) / all;
 }
 
-/* OVERLAPPING: rows have parts of each other, which REST has or has not. */
-static void judge_table(const struct compare *compare, struct compare_table *table, const double *rest,
+/* OVERLAPPING: rows have parts of each other, which the rest has or has not. */
+static void judge_table(const struct compare *compare, struct compare_table *table, const struct measure *measure,
                         bool overlapping)
 {
     struct judged judged;
@@ -344,14 +368,15 @@ static void judge_table(const struct compare *compare, struct compare_table *tab
     judge_weights(compare, &judged);
     for (size_t i = 0; i < judged.count; i++)
         judged.out[i] = !overlapping && judged.rows[i]->out;
-    (overlapping ? judge_against : judge_points)(compare, &judged, rest);
+    judge_against(compare, &judged, measure->rest);
+    find_room(compare, &judged, measure);
     for (size_t i = 0; i < judged.count; i++)
         tests += isfinite(judged.weight_limits[i]);
     for (size_t i = 0; i < judged.count; i++) {
         struct compare_row *row = judged.rows[i];
         row->weight_limit = judged.weight_limits[i];
-        row->points_limit = judged.points_limits[i];
-        row->points = points_of(compare, &judged, i, rest);
+        row->points_limit = judged.points_limits[i] + judged.room[i];
+        row->points = points_of(compare, &judged, i, measure->rest);
         row->by_points = points_decide(compare, &judged, i);
         row->changed = worth(compare, &judged, i) > 1;
         worst = fmax(worst, deviation_of(compare, &judged, i));
@@ -373,12 +398,17 @@ static void judge_all(struct compare *compare)
 
 void judge_compare(struct compare *compare)
 {
-    double *rest = memory_new(run_count(compare), sizeof(*rest));
+    const size_t runs = run_count(compare);
+    struct measure measure = {.rest = memory_new(runs, sizeof(*measure.rest))};
+    for (size_t n = 0; n < SUSPECTS; n++)
+        measure.without[n] = memory_new(runs, sizeof(*measure.without[n]));
     judge_all(compare);
     for (int by = 0; by < COMPARE_KINDS; by++) {
         bool overlapping = compare->total && (by == COMPARE_FUNCTION || by == COMPARE_OBJECT);
-        find_rest(compare, overlapping ? &compare->selves : &compare->tables[by], rest);
-        judge_table(compare, &compare->tables[by], rest, overlapping);
+        find_rest(compare, overlapping ? &compare->selves : &compare->tables[by], &measure);
+        judge_table(compare, &compare->tables[by], &measure, overlapping);
     }
-    free(rest);
+    for (size_t n = 0; n < SUSPECTS; n++)
+        free(measure.without[n]);
+    free(measure.rest);
 }

@@ -232,10 +232,10 @@ static char *facts_of_runs(const struct view *view, const struct compare *compar
     char from[TEXT_AMOUNT], to[TEXT_AMOUNT], samples[TEXT_AMOUNT], missing[TEXT_AMOUNT];
     char *missed = heading_unwritten(incomplete, unwritten);
     char *facts = memory_print(
-        "%zu runs, each with %s to %s of %s%s; %s in all, %s lost%s", compare->runs[side],
+        "%zu runs, each with %s to %s of %s%s; %s in all, %s lost%s%s", compare->runs[side],
         text_weight(from, least, event->nanoseconds), text_weight(to, most, event->nanoseconds), event->name, duration,
         text_plural(samples, compare->sides[side].all.samples, "sample", "samples"),
-        lost ? text_count(missing, lost) : "none", missed);
+        lost ? text_count(missing, lost) : "none", *missed ? "; " : "", missed);
     free(missed);
     free(duration);
     return facts;

@@ -27,7 +27,8 @@ static char path[] = "/tmp/pinject-document-XXXXXX";
 #define COMMAND(samples, weight) \
     "\"commands\":[{\"comm\":\"app\",\"self_samples\":" samples ",\"self_weight\":" weight "}],"
 #define COMMANDS COMMAND("5", "50")
-#define COVERAGE "\"coverage\":{\"cpu_ns\":60,\"attributed_ns\":50,\"complete\":true},"
+#define COVERAGE                                                                                                       \
+    "\"coverage\":{\"cpu_ns\":60,\"attributed_ns\":50,\"incomplete_files\":2,\"unwritten_samples\":9,\"complete\":true},"
 #define SESSION                                                                               \
     "\"session\":{\"id\":\"00ff0000000000000000000000000000\",\"cmdline\":[\"pinject-run\",\"./app\"]," \
     "\"start_ns\":90,\"start_realtime_ns\":5}}"
@@ -102,6 +103,8 @@ static void test_all_of_it(void **state)
     assert_int_equal(profile->session.start_realtime_ns, 5);
     assert_int_equal(profile->session.cpu_ns, 60);
     assert_int_equal(profile->session.attributed_ns, 50);
+    assert_int_equal(profile->session.incomplete_files, 2);
+    assert_int_equal(profile->session.unwritten_samples, 9);
     assert_true(profile->session.coverage_known && profile->session.coverage_complete);
     profile_free(profile);
 }

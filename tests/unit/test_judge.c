@@ -45,17 +45,26 @@ static void add(struct compare *compare, size_t row, size_t run, double samples)
     noise_add(&compare->sides[side], count, weight);
 }
 
-/* Function 0 has 30 % of the program, each has 0.8 of the one before. */
-static void draw(struct compare *compare, const struct machine *machine)
+/* The only row that is asked for, as by --symbol; -1: all are. */
+static int asked_for = -1;
+
+static void begin(struct compare *compare, size_t rows)
 {
     compare_init(compare, (const size_t[]){SIDE, SIDE}, false);
     struct compare_table *table = &compare->tables[COMPARE_FUNCTION];
-    table->count = ROWS;
-    table->rows = calloc(ROWS, sizeof(*table->rows));
-    table->weights = calloc(ROWS * RUNS, sizeof(*table->weights));
+    table->count = rows;
+    table->rows = calloc(rows, sizeof(*table->rows));
+    table->weights = calloc(rows * RUNS, sizeof(*table->weights));
     assert_true(table->rows && table->weights);
-    for (size_t row = 0; row < ROWS; row++)
-        table->rows[row] = (struct compare_row){.wanted = true, .weight_limit = INFINITY, .points_limit = INFINITY};
+    for (size_t row = 0; row < rows; row++)
+        table->rows[row] = (struct compare_row){.wanted = asked_for < 0 || (size_t)asked_for == row,
+                                                .weight_limit = INFINITY, .points_limit = INFINITY};
+}
+
+/* Function 0 has 30 % of the program, each has 0.8 of the one before. */
+static void draw(struct compare *compare, const struct machine *machine)
+{
+    begin(compare, ROWS);
     for (size_t run = 0; run < RUNS; run++) {
         double speed = exp(machine->drift * normal()) * (run >= SIDE ? 1 + machine->shift : 1);
         double waits = exp(machine->waits * normal());
@@ -149,6 +158,73 @@ static void test_shares_beside_an_uncertain_change(void **state)
         assert_in_range(try(&machines[i]).wrong, 0, TRIALS / 40);
 }
 
+/* What is said of a function does not depend on what else is asked for. */
+static void test_one_is_asked_for(void **state)
+{
+    (void)state;
+    const struct machine machine = {.drift = 0.2, .waits = 0.3, .grows = 1};
+    size_t most = 0;
+    for (asked_for = 1; asked_for < 6; asked_for++)
+        most = try(&machine).claims > most ? try(&machine).claims : most;
+    asked_for = -1;
+    assert_in_range(most, 0, TRIALS / 40);
+}
+
+/* Of two rows one grows: what the other one loses in points it has not lost. */
+static void test_two_rows(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        const size_t large = way & 1, small = !large;
+        struct compare compare;
+        seed = 1;
+        begin(&compare, 2);
+        for (size_t run = 0; run < RUNS; run++) {
+            const double speed = exp(0.2 * normal());
+            add(&compare, large, run, 4000 * speed + 20 * normal());
+            add(&compare, small, run, (run < SIDE ? 1000 : 2000) * speed + 10 * normal());
+        }
+        compare.apart = way & 2;
+        compare_finish(&compare);
+        const struct compare_row *rows = compare.tables[COMPARE_FUNCTION].rows;
+        assert_true(rows[small].changed && rows[small].points > 15);
+        assert_false(rows[large].changed);
+        compare_release(&compare);
+    }
+}
+
+/* A function that is most of its program is what the others are compared with. */
+static void test_most_is_one_function(void **state)
+{
+    (void)state;
+    size_t found = 0, wrong = 0;
+    for (uint64_t trial = 1; trial <= TRIALS; trial++) {
+        struct compare compare;
+        seed = trial;
+        begin(&compare, ROWS);
+        for (size_t run = 0; run < RUNS; run++) {
+            const double speed = exp(0.2 * normal());
+            for (size_t row = 0; row < ROWS; row++) {
+                double share = row == 0 ? 0.85 : row == 1 ? 0.1 : 0.05 / (ROWS - 2);
+                double mean = SAMPLES * share * speed * (row == 1 && run >= SIDE ? 1.1 : 1);
+                add(&compare, row, run, mean + (0.5 * sqrt(mean) + 0.005 * mean) * normal());
+            }
+        }
+        compare_finish(&compare);
+        const struct compare_row *rows = compare.tables[COMPARE_FUNCTION].rows;
+        found += rows[1].changed;
+        for (size_t row = 0; row < ROWS; row++)
+            if (row != 1 && rows[row].changed) {
+                wrong++;
+                break;
+            }
+        compare_release(&compare);
+    }
+    print_message("of %d %zu found, %zu wrong\n", TRIALS, found, wrong);
+    assert_in_range(found, TRIALS * 75 / 100, TRIALS);
+    assert_in_range(wrong, 0, TRIALS / 40);
+}
+
 /* All functions do a half more: none of their shares changes, but all have changed. */
 static void test_all_slower(void **state)
 {
@@ -198,6 +274,9 @@ int main(void)
         cmocka_unit_test(test_same_program), cmocka_unit_test(test_slower_function),
         cmocka_unit_test(test_shares_of_the_others),
         cmocka_unit_test(test_shares_beside_an_uncertain_change),
+        cmocka_unit_test(test_one_is_asked_for),
+        cmocka_unit_test(test_two_rows),
+        cmocka_unit_test(test_most_is_one_function),
         cmocka_unit_test(test_all_slower),
         cmocka_unit_test(test_apart),
         cmocka_unit_test(test_runs_wanted),
