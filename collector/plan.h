@@ -42,7 +42,7 @@ struct plan {
     char missing[PLAN_EVENTS][64]; /* --stat: names of events that this machine does not have */
     unsigned missing_count;
     char reason[128];            /* why the default event is not cycles; "" when it is, or when the user chose */
-    char notes[PLAN_NOTES][192]; /* what was refused and dropped, a sentence each */
+    char notes[PLAN_NOTES][256]; /* what was refused and dropped, a sentence each */
     unsigned note_count;
     int keepers[PLAN_EVENTS];    /* one open event of each: the kernel's static keys stay on, opening is 5x cheaper */
 };
