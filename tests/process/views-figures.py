@@ -299,7 +299,9 @@ def test_flame_with_hostile_names():
 def test_flame_file():
     files = record()
     result = panalyze("flame", "-o", "flame.svg", *files).ok()
-    check_equal(result.out + result.err, "")
+    # Whether some samples hit the shell, whose file is stripped, is chance.
+    said = [line for line in result.err.splitlines() if not line.startswith("panalyze: No names for ")]
+    check_equal((result.out, said), ("", []), "said")
     check_equal(pathlib.Path("flame.svg").read_bytes(), panalyze("flame", "-o", "-", *files).ok().out_bytes)
     os.rename("flame.svg", "named.svg")
     result = panalyze("flame", *files).ok()
