@@ -334,6 +334,15 @@ static void test_why_the_kernel_is_missing(void **state)
     }
 }
 
+/* The first of EVENTS, which can be changed, is a sampled clock. */
+static void fake_with_clock(struct fake *fake, struct profile_event events[2])
+{
+    fake_new(fake);
+    memcpy(events, fake->profile.events, 2 * sizeof(*events));
+    fake->profile.events = events;
+    events[0].sampled = true;
+}
+
 /*
  * The first line says how much of the CPU time tasks have; where kernel code is not sampled, how much samples stand
  * for: of the rest nobody learns where it went.
@@ -341,12 +350,9 @@ static void test_why_the_kernel_is_missing(void **state)
 static void test_the_kernel_is_not_covered(void **state)
 {
     (void)state;
-    static struct profile_event events[2];
+    struct profile_event events[2];
     struct fake fake;
-    fake_new(&fake);
-    memcpy(events, fake.profile.events, sizeof(events));
-    fake.profile.events = events;
-    events[0].sampled = true;
+    fake_with_clock(&fake, events);
     fake.profile.session.exclude_kernel = events[0].exclude_kernel = true;
     events[0].weight = 10999999;
     char *text = run(&fake, view_report);
@@ -375,12 +381,9 @@ static void test_the_kernel_is_not_covered(void **state)
 static void test_what_could_not_be_written(void **state)
 {
     (void)state;
-    static struct profile_event events[2];
+    struct profile_event events[2];
     struct fake fake;
-    fake_new(&fake);
-    memcpy(events, fake.profile.events, sizeof(events));
-    fake.profile.events = events;
-    events[0].sampled = true;
+    fake_with_clock(&fake, events);
     events[0].weight = 10999999;
     char *text = run(&fake, view_report);
     has(text, "; 95.4 % of the CPU time is in this profile; 4 samples lost\n");
