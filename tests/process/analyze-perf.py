@@ -34,9 +34,10 @@ def our_shares(name, key):
 
 
 def is_name(label):
-    """Addresses without a symbol are written differently; perf finds names of the vdso only where it has cached it, and
-    where it finds no stubs in a PLT its _init, which lies before it, goes on through it."""
-    return not re.match(r"0x|\[unknown\]|.*\+0x|//anon|\[.*\]$|.*@plt$|\.plt|__vdso_|_init$", label)
+    """Addresses without a symbol are written differently (by perf as %#.16llx, which has no 0x for 0, where a chain of
+    frame pointers may end); perf finds names of the vdso only where it has cached it, and where it finds no stubs in a
+    PLT its _init, which lies before it, goes on through it."""
+    return not re.match(r"0x|0{16}$|\[unknown\]|.*\+0x|//anon|\[.*\]$|.*@plt$|\.plt|__vdso_|_init$", label)
 
 
 def compare(name):
