@@ -128,7 +128,7 @@ def test_every_process():
         reached, count = bottoms(ours(name))
         with measured():
             check(count >= 50, f"{name}: only {count} samples")
-        with measured(if_=lost(name)):
+        with measured():  # the kernel copies only what is in memory at that moment
             check(reached >= SHARE * count, f"{name}: {reached} of {count} stacks reach the bottom")
         total = {f["symbol"]: f["total_percent"] for f in panalyze_json("--aggregate", name)["functions"]}
         with measured():
@@ -144,7 +144,7 @@ def test_symfs():
     reached, count = bottoms(here, "moved")
     with measured():
         check(count >= 20, f"{count} samples")
-    with measured(if_=lost("dumps")):
+    with measured():
         check(reached >= SHARE * count, (reached, count))
     used = [re.search(r"\((/.*)\)$", frame) for frames in here.values() for _, frame in frames]
     for path in {one[1] for one in used if one}:
