@@ -195,12 +195,22 @@ static const uint64_t *frames_of(const struct raw *raw)
     return raw->chain + raw->kernel_count + 1;
 }
 
+/* Has the process shown that the kernel's chains by frame pointers are right? */
+static bool has_frame_pointers(const struct stack_trust *trust)
+{
+    return trust && trust->compared >= AUTO_TRIES && trust->wrong * AUTO_WRONG <= trust->compared;
+}
+
 /*
  * The dump ended: where the kernel's chain knows the last frame too, it knows those behind it. It may have missed
  * frames, but has none more: with recursion an address stands there many times, and the last frame is no later one.
+ * Every kernel's chain knows the sampled address: below a frame that is larger than the dump, only a process that has
+ * frame pointers is led on.
  */
-static unsigned extend(const struct raw *raw, uint64_t *ips, unsigned count)
+static unsigned extend(const struct raw *raw, const struct stack_trust *trust, uint64_t *ips, unsigned count)
 {
+    if (count < 2 && !has_frame_pointers(trust))
+        return 0;
     const uint64_t *frames = frames_of(raw);
     size_t frame_count = count_frames(raw), at = frame_count < count ? frame_count : count;
     while (at > 0 && frames[at - 1] != ips[count - 1])
@@ -214,7 +224,7 @@ static unsigned extend(const struct raw *raw, uint64_t *ips, unsigned count)
 /* auto: is this sample to be unwound? Else the process has shown that it has frame pointers. */
 static bool is_wanted(const struct plan *plan, struct stack_trust *trust)
 {
-    if (!plan->dump_auto || !trust || trust->compared < AUTO_TRIES || trust->wrong * AUTO_WRONG > trust->compared)
+    if (!plan->dump_auto || !has_frame_pointers(trust))
         return true;
     return ++trust->taken % AUTO_AGAIN == 0;
 }
@@ -313,7 +323,7 @@ static unsigned unwind(struct tasks *tasks, struct task *task, const struct raw 
     /* A chain that is not whole says nothing. */
     if (tasks->plan->dump_auto && end == UNWIND_BOTTOM)
         compare(task->process, raw, stacks->ips, count);
-    unsigned more = end == UNWIND_TRUNCATED ? extend(raw, stacks->ips, count) : 0;
+    unsigned more = end == UNWIND_TRUNCATED ? extend(raw, task->process->trust, stacks->ips, count) : 0;
     raise_dump(tasks, task, end == UNWIND_TRUNCATED);
     tell_need(task, raw, &outcome);
     stacks->counts.ends[end]++;

@@ -286,11 +286,11 @@ unsigned libunwind_engine_stack(struct libunwind_engine *engine, uint64_t versio
         int status = unw_step(&cursor);
         if (status > 0 && (unw_get_reg(&cursor, UNW_REG_IP, &ip) < 0 || ip == 0))
             status = 0;
+        ret->guessed |= walk.no_table; /* that there is no frame more can be a guess as well */
         if (status <= 0) {
             ret->end = end_of(&walk, status, frame);
             break;
         }
-        ret->guessed |= walk.no_table;
         ips[count++] = ip;
     }
     return count;

@@ -214,6 +214,10 @@ static void test_no_table(void **state)
     unwind_over(&regs, &dump, 0, &chain);
     assert_int_equal(chain.count, 1);
     assert_int_not_equal(chain.outcome.end, UNWIND_BOTTOM);
+    regs.value[UNWIND_RBP] = 0; /* no frame more, as it seems: a guess, too */
+    unwind_over(&regs, &dump, 0, &chain);
+    assert_int_equal(chain.count, 1);
+    assert_true(chain.outcome.guessed);
     /* Frame pointers lead from one to the next, and 0 ends them: seen as guesses. */
     stack[4] = (uint64_t)&stack[8];
     stack[5] = (uint64_t)code + 32;

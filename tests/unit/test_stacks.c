@@ -166,23 +166,37 @@ static void test_user_alone(void **state)
     check_unwound(chain + 1, count - 1);
 }
 
+/* The chain of a dump that ends behind a return address or more; RET_SIZE: of the dump. */
+static const uint64_t *take_cut(size_t *ret_count, size_t *ret_size)
+{
+    const uint64_t none = PERF_CONTEXT_USER, *chain;
+    uint64_t cut;
+    *ret_size = 0;
+    do {
+        *ret_size += 16;
+        cut = task.stacks.ends[UNWIND_TRUNCATED];
+        begin(&none, 1);
+        put_regs(PERF_SAMPLE_REGS_ABI_64);
+        put_stack(*ret_size);
+        chain = take(ret_count);
+        assert_non_null(chain);
+        assert_int_equal(task.stacks.ends[UNWIND_TRUNCATED], cut + 1);
+    } while (*ret_count < 3);
+    assert_int_equal(task.stacks.extended, 0);
+    return chain;
+}
+
 /* A dump that ends, and a kernel's chain that goes on from the last frame. */
 static void test_extended(void **state)
 {
-    size_t count, whole;
+    size_t count, whole, size;
     uint64_t frames[] = {PERF_CONTEXT_USER, 0, 0x7777, 0x8888};
     (void)state;
-    begin(frames, 4);
-    put_regs(PERF_SAMPLE_REGS_ABI_64);
-    put_stack(64);
-    const uint64_t *chain = take(&whole);
-    assert_non_null(chain);
-    assert_int_equal(task.stacks.ends[UNWIND_TRUNCATED], 1);
-    assert_int_equal(task.stacks.extended, 0);
+    const uint64_t *chain = take_cut(&whole, &size);
     frames[1] = chain[whole - 1];
     begin(frames, 4);
     put_regs(PERF_SAMPLE_REGS_ABI_64);
-    put_stack(64);
+    put_stack(size);
     chain = take(&count);
     assert_int_equal(count, whole + 2);
     assert_int_equal(chain[count - 1], 0x8888);
@@ -194,26 +208,48 @@ static void test_extended(void **state)
 static void test_extended_recursion(void **state)
 {
     enum { DEEPER = 3 };
-    size_t count, whole;
+    size_t count, whole, size;
     uint64_t frames[64] = {PERF_CONTEXT_USER};
     (void)state;
-    begin(frames, 1);
-    put_regs(PERF_SAMPLE_REGS_ABI_64);
-    put_stack(64);
-    const uint64_t *chain = take(&whole);
-    assert_non_null(chain);
-    const uint64_t last = chain[whole - 1];
-    size_t size = whole - 1;
+    const uint64_t *chain = take_cut(&whole, &size), last = chain[whole - 1];
+    size_t entries = whole - 1;
     for (unsigned i = 0; i <= DEEPER; i++)
-        frames[size++] = last;
-    frames[size++] = 0x7777;
-    begin(frames, size);
+        frames[entries++] = last;
+    frames[entries++] = 0x7777;
+    begin(frames, entries);
     put_regs(PERF_SAMPLE_REGS_ABI_64);
-    put_stack(64);
+    put_stack(size);
     chain = take(&count);
     assert_int_equal(count, whole + DEEPER + 1);
     assert_int_equal(chain[count - 1], 0x7777);
     assert_int_equal(chain[count - 2], last);
+}
+
+/* A frame larger than the dump: of the chain only the sampled address is known, which is in every kernel's chain. */
+static void test_extended_alone(void **state)
+{
+    enum { ENOUGH = 64 }; /* comparisons until a process is trusted to have frame pointers */
+    size_t count;
+    (void)state;
+    for (unsigned round = 0; round < 3; round++) {
+        const uint64_t frames[] = {PERF_CONTEXT_USER, (uint64_t)context.uc_mcontext.gregs[REG_RIP], 0x7777};
+        if (round == 1) {
+            process->trust = calloc(1, sizeof(*process->trust));
+            assert_non_null(process->trust);
+            process->trust->compared = ENOUGH;
+        }
+        if (round > 0)
+            process->trust->wrong = round == 1 ? 0 : ENOUGH / 2;
+        begin(frames, 3);
+        put_regs(PERF_SAMPLE_REGS_ABI_64);
+        put_stack(8);
+        const uint64_t *chain = take(&count);
+        assert_non_null(chain);
+        assert_int_equal(task.stacks.ends[UNWIND_TRUNCATED], round + 1);
+        assert_int_equal(count, round == 1 ? 3 : 2);
+        assert_int_equal(chain[count - 1], frames[count - 1]);
+    }
+    assert_int_equal(task.stacks.extended, 1);
 }
 
 static void test_frame_pointers_instead(void **state)
@@ -472,7 +508,7 @@ int main(void)
         TEST(test_frame_pointers_instead), TEST(test_no_user_part), TEST(test_nonsense),
         TEST(test_falls_behind),           TEST(test_dump_grows),   TEST(test_dump_fits_ring),
         TEST(test_extended_recursion),     TEST(test_neighbours),   TEST(test_mapped_later),
-        TEST(test_versions),
+        TEST(test_versions),               TEST(test_extended_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
