@@ -33,8 +33,7 @@ def adopt_orphans():
 def storm_until(line, *options, **streams):
     """Starts the storm, and waits until it prints LINE. The collector's process, the storm's pid, a descriptor of it
     and what it wrote."""
-    process = start([PINJECT_RUN, *options, "--follow-all", "--", *ANNOUNCED], stdin=subprocess.PIPE, bufsize=0,
-                    **streams)
+    process = start([PINJECT_RUN, *options, "--follow-all", "--", *ANNOUNCED], stdin=subprocess.PIPE, **streams)
     command, out = int(process.stdout.readline()), b""
     pidfd = os.pidfd_open(command)
     process.stdin.write(b"go\n")

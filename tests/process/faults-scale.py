@@ -35,7 +35,7 @@ class Phases:
 
     def __init__(self, *commands):
         words = [PINJECT_RUN, "-v", "--follow-all", "--", "sh", "-c", PHASES, "sh", *commands]
-        self.process = start(words, stdin=subprocess.PIPE, bufsize=0)
+        self.process = start(words, stdin=subprocess.PIPE)
 
     def run(self):
         """The next phase. Seconds."""

@@ -21,7 +21,7 @@ def stopped_during(command):
     Result."""
     begin = time.monotonic()
     announced = ["sh", "-c", 'echo $$; read go; exec "$@"', "sh", *command]
-    process = start([PINJECT_RUN, "-v", "--follow-all", "--", *announced], stdin=subprocess.PIPE, bufsize=0)
+    process = start([PINJECT_RUN, "-v", "--follow-all", "--", *announced], stdin=subprocess.PIPE)
     pidfd = os.pidfd_open(int(process.stdout.readline()))
     process.stdin.write(b"go\n")
     first = process.stdout.readline()

@@ -120,11 +120,13 @@ def clean_env(changes=None):
 
 
 def start(command, env=None, stdin=subprocess.DEVNULL, **kw):
-    """subprocess.Popen with the clean environment, default signals, a session of its own; killed when the test ends."""
+    """subprocess.Popen with the clean environment, default signals, a session of its own; killed when the test ends.
+    Its pipes have no buffers: communicate() does not give what readline() had read beyond its line."""
     command = [str(word) for word in command]
     kw.setdefault("stdout", subprocess.PIPE)
     kw.setdefault("stderr", subprocess.PIPE)
     kw.setdefault("start_new_session", True)
+    kw.setdefault("bufsize", 0)
     process = subprocess.Popen(command, env=clean_env(env), stdin=stdin, restore_signals=True, **kw)
     _started.append(process)
     return process
