@@ -184,7 +184,11 @@ def test_flame_and_diff():
         if hit:
             own[chain[-1][0]] += weight
     document = json.loads(panalyze("diff", "--json", "--inline", files[0], files[0]).ok().out)
-    check_equal({row["symbol"]: row["b"]["weight"] for row in document["functions"] if row["dso"] == "inl"}, own)
+    found = collections.Counter()
+    for row in document["functions"]:
+        if row["dso"] == "inl":  # addr2line has no names for the stubs of the PLT
+            found["??" if row["symbol"].endswith("@plt") else row["symbol"]] += row["b"]["weight"]
+    check_equal(found, own)
 
 
 def test_threads_change_nothing():
