@@ -121,7 +121,7 @@ def clean_env(changes=None):
 
 def start(command, env=None, stdin=subprocess.DEVNULL, **kw):
     """subprocess.Popen with the clean environment, default signals, a session of its own; killed when the test ends.
-    Its pipes have no buffers: communicate() does not give what readline() had read beyond its line."""
+    Its pipes have no buffers: with them, communicate() would leave out what readline() had read behind its line."""
     command = [str(word) for word in command]
     kw.setdefault("stdout", subprocess.PIPE)
     kw.setdefault("stderr", subprocess.PIPE)

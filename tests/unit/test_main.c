@@ -153,8 +153,8 @@ static void expect(int status, int wanted, const char *out, const char *err)
 }
 
 /*
- * "#" for each number with its unit, and nothing of what the host of a virtual machine took. Where that is in the time
- * of the tasks it can be more than that of the command: then it is not "of it".
+ * "#" for each number with its unit, and nothing of what the host of a virtual machine took. That time can make the
+ * tasks have more than the command; then the line has no "of it".
  */
 static char *plain(char *text)
 {
