@@ -97,26 +97,74 @@ static size_t find_functions(Dwarf_Die *die, Dwarf_Addr address, Dwarf_Die *ret,
     return count;
 }
 
-/* Not by .debug_aranges, which clang does not write. */
-static Dwarf_Die *find_unit(Dwfl_Module *module, Dwarf_Addr address, Dwarf_Addr *ret_bias)
+/* The addresses of a unit. Its rows of lines are in UNIT, its functions in SPLIT, which may be another file's. */
+struct range {
+    Dwarf_Addr low, high;
+    Dwarf_Die *unit, split;
+};
+
+struct ranges {
+    struct range *all; /* sorted by LOW; they do not overlap */
+    size_t count;
+};
+
+static int compare_ranges(const void *left, const void *right)
 {
-    Dwarf_Die *unit = NULL;
-    while ((unit = dwfl_module_nextcu(module, unit, ret_bias)))
-        if (dwarf_haspc(unit, address - *ret_bias) == 1)
-            return unit;
-    return NULL;
+    const struct range *one = left, *other = right;
+    return (one->low > other->low) - (one->low < other->low);
 }
 
-static void print(Dwfl_Module *module, Dwarf_Addr bias, uint64_t address)
+/* Not by .debug_aranges, which clang does not write. */
+static struct ranges find_ranges(Dwfl_Module *module)
 {
-    Dwarf_Die functions[DEPTH_MAX], *unit = find_unit(module, address + bias, &bias);
+    struct ranges ranges = {0};
+    Dwarf_Die *unit = NULL;
+    Dwarf_Addr bias, base;
+    size_t room = 0;
+    while ((unit = dwfl_module_nextcu(module, unit, &bias))) {
+        struct range range = {.unit = unit};
+        if (dwarf_cu_info(unit->cu, NULL, NULL, NULL, &range.split, NULL, NULL, NULL) != 0 || !range.split.cu)
+            range.split = *unit;
+        for (ptrdiff_t at = 0; (at = dwarf_ranges(unit, at, &base, &range.low, &range.high)) > 0;) {
+            if (ranges.count == room) {
+                room = 2 * room + 64;
+                ranges.all = realloc(ranges.all, room * sizeof(range));
+                if (!ranges.all)
+                    abort();
+            }
+            ranges.all[ranges.count++] = range;
+        }
+    }
+    if (ranges.count)
+        qsort(ranges.all, ranges.count, sizeof(ranges.all[0]), compare_ranges);
+    return ranges;
+}
+
+static struct range *find_range(const struct ranges *ranges, Dwarf_Addr address)
+{
+    size_t low = 0, high = ranges->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ranges->all[middle].low <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && address < ranges->all[low - 1].high ? &ranges->all[low - 1] : NULL;
+}
+
+static void print(const struct ranges *ranges, uint64_t address)
+{
+    Dwarf_Die functions[DEPTH_MAX];
+    struct range *range = find_range(ranges, address);
+    Dwarf_Die *unit = range ? range->unit : NULL;
     Dwarf_Line *row = unit ? dwarf_getsrc_die(unit, address) : NULL;
     const char *file = row ? dwarf_linesrc(row, NULL, NULL) : NULL;
     int line = 0;
     if (row)
         dwarf_lineno(row, &line);
     printf("0x%016" PRIx64 "\n", address);
-    size_t count = unit ? find_functions(unit, address, functions, 0) : 0;
+    size_t count = unit ? find_functions(&range->split, address, functions, 0) : 0;
     if (!count)
         puts("??");
     if (!count && !row)
@@ -147,8 +195,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "lines-of-libdw: %s\n", argc == 2 ? dwfl_errmsg(-1) : "usage: lines-of-libdw FILE");
         return 1;
     }
+    struct ranges ranges = find_ranges(module);
     while (scanf("%" SCNx64, &address) == 1)
-        print(module, bias, address);
+        print(&ranges, address);
+    free(ranges.all);
     dwfl_end(session);
     return fflush(stdout) != 0;
 }
