@@ -168,6 +168,13 @@ static void test_truncated(void **state)
     assert_int_equal(whole.outcome.end, UNWIND_BOTTOM);
     assert_false(whole.outcome.guessed);
     assert_true(whole.count > 3);
+    /* For everybody else, too. */
+    uint64_t ips[KIT_FRAMES];
+    struct unwind_outcome outcome;
+    struct unwind_engine *both = unwind_engine_new(UNWIND_ENGINE_LIBUNWIND);
+    assert_int_equal(unwind_engine_stack(both, 0, &kit.target, &regs, &dump, ips, KIT_FRAMES, &outcome), whole.count);
+    assert_int_equal(outcome.end, UNWIND_BOTTOM);
+    unwind_engine_free(both);
     const size_t all = dump.size;
     for (dump.size = 0; dump.size < all && dump.size < 2048; dump.size += 8) {
         dump.full = true;

@@ -186,13 +186,14 @@ static void samples_for_a_timer(void **state)
     task->refusal = -EACCES;
     task->silent = true;
     put_sample(root, PERF_RECORD_MISC_USER, T + 30);
+    put_sample(root, PERF_RECORD_MISC_USER, T + 35);
     put_sample(root, PERF_RECORD_MISC_KERNEL, T + 40);
     struct writer counter = root;
     counter.event = 1;
     put_sample(counter, PERF_RECORD_MISC_USER, T + 50);
     put_exit(root, T + 60);
     take();
-    assert_int_equal(task->samples, 1);
+    assert_int_equal(task->samples, 2);
     assert_true(task->live);
 }
 

@@ -2,6 +2,7 @@
 /* Where a document goes: all of it under its name, or nothing. */
 #include "check.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -74,6 +75,17 @@ static void content_is(const char *path, const char *expected, size_t size)
     free(text);
 }
 
+/* Files under other names, of which nobody knew, would stay. */
+static void nothing_is_left(void)
+{
+    DIR *all = opendir(".");
+    assert_non_null(all);
+    for (struct dirent *entry; (entry = readdir(all));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            fail_msg("'%s' is left", entry->d_name);
+    closedir(all);
+}
+
 static mode_t rights_of(const char *path)
 {
     struct stat status;
@@ -133,6 +145,7 @@ static void test_given_up(void **state)
         if (way & 2)
             content_is("file", "old", 3);
         assert_int_equal(unlink("file"), way & 2 ? 0 : -1);
+        nothing_is_left();
     }
     no_proc = false;
 }

@@ -208,6 +208,25 @@ static void test_counts_and_loss(void **state)
     kit_file_free(&file);
 }
 
+/* Whose it is, and of which event, is not the target's word. */
+static void test_loss_has_its_task(void **state)
+{
+    (void)state;
+    struct task *task = process(100, true);
+    struct {
+        struct perf_event_header header;
+        uint64_t words[5];
+    } lost = {{PERF_RECORD_LOST, 7, sizeof(lost)}, {77, 12, UINT64_MAX, T + 30, 78}};
+    assert_true(tasks_check_timed(stage.tasks, task, &lost));
+    const uint64_t id = task->ids[attach_timer_event(stage.tasks->plan)];
+    assert_int_equal(lost.header.misc, 0);
+    assert_true(lost.words[0] == id && lost.words[1] == 12 && lost.words[4] == id);
+    assert_true(lost.words[2] == ((uint64_t)100 << 32 | 100));
+    assert_true(lost.words[3] == T + 30);
+    struct kit_file file = end(task);
+    kit_file_free(&file);
+}
+
 static void test_clock_of_a_liar(void **state)
 {
     (void)state;
@@ -476,6 +495,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_records_without_sense_are_dropped_and_counted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_broken_ring_is_given_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_counts_and_loss, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_loss_has_its_task, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_clock_of_a_liar, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_mappings_of_the_next_program, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_images, set_up, tear_down),
