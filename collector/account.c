@@ -28,6 +28,13 @@ static uint64_t children_of(const struct process *process)
     return process->limited && process->counted_ns < process->children_ns ? process->counted_ns : process->children_ns;
 }
 
+/* Its number is in use, and nobody is there any more who could wait for it: it is in no rusage that is told. */
+static bool is_left_behind(const struct tasks *tasks, const struct process *process)
+{
+    const struct process *parent = tasks_find_process(tasks, process->ppid);
+    return process->own_ns && !process->waited && parent && !parent->live && !parent->left;
+}
+
 /* USED but for an end that, after a setuid exec, only its parent tells of. */
 static void count_for_parent(struct tasks *tasks, const struct process *process, uint64_t used)
 {
@@ -68,6 +75,7 @@ static void account_one(struct tasks *tasks, struct process *process)
         unseen_add(&tasks->unseen, reason_revoked(), process->leader->comm, 1, 0);
     process_ask_status(process);
     process_ask_clock(process);
+    process->orphan |= is_left_behind(tasks, process);
     process->strangers = unseen_has_strangers(&tasks->unseen, process->pid);
     process->exit_known = process_exit_cost(process, &process->exit_ns);
     uint64_t used = process->clock_ns + (process->exit_known ? process->exit_ns : 0);
