@@ -296,6 +296,8 @@ bool channels_counted(const struct session *session, uint32_t number, enum chann
         return false;
     const struct channel *channel = session->channels.list[number];
     *ret_count = counter(channel->requests, which);
-    snprintf(ret_word, size, channel->own ? "" : "as programs of uid %u say", channel->user);
+    ret_word[0] = '\0';
+    if (!channel->own)
+        snprintf(ret_word, size, "as programs of uid %u say", channel->user);
     return true;
 }

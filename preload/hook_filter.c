@@ -99,6 +99,8 @@ PINJECT_HOOK int prctl(int option, ...)
     return (int)sealed(kind, strict, result != 0, result);
 }
 
+/* hook_exec.c: syscall(), when it is execve or execveat. */
+__attribute__((visibility("hidden"))) long pinject_exec_by_syscall(long number, long a, long b, long c, long d, long e);
 /* hook_inherit.c: before those that make tasks which cannot ask for themselves. */
 __attribute__((visibility("hidden"))) void pinject_inherit_by_syscall(long number, long a, long b);
 

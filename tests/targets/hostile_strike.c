@@ -355,13 +355,22 @@ static void *in_thread(void *argument)
     return NULL;
 }
 
+static pid_t fork_behind_libc(void)
+{
+#ifdef SYS_fork
+    return (pid_t)syscall(SYS_fork);
+#else
+    return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+#endif
+}
+
 /* Children that end, are stopped or killed in the middle of their own requests, and threads that go while they ask. */
 static void make_tasks(struct pinject_requests *requests)
 {
     pthread_t thread;
     if (pthread_create(&thread, NULL, in_thread, requests) == 0)
         pthread_join(thread, NULL);
-    pid_t me = getpid(), child = next_random() % 2 ? fork() : (pid_t)syscall(SYS_fork);
+    pid_t me = getpid(), child = next_random() % 2 ? fork() : fork_behind_libc();
     if (child == 0) {
         /* It may be stopped when we are ended, and we may have ended already. */
         prctl(PR_SET_PDEATHSIG, SIGKILL);
