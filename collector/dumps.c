@@ -62,7 +62,7 @@ size_t stacks_pages(const struct session *session, uint32_t limit, const struct 
 
 int stacks_try(const struct plan *plan)
 {
-#ifndef __x86_64__
+#if !defined(__x86_64__) && !defined(__aarch64__)
     (void)plan;
     return -EOPNOTSUPP;
 #else
@@ -97,7 +97,7 @@ int stacks_plan(struct plan *plan, const struct settings *settings)
         return 0;
     plan->dump = 0;
     plan->dump_auto = false;
-    const char *reason = status == -EOPNOTSUPP ? "unwinding knows x86-64 only" : strerror(-status);
+    const char *reason = status == -EOPNOTSUPP ? "unwinding knows x86-64 and AArch64 only" : strerror(-status);
     if (automatic) {
         plan_note(plan, "call stacks by frame pointers: samples with registers and stack cannot be had (%s)", reason);
         plan->dump_note = settings->call_graph_given ? plan->note_count : 0;

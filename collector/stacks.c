@@ -165,7 +165,7 @@ static bool parse_dump(struct cursor *cursor, struct raw *raw)
     if (cursor->failed || used > size)
         return false;
     raw->dump = (struct unwind_dump){
-        .bytes = bytes, .start = raw->regs.value[UNWIND_RSP], .size = (size_t)used, .full = used == size};
+        .bytes = bytes, .start = raw->regs.value[UNWIND_SP], .size = (size_t)used, .full = used == size};
     return true;
 }
 

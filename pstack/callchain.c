@@ -131,7 +131,7 @@ size_t callchain_find(struct callchain *callchain, struct target *target, struct
 {
     struct search search = {callchain, target};
     const struct unwind_target unwind = {find, &search};
-    const struct unwind_dump dump = {.bytes = thread->stack, .start = thread->regs.value[UNWIND_RSP],
+    const struct unwind_dump dump = {.bytes = thread->stack, .start = thread->regs.value[UNWIND_SP],
                                      .size = thread->stack_size, .full = thread->stack_full};
     struct unwind_outcome outcome;
     unsigned count = unwind_engine_stack(callchain->engine, 0, &unwind, &thread->regs, &dump, ret, (unsigned)capacity,

@@ -31,7 +31,7 @@ enum { KERNEL_ERESTARTSYS = 512, KERNEL_ERESTARTNOHAND = 514, KERNEL_ERESTART_RE
 
 static bool copy_stack(struct target *target, struct target_thread *thread, size_t limit)
 {
-    const uint64_t start = thread->regs.value[UNWIND_RSP];
+    const uint64_t start = thread->regs.value[UNWIND_SP];
     const struct target_map *map = target_map_at(target, start);
     if (!map && !target->maps_again) { /* of a thread that began after they were read */
         target->maps_again = true;
@@ -78,8 +78,8 @@ static bool parse_call(const char *text, struct target_thread *ret)
     }
     for (unsigned i = 0; i < UNWIND_REGS; i++)
         ret->regs.value[i] = CAPTURE_UNKNOWN;
-    ret->regs.value[UNWIND_RSP] = sp;
-    ret->regs.value[UNWIND_RIP] = pc;
+    ret->regs.value[UNWIND_SP] = sp;
+    ret->regs.value[UNWIND_IP] = pc;
     return sp != 0;
 }
 

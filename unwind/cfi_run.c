@@ -199,6 +199,11 @@ static bool do_other(struct run *run, uint8_t code)
     case 0x13: /* def_cfa_offset_sf */
         set_cfa_offset(run, factored(run, leb_signed(cursor)));
         return false;
+#if defined(__aarch64__)
+    case 0x2d: /* AARCH64_negate_ra_state: signatures are taken off anyway. libunwind 1.6 does not know it: now a nop */
+        run->cfi->bytes[cursor->at - run->cfi->bytes - 1] = 0;
+        return false;
+#endif
     case 0x2e: /* GNU_args_size */
         leb_unsigned(cursor);
         return false;
@@ -244,7 +249,7 @@ bool cfi_run(const struct cfi *cfi, const struct cfi_function *function, uint64_
     run.row = (struct cfi_row){
         .return_reg = (uint8_t)function->cie.return_reg, .signal = function->cie.signal, .debug = cfi->debug};
     run.row.cfa.how = CFI_UNDEFINED;
-    run.row.rules[UNWIND_RSP] = (struct cfi_rule){.how = CFI_IS_CFA};
+    run.row.rules[UNWIND_SP] = (struct cfi_rule){.how = CFI_IS_CFA};
     run.initial = run.row;
     execute(&run, function->cie.program);
     run.at = function->start;

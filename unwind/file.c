@@ -32,7 +32,7 @@ static bool read_header(struct reading *reading)
     if (!image_read(reading->image, 0, header, sizeof(*header)) || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
         return false;
     if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
-        header->e_machine != EM_X86_64 || header->e_phentsize != sizeof(Elf64_Phdr))
+        header->e_machine != UNWIND_MACHINE || header->e_phentsize != sizeof(Elf64_Phdr))
         return false;
     reading->file->entry = header->e_entry;
     reading->programs = image_load(reading->image, header->e_phoff, (uint64_t)header->e_phnum * sizeof(Elf64_Phdr),

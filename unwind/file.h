@@ -34,7 +34,7 @@ struct unwind_file {
     bool leaves;               /* it is about to be freed */
     struct file_key key;
     char *name;                /* of an image in memory; NULL: it is a file */
-    bool valid;                /* ELF of x86-64 */
+    bool valid;                /* ELF of this machine */
     struct file_segment segments[FILE_SEGMENTS]; /* executable ones */
     unsigned segment_count;
     uint64_t entry;
@@ -43,7 +43,7 @@ struct unwind_file {
 };
 
 /*
- * Reads the tables of IMAGE into FILE (zeroed). False: it is no ELF file of x86-64. What there is no memory for is left
+ * Reads the tables of IMAGE into FILE (zeroed). False: it is no ELF file of this machine. What there is no memory for is left
  * out.
  */
 bool file_read(struct unwind_file *file, const struct image *image);

@@ -11,6 +11,8 @@
 #include "unwind/expression.h"
 #include "unwind/file.h"
 #include "unwind/libunwind_engine.h"
+#include "unwind/signal_frame.h"
+#include "unwind/signature.h"
 
 /* libunwind keeps this one to itself by its header; perf and others call it by its name, as meant for remote tables. */
 #define search_unwind_table UNW_OBJ(dwarf_search_unwind_table)
@@ -18,7 +20,12 @@ int search_unwind_table(unw_addr_space_t, unw_word_t ip, unw_dyn_info_t *, unw_p
 
 #if defined(__x86_64__)
 #define FRAME_POINTER UNW_X86_64_RBP
+#elif defined(__aarch64__)
+#define FRAME_POINTER UNW_AARCH64_X29
 #endif
+
+/* mov x8, #139; svc #0: the code by which libunwind knows AArch64's trampoline behind a signal's handler. */
+#define TRAMPOLINE_CODE UINT64_C(0xd4000001d2801168)
 
 /* Reads for one chain, a byte or a word each: the longest of gcc's have 30,000. */
 enum { READS_MAX = 1 << 20 };
@@ -45,6 +52,7 @@ struct walk {
     struct unwind_file *file; /* its, whose table libunwind reads now; NULL: none */
     uint64_t bias;          /* from addresses of the file to those of the process */
     uint64_t missed;        /* the address that could not be read; 0: none */
+    uint64_t trampoline;    /* the frame at hand is that of such code, at this address; 0: it is not */
     unsigned reads;
     bool parses;            /* libunwind reads an entry of a table */
     bool no_table;          /* of the frame at hand */
@@ -106,14 +114,19 @@ static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *va
     if (write || ++walk->reads > READS_MAX)
         return -UNW_EINVAL;
     /* The table first: a stack that lies where it does must not change what was judged. */
-    if (read_table(walk, address, value) || dump_read(walk->dump, address, value))
+    if (read_table(walk, address, value))
         return 0;
+    if (dump_read(walk->dump, address, value)) {
+        *value = signature_strip(*value); /* what unwinding uses of it is an address */
+        return 0;
+    }
     /*
-     * Of code it wants to know whether it is there, and whether it is one of the few that it knows: it is not. Of an
-     * entry it wants the address of the personality routine, often a word of data: nobody asks for it.
+     * Of code it wants to know whether it is there, and whether it is one of the few that it knows: only a trampoline
+     * is. Of an entry it wants the address of the personality routine, often a word of data: nobody asks for it.
      */
-    if (walk->parses || find_map(walk, address)) {
-        *value = 0;
+    const bool trampoline = walk->trampoline && address == walk->trampoline;
+    if (walk->parses || trampoline || find_map(walk, address)) {
+        *value = trampoline ? TRAMPOLINE_CODE : 0;
         return 0;
     }
     walk->missed = address;
@@ -127,7 +140,7 @@ static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *v
     (void)space;
     if (write || number < 0 || number >= UNWIND_REGS)
         return -UNW_EBADREG;
-    *value = walk->regs->value[number];
+    *value = number == UNWIND_RETURN ? signature_strip(walk->regs->value[number]) : walk->regs->value[number];
     return 0;
 }
 
@@ -206,6 +219,16 @@ static int get_proc_name(unw_addr_space_t space, unw_word_t address, char *name,
     return -UNW_EINVAL;
 }
 
+/* Is the frame at IP, with its stack pointer at STACK, one that only the kernel's record on the stack describes? */
+static bool is_trampoline(struct walk *walk, uint64_t ip, uint64_t stack)
+{
+    struct unwind_regs interrupted;
+    struct cfi_row row;
+    if (!signal_frame_read(walk->dump, stack, &interrupted))
+        return false;
+    return !enter_file(walk, ip) || !cfi_find_row(&walk->file->frames, ip - walk->bias, &row) || row.signal;
+}
+
 /* ---- Address spaces ---- */
 
 struct libunwind_engine *libunwind_engine_new(void)
@@ -271,8 +294,8 @@ unsigned libunwind_engine_stack(struct libunwind_engine *engine, uint64_t versio
     unw_cursor_t cursor;
     unw_word_t ip;
     unsigned count = 0;
-    ips[count++] = regs->value[UNWIND_RIP];
-    *ret = (struct libunwind_outcome){.end = UNWIND_NO_TABLE, .top = regs->value[UNWIND_RSP]};
+    ips[count++] = regs->value[UNWIND_IP];
+    *ret = (struct libunwind_outcome){.end = UNWIND_NO_TABLE, .top = regs->value[UNWIND_SP]};
     if (!space || unw_init_remote(&cursor, space, &walk) < 0)
         return count;
     ret->end = UNWIND_TOO_DEEP;
@@ -282,6 +305,7 @@ unsigned libunwind_engine_stack(struct libunwind_engine *engine, uint64_t versio
         walk.no_table = false;
         unw_get_reg(&cursor, UNW_REG_SP, &ret->top);
         unw_get_reg(&cursor, FRAME_POINTER, &frame);
+        walk.trampoline = is_trampoline(&walk, ips[count - 1], ret->top) ? ips[count - 1] : 0;
         enter_file(&walk, ips[count - 1] - (count > 1)); /* behind a call: of the byte before it */
         int status = unw_step(&cursor);
         if (status > 0 && (unw_get_reg(&cursor, UNW_REG_IP, &ip) < 0 || ip == 0))

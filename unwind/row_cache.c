@@ -4,12 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As many as a large program needs: 1 MiB. A small one gets along with 16 KiB. */
+/* As many as a large program needs: 1 MiB for each line of a set. A small one gets along with 16 KiB. */
 enum { BITS_MIN = 8, BITS_MAX = 14 };
 
-const uint8_t row_cache_registers[ROW_KEPT] = {3, 6, 12, 13, 14, 15, UNWIND_RIP};
+#if defined(__aarch64__)
+const uint8_t row_cache_registers[ROW_KEPT] = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, UNWIND_FP, UNWIND_RETURN};
+#else
+const uint8_t row_cache_registers[ROW_KEPT] = {3, UNWIND_FP, 12, 13, 14, 15, UNWIND_RETURN};
+#endif
 
-_Static_assert(sizeof(struct row_set) == 64, "a line of the cache");
+_Static_assert(sizeof(struct row_set) == 64 * ROW_LINES, "lines of the cache");
 
 static struct row_set *find_set(const struct row_cache *cache, uint64_t address)
 {
@@ -63,9 +67,9 @@ static bool is_kept(unsigned reg)
 /* Those that a call does not preserve are nowhere; the stack pointer is the CFA. */
 static bool are_others_plain(const struct cfi_row *row)
 {
-    const struct cfi_rule *stack = &row->rules[UNWIND_RSP];
+    const struct cfi_rule *stack = &row->rules[UNWIND_SP];
     for (unsigned reg = 0; reg < UNWIND_REGS; reg++)
-        if (!is_kept(reg) && reg != UNWIND_RSP && row->rules[reg].how != CFI_SAME &&
+        if (!is_kept(reg) && reg != UNWIND_SP && row->rules[reg].how != CFI_SAME &&
             row->rules[reg].how != CFI_UNDEFINED)
             return false;
     return stack->how == CFI_IS_CFA && stack->number == 0;
@@ -77,12 +81,12 @@ static bool pack(uint64_t address, const struct cfi_row *row, struct row_known *
     ret->bottom = row->rules[row->return_reg].how == CFI_UNDEFINED;
     if (ret->bottom)
         return true;
-    if (row->signal || row->return_reg != UNWIND_RIP || row->cfa.how != CFI_REGISTER || !are_others_plain(row))
+    if (row->signal || row->return_reg != UNWIND_RETURN || row->cfa.how != CFI_REGISTER || !are_others_plain(row))
         return false;
     for (unsigned i = 0; i < ROW_KEPT; i++)
         if (!pack_rule(&row->rules[row_cache_registers[i]], &ret->at[i]))
             return false;
-    return ret->at[ROW_KEPT - 1] != 0;
+    return ret->at[ROW_KEPT - 1] != 0 || UNWIND_RETURN != UNWIND_IP;
 }
 
 /* ---- Room ---- */

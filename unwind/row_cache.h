@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Rows that were found already, by address; private to the library. Nearly all rows say the same few things (the CFA is
- * a register and a number, registers that a call preserves lie below it), which fit in half a line of the CPU's cache:
- * unwinding reads one line for each frame where it would read, parse and run a table.
+ * a register and a number, registers that a call preserves lie below it), which fit in half a line of the CPU's cache (on
+ * AArch64, where a call preserves more, in one): unwinding reads one line for each frame where it would read, parse and
+ * run a table.
  */
 #ifndef UNWIND_ROW_CACHE_H
 #define UNWIND_ROW_CACHE_H
 
 #include "unwind/cfi.h"
 
-enum { ROW_KEPT = 7, ROW_WAYS = 2 };
+#if defined(__aarch64__)
+enum { ROW_KEPT = 12, ROW_FRAME = 10, ROW_LINES = 2 };
+#else
+enum { ROW_KEPT = 7, ROW_FRAME = 1, ROW_LINES = 1 };
+#endif
+enum { ROW_WAYS = 2 };
 
-/* Registers that a call preserves, and the return address, which is the last. */
+/* Registers that a call preserves, ROW_FRAME is the frame pointer; and UNWIND_RETURN, which is the last. */
 extern const uint8_t row_cache_registers[ROW_KEPT];
 
 struct row_known {
@@ -19,7 +25,7 @@ struct row_known {
     int32_t cfa;               /* from the value of CFA_REG */
     uint8_t cfa_reg;
     bool bottom;               /* there is no caller; nothing else is said */
-    int16_t at[ROW_KEPT];      /* from the CFA; 0: the caller's value is the callee's */
+    int16_t at[ROW_KEPT];      /* from the CFA; 0: the caller's value is the callee's, on AArch64 the last one's too */
 };
 
 struct row_set {

@@ -3,6 +3,8 @@
 
 #include "unwind/expression.h"
 #include "unwind/file.h"
+#include "unwind/signal_frame.h"
+#include "unwind/signature.h"
 
 /* A wrong step must not look like a long stack. */
 enum { FRAMES_BY_POINTER = 4096, ENTRY_SIZE = 64 };
@@ -17,6 +19,9 @@ enum { STACK_MAX = 8 << 20 };
 /* A program, its libraries: frames go to and fro between few. */
 enum { MAPS = 4 };
 
+/* AArch64: a call leaves the return address in the link register. Else it lies on the stack. */
+enum { LINKED = UNWIND_RETURN != UNWIND_IP };
+
 enum step { STEP_ON, STEP_BOTTOM, STEP_MEMORY, STEP_NO_TABLE };
 
 struct walk {
@@ -27,7 +32,8 @@ struct walk {
     unsigned next_map;
     uint64_t work;       /* so far, as WORK_MAX */
     uint64_t missed;     /* the address that could not be read */
-    bool exact;          /* rip is where it was interrupted, not behind a call */
+    bool loose;          /* the stack pointer may be higher: the callee has no table */
+    bool exact;          /* the address is where it was interrupted, not behind a call */
     bool leaf;
 };
 
@@ -37,6 +43,63 @@ static bool read_stack(struct walk *walk, uint64_t address, uint64_t *ret)
         return true;
     walk->missed = address;
     return false;
+}
+
+/* To the caller, by its registers. */
+static enum step step_to(struct walk *walk, uint64_t ip, bool loose)
+{
+    walk->regs.value[UNWIND_IP] = signature_strip(ip);
+    walk->loose = loose;
+    walk->exact = walk->leaf = false;
+    return STEP_ON;
+}
+
+/* AArch64: from the trampoline that a signal's handler returns to. */
+static bool step_by_signal_frame(struct walk *walk)
+{
+    if (walk->loose || !signal_frame_read(walk->dump, walk->regs.value[UNWIND_SP], &walk->regs))
+        return false;
+    walk->exact = walk->leaf = true;
+    return true;
+}
+
+/* ---- What is mapped ---- */
+
+static const struct unwind_map *find_map(struct walk *walk, uint64_t address)
+{
+    for (unsigned i = 0; i < MAPS; i++)
+        if (address >= walk->maps[i].low && address < walk->maps[i].high)
+            return &walk->maps[i];
+    struct unwind_map *map = &walk->maps[walk->next_map];
+    *map = (struct unwind_map){0};
+    bool found = walk->target->find(walk->target->context, address, map);
+    if (!found)
+        map->low = map->high = 0;
+    if (found && map->file)
+        file_use(map->file);
+    walk->next_map = (walk->next_map + (map->high != 0)) % MAPS;
+    return found ? map : NULL;
+}
+
+/* False: that was too much for one chain. */
+static bool charge(struct walk *walk, const struct cfi_row *row)
+{
+    walk->work += row->work;
+    return walk->work <= WORK_MAX;
+}
+
+/* Does the table of a file know the call in front of ADDRESS? */
+static bool is_return_address(struct walk *walk, uint64_t address)
+{
+    const struct unwind_map *map = find_map(walk, address - 1);
+    struct cfi_row row;
+    uint64_t in_file;
+    if (!map || !map->file || !file_address(map->file, address - 1 - map->start + map->offset, &in_file))
+        return false;
+    if (row_cache_find(&map->file->rows, in_file))
+        return true;
+    bool found = file_row(map->file, in_file, &row);
+    return charge(walk, &row) && found;
 }
 
 /* ---- By tables ---- */
@@ -50,12 +113,48 @@ static bool run_expression(struct walk *walk, const struct cfi *cfi, int32_t at,
     return expression_run(code, &walk->regs, walk->dump, initial, &walk->work, ret);
 }
 
+/* Does what lies there lead to code, which a table knows (STRICT)? Nobody can say it of what the dump has not. */
+static bool is_return_slot(struct walk *walk, uint64_t slot, bool strict)
+{
+    uint64_t address;
+    if (!dump_read(walk->dump, slot, &address))
+        return true;
+    address = signature_strip(address);
+    return strict ? is_return_address(walk, address) : find_map(walk, address - 1) != NULL;
+}
+
+/*
+ * The CFA as NUMBER above REG. Where the stack pointer is not sure, the frame's own record, FRAME_AT from the CFA, says
+ * where it is; or the stack pointer is as low as it can be. Either way a return address has to lie there. FRAME_AT and
+ * RETURN_AT: 0 where these are not saved.
+ */
+static bool find_plain_cfa(struct walk *walk, unsigned reg, int32_t number, int32_t frame_at, int32_t return_at,
+                           uint64_t *ret)
+{
+    const uint64_t stack = walk->regs.value[UNWIND_SP], saved = (uint64_t)(int64_t)return_at;
+    *ret = walk->regs.value[reg] + (uint64_t)(int64_t)number;
+    if (!LINKED || !walk->loose || reg != UNWIND_SP)
+        return true;
+    const uint64_t by_record = walk->regs.value[UNWIND_FP] - (uint64_t)(int64_t)frame_at;
+    if (frame_at && return_at == frame_at + 8 && by_record > *ret && by_record % 16 == 0 &&
+        by_record - stack < STACK_MAX && is_return_slot(walk, by_record + saved, false)) {
+        *ret = by_record;
+        return true;
+    }
+    return return_at && is_return_slot(walk, *ret + saved, true);
+}
+
+static int32_t place_of(const struct cfi_rule *rule)
+{
+    return rule->how == CFI_AT_CFA ? rule->number : 0;
+}
+
 static bool find_cfa(struct walk *walk, const struct cfi *cfi, const struct cfi_row *row, uint64_t *ret)
 {
     if (row->cfa.how == CFI_IS_EXPRESSION)
         return run_expression(walk, cfi, row->cfa.number, NULL, ret);
-    *ret = walk->regs.value[row->cfa.reg] + (uint64_t)(int64_t)row->cfa.number;
-    return true;
+    return find_plain_cfa(walk, row->cfa.reg, row->cfa.number, place_of(&row->rules[UNWIND_FP]),
+                          place_of(&row->rules[UNWIND_RETURN]), ret);
 }
 
 /* The caller's value of register INDEX; false: it lies where nothing is known of. */
@@ -66,7 +165,7 @@ static bool find_register(struct walk *walk, const struct cfi *cfi, const struct
     uint64_t address = cfa + (uint64_t)(int64_t)rule->number;
     switch (rule->how) {
     case CFI_AT_CFA:
-        if (walk->leaf && address < walk->regs.value[UNWIND_RSP]) {
+        if (walk->leaf && address < walk->regs.value[UNWIND_SP]) {
             /* Popped already: tables do not say so before a return. */
             *ret = walk->regs.value[index];
             return true;
@@ -95,84 +194,91 @@ static enum step step_by_row(struct walk *walk, const struct cfi *cfi, const str
     if (row->rules[row->return_reg].how == CFI_UNDEFINED)
         return STEP_BOTTOM;
     if (!find_cfa(walk, cfi, row, &cfa))
-        return STEP_MEMORY;
+        return walk->loose ? STEP_NO_TABLE : STEP_MEMORY;
     for (unsigned i = 0; i < UNWIND_REGS; i++) {
         bool found = find_register(walk, cfi, row, i, cfa, &caller.value[i]);
-        if (!found && (i == row->return_reg || i == UNWIND_RSP))
+        if (!found && (i == row->return_reg || i == UNWIND_SP))
             return STEP_MEMORY;
         if (!found)
             caller.value[i] = 0;
     }
-    caller.value[UNWIND_RIP] = caller.value[row->return_reg];
     /*
      * Each frame lies above the one that it calls; but for a signal's, whose stack may be another. The innermost has no
      * bytes at all where its return address is in a register, as in vfork().
      */
-    const bool empty = walk->leaf && row->rules[row->return_reg].how == CFI_REGISTER;
-    if (!row->signal && caller.value[UNWIND_RSP] < walk->regs.value[UNWIND_RSP] + !empty) {
+    const struct cfi_rule *rule = &row->rules[row->return_reg];
+    const bool empty = walk->leaf && (rule->how == CFI_REGISTER || (LINKED && rule->how == CFI_SAME));
+    if (!row->signal && caller.value[UNWIND_SP] < walk->regs.value[UNWIND_SP] + !empty) {
         walk->missed = 0;
         return STEP_MEMORY;
     }
     walk->regs = caller;
-    walk->exact = row->signal;
-    walk->leaf = row->signal;
+    step_to(walk, caller.value[row->return_reg], false);
+    walk->exact = walk->leaf = row->signal;
     return STEP_ON;
 }
 
 /* The same by a row that was found before. */
 static enum step step_by_known(struct walk *walk, const struct row_known *row)
 {
-    uint64_t *value = walk->regs.value, callee = value[UNWIND_RSP];
+    uint64_t *value = walk->regs.value, callee = value[UNWIND_SP];
+    struct row_known kept;
     if (row->bottom)
         return STEP_BOTTOM;
-    const uint64_t cfa = value[row->cfa_reg] + (uint64_t)(int64_t)row->cfa;
+    if (LINKED && walk->loose) { /* others may be looked for */
+        kept = *row;
+        row = &kept;
+    }
+    const int32_t return_at = row->at[ROW_KEPT - 1];
+    uint64_t cfa;
+    if (!find_plain_cfa(walk, row->cfa_reg, row->cfa, row->at[ROW_FRAME], return_at, &cfa))
+        return STEP_NO_TABLE;
     for (unsigned i = 0; i < ROW_KEPT; i++) {
         uint64_t address = cfa + (uint64_t)(int64_t)row->at[i], *saved = &value[row_cache_registers[i]];
         if (!row->at[i] || (walk->leaf && address < callee)) /* popped already */
             continue;
         if (!read_stack(walk, address, saved)) {
-            if (row_cache_registers[i] == UNWIND_RIP)
+            if (row_cache_registers[i] == UNWIND_RETURN)
                 return STEP_MEMORY;
             *saved = 0;
         }
     }
-    if (cfa <= callee) {
+    const bool empty = LINKED && walk->leaf && !return_at;
+    if (cfa < callee + !empty) {
         walk->missed = 0;
         return STEP_MEMORY;
     }
-    value[UNWIND_RSP] = cfa;
-    walk->exact = walk->leaf = false;
-    return STEP_ON;
+    value[UNWIND_SP] = cfa;
+    return step_to(walk, value[UNWIND_RETURN], false);
 }
 
 /* ---- By frame pointers ---- */
 
+/* On AArch64 the frame record lies somewhere in its frame, elsewhere at its upper end. */
 static enum step step_by_pointer(struct walk *walk)
 {
-    uint64_t frame = walk->regs.value[UNWIND_RBP], caller, address;
+    uint64_t frame = walk->regs.value[UNWIND_FP], caller, address;
     if (frame == 0)
         return STEP_BOTTOM;
-    if (frame < walk->regs.value[UNWIND_RSP] || frame % 8)
+    if (frame < walk->regs.value[UNWIND_SP] || frame % 8)
         return STEP_NO_TABLE;
     if (!read_stack(walk, frame, &caller) || !read_stack(walk, frame + 8, &address))
         return STEP_MEMORY;
-    walk->regs.value[UNWIND_RBP] = caller;
-    walk->regs.value[UNWIND_RSP] = frame + 16;
-    walk->regs.value[UNWIND_RIP] = address;
-    walk->exact = walk->leaf = false;
-    return STEP_ON;
+    walk->regs.value[UNWIND_FP] = caller;
+    walk->regs.value[UNWIND_SP] = frame + 16;
+    return step_to(walk, address, LINKED);
 }
 
-/* A call to an address without code: the return address is all that is on the stack. */
+/* A call to an address without code: the return address is all that is on the stack, or is in the link register. */
 static enum step step_from_nowhere(struct walk *walk)
 {
-    uint64_t address;
-    if (!walk->leaf || !read_stack(walk, walk->regs.value[UNWIND_RSP], &address))
+    uint64_t address = walk->regs.value[UNWIND_RETURN];
+    if (step_by_signal_frame(walk))
+        return STEP_ON;
+    if (!walk->leaf || (!LINKED && !read_stack(walk, walk->regs.value[UNWIND_SP], &address)))
         return STEP_NO_TABLE;
-    walk->regs.value[UNWIND_RSP] += 8;
-    walk->regs.value[UNWIND_RIP] = address;
-    walk->exact = walk->leaf = false;
-    return STEP_ON;
+    walk->regs.value[UNWIND_SP] += LINKED ? 0 : 8;
+    return step_to(walk, address, false);
 }
 
 static bool is_entry(const struct unwind_file *file, uint64_t address)
@@ -180,27 +286,19 @@ static bool is_entry(const struct unwind_file *file, uint64_t address)
     return file->entry && address >= file->entry && address - file->entry < ENTRY_SIZE;
 }
 
-static const struct unwind_map *find_map(struct walk *walk, uint64_t address)
+/*
+ * Code without a table. On AArch64 what is interrupted in it may have called nobody yet, or may never (a PLT stub): then
+ * the link register leads to its caller. Is it left of a call of its own, it leads back to that code, which no table
+ * knows.
+ */
+static enum step step_without_table(struct walk *walk)
 {
-    for (unsigned i = 0; i < MAPS; i++)
-        if (address >= walk->maps[i].low && address < walk->maps[i].high)
-            return &walk->maps[i];
-    struct unwind_map *map = &walk->maps[walk->next_map];
-    *map = (struct unwind_map){0};
-    bool found = walk->target->find(walk->target->context, address, map);
-    if (!found)
-        map->low = map->high = 0;
-    if (found && map->file)
-        file_use(map->file);
-    walk->next_map = (walk->next_map + (map->high != 0)) % MAPS;
-    return found ? map : NULL;
-}
-
-/* False: that was too much for one chain. */
-static bool charge(struct walk *walk, const struct cfi_row *row)
-{
-    walk->work += row->work;
-    return walk->work <= WORK_MAX;
+    if (step_by_signal_frame(walk))
+        return STEP_ON;
+    const uint64_t link = signature_strip(walk->regs.value[UNWIND_RETURN]);
+    if (LINKED && walk->leaf && is_return_address(walk, link))
+        return step_to(walk, link, true);
+    return step_by_pointer(walk);
 }
 
 static enum step step_by_tables(struct walk *walk, struct unwind_file *file, uint64_t address)
@@ -212,34 +310,22 @@ static enum step step_by_tables(struct walk *walk, struct unwind_file *file, uin
     bool found = file_row(file, address, &row);
     if (!charge(walk, &row))
         return STEP_NO_TABLE;
+    if (found && row.signal && step_by_signal_frame(walk))
+        return STEP_ON;
     if (found)
         return step_by_row(walk, row.debug ? &file->debug : &file->frames, &row);
     found = walk->leaf && cfi_find_split(&file->frames, address, &row);
     if (walk->leaf && !charge(walk, &row))
         return STEP_NO_TABLE;
     if (found)
-        return walk->regs.value[UNWIND_RAX] ? step_by_row(walk, &file->frames, &row) : STEP_BOTTOM;
-    return is_entry(file, address) ? STEP_BOTTOM : step_by_pointer(walk);
-}
-
-/* Does the table of a file know the call in front of ADDRESS? */
-static bool is_return_address(struct walk *walk, uint64_t address)
-{
-    const struct unwind_map *map = find_map(walk, address - 1);
-    struct cfi_row row;
-    uint64_t in_file;
-    if (!map || !map->file || !file_address(map->file, address - 1 - map->start + map->offset, &in_file))
-        return false;
-    if (row_cache_find(&map->file->rows, in_file))
-        return true;
-    bool found = file_row(map->file, in_file, &row);
-    return charge(walk, &row) && found;
+        return walk->regs.value[UNWIND_RESULT] ? step_by_row(walk, &file->frames, &row) : STEP_BOTTOM;
+    return is_entry(file, address) ? STEP_BOTTOM : step_without_table(walk);
 }
 
 /* Does the frame pointer lead to a call, or to where the dump does not reach? */
 static bool is_frame(struct walk *walk)
 {
-    uint64_t frame = walk->regs.value[UNWIND_RBP], stack = walk->regs.value[UNWIND_RSP], address;
+    uint64_t frame = walk->regs.value[UNWIND_FP], stack = walk->regs.value[UNWIND_SP], address;
     if (frame < stack || frame % 8)
         return false;
     if (dump_read(walk->dump, frame + 8, &address))
@@ -248,29 +334,29 @@ static bool is_frame(struct walk *walk)
 }
 
 /*
- * Generated code has frame pointers, as a rule. CPython 3.12's perf trampolines have none: they are "sub $8, %rsp; call
- * *%rcx", and the interpreter above them may use the register for something else.
+ * Generated code has frame pointers, as a rule. CPython 3.12's perf trampolines for x86-64 have none: they are
+ * "sub $8, %rsp; call *%rcx", and the interpreter above them may use the register for something else.
  */
 static enum step step_by_trampoline(struct walk *walk)
 {
-    uint64_t stack = walk->regs.value[UNWIND_RSP] + 8, address;
-    if (walk->exact || is_frame(walk) || !dump_read(walk->dump, stack, &address) || !is_return_address(walk, address))
-        return step_by_pointer(walk);
-    walk->regs.value[UNWIND_RSP] = stack + 8;
-    walk->regs.value[UNWIND_RIP] = address;
-    return STEP_ON;
+    uint64_t stack = walk->regs.value[UNWIND_SP] + 8, address;
+    if (LINKED || walk->exact || is_frame(walk) || !dump_read(walk->dump, stack, &address) ||
+        !is_return_address(walk, address))
+        return step_without_table(walk);
+    walk->regs.value[UNWIND_SP] = stack + 8;
+    return step_to(walk, address, false);
 }
 
 static enum step step(struct walk *walk)
 {
-    uint64_t ip = walk->regs.value[UNWIND_RIP] - !walk->exact, address;
+    uint64_t ip = walk->regs.value[UNWIND_IP] - !walk->exact, address;
     const struct unwind_map *map = find_map(walk, ip);
     if (!map)
         return step_from_nowhere(walk);
     if (map->anonymous)
         return step_by_trampoline(walk);
     if (!map->file || !file_address(map->file, ip - map->start + map->offset, &address))
-        return step_by_pointer(walk);
+        return step_without_table(walk);
     return step_by_tables(walk, map->file, address);
 }
 
@@ -288,13 +374,13 @@ unsigned unwind_stack(const struct unwind_target *target, const struct unwind_re
     unsigned count = 0;
     bool ended = false;
     ret->end = UNWIND_TOO_DEEP;
-    ips[count++] = regs->value[UNWIND_RIP];
+    ips[count++] = regs->value[UNWIND_IP];
     while (!ended && count < capacity) {
-        ret->top = walk.regs.value[UNWIND_RSP];
+        ret->top = walk.regs.value[UNWIND_SP];
         enum step taken = step(&walk);
-        ended = taken != STEP_ON || walk.regs.value[UNWIND_RIP] == 0;
+        ended = taken != STEP_ON || walk.regs.value[UNWIND_IP] == 0;
         if (!ended)
-            ips[count++] = walk.regs.value[UNWIND_RIP];
+            ips[count++] = walk.regs.value[UNWIND_IP];
         else if (taken == STEP_MEMORY)
             ret->end = end_of_memory(&walk);
         else
@@ -308,10 +394,10 @@ unsigned unwind_frames(const struct unwind_regs *regs, const struct unwind_dump 
 {
     struct walk walk = {.dump = dump, .regs = *regs};
     unsigned count = 0;
-    ips[count++] = regs->value[UNWIND_RIP];
+    ips[count++] = regs->value[UNWIND_IP];
     while (count < capacity && count < FRAMES_BY_POINTER && step_by_pointer(&walk) == STEP_ON &&
-           walk.regs.value[UNWIND_RIP])
-        ips[count++] = walk.regs.value[UNWIND_RIP];
+           walk.regs.value[UNWIND_IP])
+        ips[count++] = walk.regs.value[UNWIND_IP];
     return count;
 }
 
@@ -327,12 +413,21 @@ const char *unwind_end_name(enum unwind_end end)
     return (unsigned)end < UNWIND_ENDS ? names[end] : "unknown";
 }
 
-/* DWARF's number of each register of perf. */
-static const int8_t numbers[] = {0, 3, 2, 1, 4, 5, 6, 7, 16, -1, -1, -1, -1, -1, -1, -1, 8, 9, 10, 11, 12, 13, 14, 15};
+/* DWARF's number of each register of perf, which is perf's own on AArch64. */
+static int number_of(unsigned perf)
+{
+#if defined(__aarch64__)
+    return perf < UNWIND_REGS ? (int)perf : -1;
+#else
+    static const int8_t numbers[] = {0,  3,  2,  1,  4,  5,  6, 7, 16, -1, -1, -1,
+                                     -1, -1, -1, -1, 8, 9, 10, 11, 12, 13, 14, 15};
+    return perf < sizeof(numbers) ? numbers[perf] : -1;
+#endif
+}
 
 bool unwind_regs_of_perf(uint64_t mask, const uint64_t *words, size_t count, struct unwind_regs *ret)
 {
-    const uint64_t needed = 1u << 7 | 1u << 8;
+    bool stack = false, ip = false;
     size_t at = 0;
     memset(ret, 0, sizeof(*ret));
     for (unsigned i = 0; i < 64; i++) {
@@ -340,9 +435,12 @@ bool unwind_regs_of_perf(uint64_t mask, const uint64_t *words, size_t count, str
             continue;
         if (at == count)
             return false;
-        if (i < sizeof(numbers) && numbers[i] >= 0)
-            ret->value[numbers[i]] = words[at];
+        const int number = number_of(i);
+        if (number >= 0)
+            ret->value[number] = words[at];
+        stack |= number == UNWIND_SP;
+        ip |= number == UNWIND_IP;
         at++;
     }
-    return (mask & needed) == needed;
+    return stack && ip;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call stacks of x86-64 programs from the registers and the piece of stack that came with a sample, by the unwind
+ * Call stacks of programs of the machine that this is built for (x86-64, AArch64), from the registers and the piece of stack that came with a sample, by the unwind
  * tables of the files that are mapped (.eh_frame, .debug_frame), by frame pointers where there are none (JIT code).
  * docs/UNWINDING.md says why this is not libunwind.
  *
@@ -14,16 +14,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/*
+ * Registers have DWARF's numbers. UNWIND_RETURN is the one whose rule says what a frame returns to: the link register
+ * of AArch64. UNWIND_RESULT has what a system call returned.
+ */
+#if defined(__aarch64__)
 enum {
-    UNWIND_REGS = 17, /* by DWARF number: 0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 6 rbp, 7 rsp, r8 ..., 16 rip */
-    UNWIND_RAX = 0,
-    UNWIND_RBP = 6,
-    UNWIND_RSP = 7,
-    UNWIND_RIP = 16,
+    UNWIND_REGS = 33, /* x0 ... x30, 31 sp, 32 pc */
+    UNWIND_RESULT = 0,
+    UNWIND_FP = 29,
+    UNWIND_RETURN = 30,
+    UNWIND_SP = 31,
+    UNWIND_IP = 32,
 };
-
+#define UNWIND_MACHINE EM_AARCH64
 /* PERF_SAMPLE_REGS_USER: the bits of attr.sample_regs_user that unwinding needs. */
+#define UNWIND_PERF_REGS UINT64_C(0x1ffffffff)
+#else
+enum {
+    UNWIND_REGS = 17, /* 0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 6 rbp, 7 rsp, r8 ..., 16 rip */
+    UNWIND_RESULT = 0,
+    UNWIND_FP = 6,
+    UNWIND_SP = 7,
+    UNWIND_IP = 16,
+    UNWIND_RETURN = UNWIND_IP,
+};
+#define UNWIND_MACHINE EM_X86_64
 #define UNWIND_PERF_REGS UINT64_C(0xff01ff)
+#endif
 
 struct unwind_regs {
     uint64_t value[UNWIND_REGS];
@@ -90,7 +108,7 @@ struct unwind_files;
 struct unwind_files *unwind_files_new(void); /* NULL: no memory */
 void unwind_files_free(struct unwind_files *files);
 /*
- * The tables of the file FD, which is not kept. NULL: not a regular file, not an ELF file of x86-64, no memory, or 512
+ * The tables of the file FD, which is not kept. NULL: not a regular file, not an ELF file of this machine, no memory, or 512
  * MiB are held already; a file without tables is one that has none. It lives as long as FILES, but for trimming.
  */
 struct unwind_file *unwind_files_fd(struct unwind_files *files, int fd);

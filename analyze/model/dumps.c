@@ -111,7 +111,7 @@ static unsigned unwind(struct dumps *dumps, const struct record *sample, size_t 
     uint64_t words[64], mask = sample->attr->perf.sample_regs_user;
     size_t count = (size_t)__builtin_popcountll(mask);
     struct unwind_regs regs;
-    if (!dumps->x86 || sample->swap || sample->user_abi != PERF_SAMPLE_REGS_ABI_64)
+    if (!dumps->native || sample->swap || sample->user_abi != PERF_SAMPLE_REGS_ABI_64)
         return 0;
     memcpy(words, sample->user_regs, count * sizeof(*words));
     if (!unwind_regs_of_perf(mask, words, count, &regs))
@@ -122,7 +122,7 @@ static unsigned unwind(struct dumps *dumps, const struct record *sample, size_t 
         dumps->engine = unwind_engine_new(dumps->unwinder);
     if (!dumps->files || !dumps->engine)
         return 0;
-    const struct unwind_dump dump = {.bytes = sample->user_stack, .start = regs.value[UNWIND_RSP],
+    const struct unwind_dump dump = {.bytes = sample->user_stack, .start = regs.value[UNWIND_SP],
                                      .size = sample->stack_size, .full = sample->stack_full};
     const struct unwind_target target = {find, dumps};
     return unwind_engine_stack(dumps->engine, dumps->user->state, &target, &regs, &dump, dumps->chain + at, DUMPS_DEPTH,

@@ -27,7 +27,7 @@ struct dumps {
     const char *symfs;              /* "" for none; not owned */
     const char *const *debug_paths; /* not owned */
     size_t debug_path_count;
-    bool x86;                       /* whose registers the dumps have */
+    bool native;                    /* the dumps have the registers of this machine */
     bool vdso;                      /* the recorded kernel is the running one */
     const struct space *user;       /* of the stack that is being unwound */
     uint64_t chain[DUMPS_RECORDED + 1 + DUMPS_DEPTH];
@@ -37,7 +37,7 @@ struct dumps {
 
 /*
  * SAMPLE as if its user part had been recorded as a call chain. It is left as it is where that was so, and where a dump
- * cannot be unwound: recorded on another kind of machine than x86-64, or without the registers that it takes. The chain
+ * cannot be unwound: recorded on another kind of machine, or without the registers that it takes. The chain
  * is good until the next call.
  */
 struct record dumps_unwound(struct dumps *dumps, const struct space *user, const struct record *sample);

@@ -69,7 +69,7 @@ static int remark_dumps(struct loader *loader)
     if (status == 0 && loader->dumps.left) {
         snprintf(text, sizeof(text),
                  "%" PRIu64 " of %" PRIu64 " stack dumps cannot be unwound, only where they begin is shown: recorded "
-                 "on another kind of machine than x86-64, or without its registers",
+                 "on another kind of machine than this one, or without its registers",
                  loader->dumps.left, all);
         status = remark_add(loader, text);
     }

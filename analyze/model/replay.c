@@ -94,7 +94,11 @@ static void know_machine(struct replay *replay)
     const struct features *features = &replay->file->features;
     replay->machine_known = true;
     replay->machine = machine_of(features->arch);
-    replay->loader->dumps.x86 = replay->machine == CHAIN_X86;
+#if defined(__aarch64__)
+    replay->loader->dumps.native = replay->machine == CHAIN_ARM64;
+#else
+    replay->loader->dumps.native = replay->machine == CHAIN_X86; /* unwind.h */
+#endif
     replay->loader->dumps.vdso = is_here(features->osrelease);
 }
 

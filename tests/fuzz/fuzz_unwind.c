@@ -49,8 +49,8 @@ static void walk(struct unwind_file *file, uint64_t start, const uint8_t *data, 
     struct unwind_outcome outcome;
     for (unsigned i = 0; i < UNWIND_REGS; i++)
         regs.value[i] = i % 3 ? STACK + i * 16 : start + i;
-    regs.value[UNWIND_RSP] = STACK;
-    regs.value[UNWIND_RIP] = start;
+    regs.value[UNWIND_SP] = STACK;
+    regs.value[UNWIND_IP] = start;
     unsigned count = unwind_stack(&target, &regs, &dump, ips, FRAMES, &outcome);
     check(ips, count, start, outcome.end);
     check_again(&target, &regs, &dump, ips, count, outcome.end);

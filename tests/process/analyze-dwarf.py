@@ -11,8 +11,7 @@ SHARE = 0.99
 def need_dumps():
     need("perf")
     need_perf_events()
-    if platform.machine() != "x86_64":
-        skip("stack dumps are unwound for x86-64 only")
+    need_unwinding()
 
 
 def record(name, program, dump=8192, options=(), **kw):

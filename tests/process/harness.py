@@ -237,6 +237,11 @@ def need_perf_events():
         skip(f"perf_event_open is refused here: {perf_refused()}")
 
 
+def need_unwinding():
+    if platform.machine() not in ("x86_64", "aarch64"):
+        skip("unwinding and pstack know x86-64 and AArch64 only")
+
+
 # ---- checks
 
 def check(condition, message="condition is false"):

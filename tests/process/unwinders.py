@@ -53,8 +53,7 @@ int main()
 
 def need_dumps():
     need_perf_events()
-    if platform.machine() != "x86_64":
-        skip("both unwind x86-64 only")
+    need_unwinding()
 
 
 def functions(count):

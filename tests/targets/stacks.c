@@ -37,7 +37,7 @@ static long used_ms(void)
     return used.tv_sec * 1000 + used.tv_nsec / 1000000;
 }
 
-static void print_chain(void)
+__attribute__((noinline)) static void print_chain(void)
 {
     void *frames[FRAMES];
     int count = backtrace(frames, FRAMES);
@@ -174,17 +174,25 @@ static void loaded(void)
     sink++;
 }
 
-/* push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret */
 static void generated(void)
 {
+#if defined(__aarch64__)
+    /* stp x29, x30, [sp, #-16]!; mov x29, sp; blr x0; ldp x29, x30, [sp], #16; ret */
+    static const uint32_t code[] = {0xa9bf7bfd, 0x910003fd, 0xd63f0000, 0xa8c17bfd, 0xd65f03c0};
+    enum { BEHIND_CALL = 12 };
+#else
+    /* push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret */
     static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+    enum { BEHIND_CALL = 6 };
+#endif
     void (*call)(void (*)(void));
     unsigned char *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
         exit(1);
     memcpy(at, code, sizeof(code));
+    __builtin___clear_cache((char *)at, (char *)at + sizeof(code));
     memcpy(&call, &at, sizeof(call));
-    made = (uintptr_t)at + 6;
+    made = (uintptr_t)at + BEHIND_CALL;
     above_count = backtrace(above, FRAMES);
     call(burn);
     made = 0;

@@ -55,7 +55,7 @@ foreach(function open close syscall fstat stat fstatfs statx ioctl geteuid buffe
 endforeach()
 pinject_unit_test(shared_file SOURCES test_shared_file.c LINK pinject_collector pinject_common)
 target_link_options(test_shared_file PRIVATE -Wl,--wrap=fallocate,--wrap=fchown,--wrap=fchmod)
-if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64)$")
   pinject_unit_test(stacks_auto SOURCES test_stacks_auto.c LINK pinject_collector pinject_common)
   target_link_options(test_stacks_auto PRIVATE -Wl,--wrap=tasks_now_ns,--wrap=unwind_stack,--wrap=need_add_stack)
 endif()

@@ -12,7 +12,7 @@ set(preload ${PROJECT_SOURCE_DIR}/preload)
 set(collector ${PROJECT_SOURCE_DIR}/collector)
 pinject_machine_test(info)
 pinject_machine_test(doctor_facts)
-if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64) # where stacks can be dumped
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64)$") # where stacks can be dumped
   pinject_machine_test(plan_golden)
 endif()
 pinject_machine_test(doctor_lines doctor_scene_events.c doctor_scene_places.c doctor_scene_commands.c

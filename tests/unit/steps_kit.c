@@ -21,7 +21,11 @@ uint32_t miss_work, split_work, expression_work;
 uint64_t words[WORDS];
 struct unwind_dump dump;
 
-const uint8_t row_cache_registers[ROW_KEPT] = {3, 6, 12, 13, 14, 15, UNWIND_RIP};
+#if defined(__aarch64__)
+const uint8_t row_cache_registers[ROW_KEPT] = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, UNWIND_FP, UNWIND_RETURN};
+#else
+const uint8_t row_cache_registers[ROW_KEPT] = {3, UNWIND_FP, 12, 13, 14, 15, UNWIND_RETURN};
+#endif
 
 bool file_address(const struct unwind_file *its, uint64_t offset, uint64_t *ret_address)
 {
@@ -68,7 +72,7 @@ bool expression_run(struct cursor expression, const struct unwind_regs *its, con
     *work += expression_work;
     if (expression_fails || !at || !its || stack != &dump)
         return false;
-    *ret = (initial ? *initial : its->value[UNWIND_RSP]) + *at;
+    *ret = (initial ? *initial : its->value[UNWIND_SP]) + *at;
     return true;
 }
 
@@ -117,17 +121,17 @@ void begin(void)
     expression_section = NULL;
     for (unsigned i = 0; i < WORDS; i++)
         words[i] = 0x1000 + i;
-    dump = (struct unwind_dump){words, STACK, sizeof(words), false};
-    regs.value[UNWIND_RSP] = STACK;
-    regs.value[UNWIND_RIP] = 0x400010;
+    dump = (struct unwind_dump){words, STACK, DUMP_SIZE, false};
+    regs.value[UNWIND_SP] = STACK;
+    regs.value[UNWIND_IP] = 0x400010;
 }
 
 struct cfi_row plain_row(int size)
 {
-    struct cfi_row row = {.return_reg = UNWIND_RIP};
-    row.cfa = (struct cfi_rule){CFI_REGISTER, UNWIND_RSP, size};
-    row.rules[UNWIND_RIP] = (struct cfi_rule){CFI_AT_CFA, 0, -8};
-    row.rules[UNWIND_RSP] = (struct cfi_rule){CFI_IS_CFA, 0, 0};
+    struct cfi_row row = {.return_reg = UNWIND_RETURN};
+    row.cfa = (struct cfi_rule){CFI_REGISTER, UNWIND_SP, size};
+    row.rules[UNWIND_RETURN] = (struct cfi_rule){CFI_AT_CFA, 0, -8};
+    row.rules[UNWIND_SP] = (struct cfi_rule){CFI_IS_CFA, 0, 0};
     return row;
 }
 
@@ -148,6 +152,6 @@ unsigned chain(unsigned capacity)
 struct cfi_row *add_bottom(uint64_t ip)
 {
     struct cfi_row row = plain_row(8);
-    row.rules[UNWIND_RIP].how = CFI_UNDEFINED;
+    row.rules[UNWIND_RETURN].how = CFI_UNDEFINED;
     return add_row(ip, row);
 }

@@ -12,7 +12,17 @@
 
 #define UNKNOWN_ID "\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20\21\22\23\24"
 
-enum { DUMP = 32 << 10, CALLERS = 4, REGS = 17, BP = 6, SP, IP };
+enum { DUMP = 32 << 10, CALLERS = 4 };
+/* Places among perf's registers. */
+#if defined(__aarch64__)
+enum { REGS = 33, BP = 29, LINK, SP, IP };
+#define ARCH "aarch64"
+#define VDSO_FUNCTION "__kernel_clock_gettime"
+#else
+enum { REGS = 17, BP = 6, SP, IP };
+#define ARCH "x86_64"
+#define VDSO_FUNCTION "__vdso_clock_gettime"
+#endif
 
 /* What a sample would have of this program in the innermost function. */
 static struct {
@@ -29,6 +39,20 @@ static char program[4096]; /* this one */
 __attribute__((noinline)) static void take(void)
 {
     taken.returns[0] = RETURN_ADDRESS;
+#if defined(__aarch64__)
+    __asm__ volatile("stp x19, x20, [%0, #152]\n\t"
+                     "stp x21, x22, [%0, #168]\n\t"
+                     "stp x23, x24, [%0, #184]\n\t"
+                     "stp x25, x26, [%0, #200]\n\t"
+                     "stp x27, x28, [%0, #216]\n\t"
+                     "stp x29, x30, [%0, #232]\n\t"
+                     "mov x9, sp\n\t"
+                     "adr x10, .\n\t"
+                     "stp x9, x10, [%0, #248]"
+                     :
+                     : "r"(taken.regs)
+                     : "x9", "x10", "memory");
+#else
     __asm__ volatile("movq %%rbx, 8(%0)\n\t"
                      "movq %%rbp, 48(%0)\n\t"
                      "movq %%rsp, 56(%0)\n\t"
@@ -41,6 +65,7 @@ __attribute__((noinline)) static void take(void)
                      :
                      : "D"(taken.regs)
                      : "rax", "memory");
+#endif
     int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
     ssize_t got = pread(memory, taken.stack, DUMP, (off_t)taken.regs[SP]);
     close(memory);
@@ -78,8 +103,8 @@ struct scene {
     const uint64_t *chain;   /* of the sample, */
     uint64_t chain_count;
     uint16_t mode;
-    const uint64_t *regs;    /* rsp and rip instead of the real ones */
-    bool no_frame;           /* rbp leads nowhere */
+    const uint64_t *regs;    /* stack pointer and address instead of the real ones */
+    bool no_frame;           /* the frame pointer leads nowhere */
     const void *stack;       /* instead of the real one */
     size_t stack_size;       /* 0: all of it */
     size_t dump;             /* that was asked for; 0: more than there is */
@@ -131,6 +156,10 @@ static void put_sample(struct writer *writer, const struct scene *scene)
     memcpy(regs, taken.regs, sizeof(regs));
     if (scene->regs)
         memcpy(regs + SP, scene->regs, 2 * sizeof(*regs));
+#if defined(__aarch64__)
+    if (scene->regs)
+        regs[LINK] = taken.returns[0];
+#endif
     if (scene->regs || scene->no_frame)
         regs[BP] = 1;
     size_t size = scene->stack_size ? scene->stack_size : taken.size, dump = scene->dump ? scene->dump : size + 4096;
@@ -157,7 +186,7 @@ static struct profile *load_scene(const struct scene *scene, struct buffer *byte
     begin(&writer, 10, 10);
     writer.attrs[0].sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
     writer.attrs[0].sample_regs_user = UNWIND_PERF_REGS;
-    writer_text(&writer, &writer.features[PERFDATA_ARCH], "x86_64");
+    writer_text(&writer, &writer.features[PERFDATA_ARCH], ARCH);
     if (scene->osrelease)
         writer_text(&writer, &writer.features[PERFDATA_OSRELEASE], scene->osrelease);
     put_maps(&writer, scene);
@@ -207,9 +236,10 @@ static void check_scene(const struct scene *which, bool unwound)
     struct profile *profile = load_scene(&scene, &bytes);
     if (unwound) {
         expect_callers(profile, 0);
-        /* The C library is not below another root. */
-        assert_int_equal(has_note(profile, "1 came to code without an unwind table"), scene.symfs != NULL);
-        assert_int_equal(profile->session.note_count, scene.symfs != NULL);
+        /* The C library is not below another root; that of AArch64 has frame pointers. */
+        const bool ends = scene.symfs && UNWIND_RETURN == UNWIND_IP;
+        assert_int_equal(has_note(profile, "1 came to code without an unwind table"), ends);
+        assert_int_equal(profile->session.note_count, ends);
         assert_false(profile->stacks[profile->entries[0].stack].truncated);
     } else {
         assert_int_equal(profile->stacks[profile->entries[0].stack].depth, 1);
@@ -344,13 +374,13 @@ static void test_vdso(void **state)
 {
     (void)state;
     void *vdso = dlopen("linux-vdso.so.1", RTLD_NOW | RTLD_NOLOAD);
-    void *entry = vdso ? dlsym(vdso, "__vdso_clock_gettime") : NULL;
+    void *entry = vdso ? dlsym(vdso, VDSO_FUNCTION) : NULL;
     if (!entry)
         skip();
     struct utsname name;
     assert_int_equal(uname(&name), 0);
     const uint64_t regs[] = {0x700000001000, (uint64_t)(uintptr_t)entry};
-    const uint64_t stack[64] = {taken.returns[0]}; /* at its first instruction the return address is on top */
+    const uint64_t stack[64] = {taken.returns[0]}; /* where x86-64 has it at the first instruction */
     for (int other = 0; other < 3; other++) {
         const struct scene scene = {.regs = regs, .stack = stack, .stack_size = sizeof(stack),
                                     .osrelease = other == 0 ? NULL : other == 1 ? name.release : "0.0.1-other"};

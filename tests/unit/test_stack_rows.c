@@ -26,22 +26,22 @@ static void test_three_frames(void **state)
     assert_chain(2, UNWIND_BOTTOM);
 }
 
-/* What the caller's RBX is by RULE: the next frame's CFA is found by it. */
-static uint64_t rbx_by(struct cfi_rule rule, bool debug)
+/* What the caller's SAVED is by RULE: the next frame's CFA is found by it. */
+static uint64_t saved_by(struct cfi_rule rule, bool debug)
 {
     begin();
     struct cfi_row *row = add_row(0x400010, plain_row(16)), *next = add_row(0x40001f, plain_row(0));
-    row->rules[RBX] = rule;
+    row->rules[SAVED] = rule;
     row->debug = debug;
-    regs.value[RBX] = STACK + 64;
-    regs.value[R12] = STACK + 72;
+    regs.value[SAVED] = STACK + 64;
+    regs.value[SAVED_TOO] = STACK + 72;
     words[1] = 0x400020;
     words[0] = STACK + 80;
     words[3] = STACK + 88;
     words[7] = STACK + 96;
-    next->cfa = (struct cfi_rule){CFI_REGISTER, RBX, 8};
-    next->rules[UNWIND_RIP] = (struct cfi_rule){CFI_IS_CFA, 0, 1}; /* the CFA shows in the chain */
-    next->rules[UNWIND_RSP] = (struct cfi_rule){CFI_IS_CFA, 0, 0};
+    next->cfa = (struct cfi_rule){CFI_REGISTER, SAVED, 8};
+    next->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_IS_CFA, 0, 1}; /* the CFA shows in the chain */
+    next->rules[UNWIND_SP] = (struct cfi_rule){CFI_IS_CFA, 0, 0};
     add_bottom(0x40001f);
     chain(3);
     return ips[2] - 1 - 8;
@@ -50,17 +50,17 @@ static uint64_t rbx_by(struct cfi_rule rule, bool debug)
 static void test_rules(void **state)
 {
     (void)state;
-    assert_int_equal(rbx_by((struct cfi_rule){CFI_SAME, 0, 0}, false), STACK + 64);
-    assert_int_equal(rbx_by((struct cfi_rule){CFI_UNDEFINED, 0, 0}, false), STACK + 64);
-    assert_int_equal(rbx_by((struct cfi_rule){CFI_AT_CFA, 0, -16}, false), STACK + 80);
-    assert_int_equal(rbx_by((struct cfi_rule){CFI_AT_CFA, 0, -24}, false), STACK + 64); /* popped already */
-    assert_int_equal(rbx_by((struct cfi_rule){CFI_IS_CFA, 0, 32}, false), STACK + 48);
-    assert_int_equal(rbx_by((struct cfi_rule){CFI_REGISTER, R12, 0}, false), STACK + 72);
+    assert_int_equal(saved_by((struct cfi_rule){CFI_SAME, 0, 0}, false), STACK + 64);
+    assert_int_equal(saved_by((struct cfi_rule){CFI_UNDEFINED, 0, 0}, false), STACK + 64);
+    assert_int_equal(saved_by((struct cfi_rule){CFI_AT_CFA, 0, -16}, false), STACK + 80);
+    assert_int_equal(saved_by((struct cfi_rule){CFI_AT_CFA, 0, -24}, false), STACK + 64); /* popped already */
+    assert_int_equal(saved_by((struct cfi_rule){CFI_IS_CFA, 0, 32}, false), STACK + 48);
+    assert_int_equal(saved_by((struct cfi_rule){CFI_REGISTER, SAVED_TOO, 0}, false), STACK + 72);
     /* The expression at byte 1: the CFA and 8. */
-    assert_int_equal(rbx_by((struct cfi_rule){CFI_IS_EXPRESSION, 0, 1}, false), STACK + 24);
+    assert_int_equal(saved_by((struct cfi_rule){CFI_IS_EXPRESSION, 0, 1}, false), STACK + 24);
     assert_ptr_equal(expression_section, &file.frames);
-    assert_int_equal(rbx_by((struct cfi_rule){CFI_AT_EXPRESSION, 0, 1}, false), STACK + 88);
-    assert_int_equal(rbx_by((struct cfi_rule){CFI_AT_EXPRESSION, 0, 1}, true), STACK + 96);
+    assert_int_equal(saved_by((struct cfi_rule){CFI_AT_EXPRESSION, 0, 1}, false), STACK + 88);
+    assert_int_equal(saved_by((struct cfi_rule){CFI_AT_EXPRESSION, 0, 1}, true), STACK + 96);
     assert_ptr_equal(expression_section, &file.debug);
 }
 
@@ -71,9 +71,9 @@ static void test_popped_in_the_first_frame_alone(void **state)
     begin();
     add_row(0x400010, plain_row(16));
     struct cfi_row *row = add_row(0x40001f, plain_row(16)), *next = add_row(0x40002f, plain_row(0));
-    row->rules[RBX] = (struct cfi_rule){CFI_AT_CFA, 0, -24}; /* below its rsp */
-    next->cfa = (struct cfi_rule){CFI_REGISTER, RBX, 8};
-    next->rules[UNWIND_RIP] = (struct cfi_rule){CFI_IS_CFA, 0, 0};
+    row->rules[SAVED] = (struct cfi_rule){CFI_AT_CFA, 0, -24}; /* below its rsp */
+    next->cfa = (struct cfi_rule){CFI_REGISTER, SAVED, 8};
+    next->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_IS_CFA, 0, 0};
     words[1] = 0x400020;
     words[3] = 0x400030;
     add_bottom(0);
@@ -104,24 +104,24 @@ static void test_missing_memory(void **state)
     (void)state;
     begin();
     struct cfi_row *row = add_row(0x400010, plain_row(16));
-    row->rules[RBX] = (struct cfi_rule){CFI_AT_CFA, 0, 0x1000};
-    regs.value[RBX] = STACK + 64;
+    row->rules[SAVED] = (struct cfi_rule){CFI_AT_CFA, 0, 0x1000};
+    regs.value[SAVED] = STACK + 64;
     words[1] = 0x400020;
     struct cfi_row *next = add_row(0x40001f, plain_row(0));
-    next->cfa = (struct cfi_rule){CFI_REGISTER, RBX, 5};
-    next->rules[UNWIND_RIP] = (struct cfi_rule){CFI_IS_CFA, 0, 0};
-    next->rules[UNWIND_RSP] = (struct cfi_rule){CFI_IS_CFA, 0, 0x8000};
+    next->cfa = (struct cfi_rule){CFI_REGISTER, SAVED, 5};
+    next->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_IS_CFA, 0, 0};
+    next->rules[UNWIND_SP] = (struct cfi_rule){CFI_IS_CFA, 0, 0x8000};
     assert_chain(3, UNWIND_NO_TABLE);
     assert_int_equal(ips[2], 5);
-    row->rules[UNWIND_RSP] = (struct cfi_rule){CFI_AT_CFA, 0, 0x1000};
+    row->rules[UNWIND_SP] = (struct cfi_rule){CFI_AT_CFA, 0, 0x1000};
     assert_chain(1, UNWIND_BAD_MEMORY);
-    row->rules[UNWIND_RSP] = (struct cfi_rule){CFI_IS_CFA, 0, 0};
-    row->rules[UNWIND_RIP] = (struct cfi_rule){CFI_AT_CFA, 0, 0x1000};
+    row->rules[UNWIND_SP] = (struct cfi_rule){CFI_IS_CFA, 0, 0};
+    row->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_AT_CFA, 0, 0x1000};
     assert_chain(1, UNWIND_BAD_MEMORY);
     dump.full = true;
     assert_chain(1, UNWIND_TRUNCATED);
-    row->rules[UNWIND_RIP] = (struct cfi_rule){CFI_AT_CFA, 0, -0x1000}; /* below the dump: no matter how full */
-    regs.value[UNWIND_RSP] = STACK + 0x100;
+    row->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_AT_CFA, 0, -0x1000}; /* below the dump: no matter how full */
+    regs.value[UNWIND_SP] = STACK + 0x100;
     row->cfa.number = -0x200;
     assert_chain(1, UNWIND_BAD_MEMORY);
     /* The word that is cut by its end, and the last whole one. */
@@ -130,7 +130,7 @@ static void test_missing_memory(void **state)
     dump.size = 60;
     row = add_row(0x400010, plain_row(64));
     assert_chain(1, UNWIND_TRUNCATED);
-    row->rules[UNWIND_RIP].number = -12; /* it lies in it, but is no word there */
+    row->rules[UNWIND_RETURN].number = -12; /* it lies in it, but is no word there */
     assert_chain(1, UNWIND_BAD_MEMORY);
 }
 
@@ -140,15 +140,15 @@ static void test_stack_goes_up(void **state)
     (void)state;
     begin();
     struct cfi_row *row = add_row(0x400010, plain_row(16));
-    row->rules[UNWIND_RSP] = (struct cfi_rule){CFI_IS_CFA, 0, -16};
+    row->rules[UNWIND_SP] = (struct cfi_rule){CFI_IS_CFA, 0, -16};
     words[1] = 0x400020;
     add_bottom(0x400020); /* behind a signal: not a call */
     dump.full = true;
     assert_chain(1, UNWIND_BAD_MEMORY);
-    row->rules[UNWIND_RSP].number = -15;
-    regs.value[UNWIND_RBP] = STACK + 12; /* and no further */
+    row->rules[UNWIND_SP].number = -15;
+    regs.value[UNWIND_FP] = STACK + 12; /* and no further */
     assert_chain(2, UNWIND_NO_TABLE);
-    row->rules[UNWIND_RSP].number = -16;
+    row->rules[UNWIND_SP].number = -16;
     row->signal = true;
     assert_chain(2, UNWIND_BOTTOM);
     assert_int_equal(ips[1], 0x400020);
@@ -160,14 +160,14 @@ static void test_return_register(void **state)
     (void)state;
     begin();
     struct cfi_row *row = add_row(0x400010, plain_row(16));
-    row->return_reg = RBX;
-    row->rules[RBX] = (struct cfi_rule){CFI_AT_CFA, 0, -16};
-    row->rules[UNWIND_RIP] = (struct cfi_rule){CFI_AT_CFA, 0, 0x1000};
+    row->return_reg = SAVED;
+    row->rules[SAVED] = (struct cfi_rule){CFI_AT_CFA, 0, -16};
+    row->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_AT_CFA, 0, 0x1000};
     words[0] = 0x400020;
     add_bottom(0x40001f);
     assert_chain(2, UNWIND_BOTTOM);
     assert_int_equal(ips[1], 0x400020);
-    row->rules[RBX].how = CFI_UNDEFINED;
+    row->rules[SAVED].how = CFI_UNDEFINED;
     assert_chain(1, UNWIND_BOTTOM);
 }
 
@@ -177,8 +177,8 @@ static void test_frame_without_stack(void **state)
     (void)state;
     begin();
     struct cfi_row *row = add_row(0x400010, plain_row(0));
-    row->rules[UNWIND_RIP] = (struct cfi_rule){CFI_REGISTER, RBX, 0};
-    regs.value[RBX] = 0x400020;
+    row->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_REGISTER, SAVED, 0};
+    regs.value[SAVED] = 0x400020;
     add_bottom(0x40001f);
     assert_chain(2, UNWIND_BOTTOM);
     assert_int_equal(ips[1], 0x400020);
@@ -187,9 +187,9 @@ static void test_frame_without_stack(void **state)
     begin();
     add_row(0x400010, plain_row(16));
     row = add_row(0x40001f, plain_row(0));
-    row->rules[UNWIND_RIP] = (struct cfi_rule){CFI_REGISTER, RBX, 0};
+    row->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_REGISTER, SAVED, 0};
     words[1] = 0x400020;
-    regs.value[RBX] = 0x400010;
+    regs.value[SAVED] = 0x400010;
     assert_chain(2, UNWIND_BAD_MEMORY);
 }
 

@@ -15,20 +15,20 @@ static void test_known_rows(void **state)
 {
     (void)state;
     begin();
-    struct row_known *row = remember(0x400010, 16, UNWIND_RSP);
-    row->at[0] = -16; /* rbx */
+    struct row_known *row = remember(0x400010, 16, UNWIND_SP);
+    row->at[0] = -16; /* of SAVED */
     words[0] = STACK + 64;
     words[1] = 0x400020;
     struct cfi_row *next = add_row(0x40001f, plain_row(0));
-    next->cfa = (struct cfi_rule){CFI_REGISTER, RBX, 8};
-    next->rules[UNWIND_RIP] = (struct cfi_rule){CFI_IS_CFA, 0, 0};
-    next->rules[UNWIND_RSP] = (struct cfi_rule){CFI_IS_CFA, 0, 0x8000};
+    next->cfa = (struct cfi_rule){CFI_REGISTER, SAVED, 8};
+    next->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_IS_CFA, 0, 0};
+    next->rules[UNWIND_SP] = (struct cfi_rule){CFI_IS_CFA, 0, 0x8000};
     assert_int_equal(chain(3), 3);
     assert_int_equal(ips[1], 0x400020);
     assert_int_equal(ips[2], STACK + 72);
     assert_int_equal(outcome.top, STACK + 16);
     /* Popped already: the register itself; one that is not said to be saved too. */
-    regs.value[RBX] = STACK + 32;
+    regs.value[SAVED] = STACK + 32;
     row->at[0] = -24;
     assert_int_equal(chain(3), 3);
     assert_int_equal(ips[2], STACK + 40);
@@ -43,8 +43,8 @@ static void test_known_rows(void **state)
     row->bottom = true;
     assert_chain(1, UNWIND_BOTTOM);
     /* The CFA is above the stack pointer; by another register as well. */
-    regs.value[UNWIND_RBP] = STACK + 8;
-    row = remember(0x400010, -8, UNWIND_RBP);
+    regs.value[UNWIND_FP] = STACK + 8;
+    row = remember(0x400010, -8, UNWIND_FP);
     row->at[ROW_KEPT - 1] = 8;
     assert_chain(1, UNWIND_BAD_MEMORY);
     row->cfa = -7;
@@ -63,13 +63,13 @@ static void test_known_row_of_a_caller(void **state)
     (void)state;
     begin();
     add_row(0x400010, plain_row(16));
-    struct row_known *row = remember(0x40001f, 16, UNWIND_RSP);
+    struct row_known *row = remember(0x40001f, 16, UNWIND_SP);
     row->at[0] = -24;
     words[1] = 0x400020;
     words[3] = 0x400030;
     struct cfi_row *next = add_row(0x40002f, plain_row(0));
-    next->cfa = (struct cfi_rule){CFI_REGISTER, RBX, 8};
-    next->rules[UNWIND_RIP] = (struct cfi_rule){CFI_IS_CFA, 0, 0};
+    next->cfa = (struct cfi_rule){CFI_REGISTER, SAVED, 8};
+    next->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_IS_CFA, 0, 0};
     assert_int_equal(chain(4), 4);
     assert_int_equal(ips[2], 0x400030);
     assert_int_equal(ips[3], 0x400028);
@@ -82,7 +82,7 @@ static void test_frame_pointers(void **state)
 {
     (void)state;
     begin();
-    regs.value[UNWIND_RBP] = STACK + 16;
+    regs.value[UNWIND_FP] = STACK + 16;
     words[2] = STACK + 32;
     words[3] = 0x500000; /* nowhere */
     words[4] = 0;
@@ -95,36 +95,41 @@ static void test_frame_pointers(void **state)
     assert_int_equal(outcome.top, STACK + 48);
     words[3] = 0x402000; /* one that is not in the file's segments */
     assert_chain(3, UNWIND_BOTTOM);
-    regs.value[UNWIND_RBP] = 0;
+    regs.value[UNWIND_FP] = 0;
     assert_chain(1, UNWIND_BOTTOM);
-    regs.value[UNWIND_RBP] = STACK - 8;
+    regs.value[UNWIND_FP] = STACK - 8;
     assert_chain(1, UNWIND_NO_TABLE);
-    regs.value[UNWIND_RBP] = STACK + 12;
+    regs.value[UNWIND_FP] = STACK + 12;
     assert_chain(1, UNWIND_NO_TABLE);
-    regs.value[UNWIND_RBP] = STACK; /* right there */
+    regs.value[UNWIND_FP] = STACK; /* right there */
     words[0] = 0;
     words[1] = 0x400040;
     assert_chain(2, UNWIND_BOTTOM);
-    regs.value[UNWIND_RBP] = STACK + sizeof(words);
+    regs.value[UNWIND_FP] = STACK + DUMP_SIZE;
     assert_chain(1, UNWIND_BAD_MEMORY);
     dump.full = true;
     assert_chain(1, UNWIND_TRUNCATED);
-    regs.value[UNWIND_RBP] = STACK + sizeof(words) - 8; /* one word is there, the other is not */
+    regs.value[UNWIND_FP] = STACK + DUMP_SIZE - 8; /* one word is there, the other is not */
     assert_chain(1, UNWIND_TRUNCATED);
 }
 
-/* Generated code that only moves the stack pointer, as CPython 3.12's trampolines: where no frame pointer leads on. */
+/*
+ * Generated code that only moves the stack pointer, as CPython 3.12's trampolines on x86-64: where no frame pointer
+ * leads on.
+ */
 static void test_trampolines(void **state)
 {
     (void)state;
+    if (UNWIND_RETURN != UNWIND_IP)
+        skip();
     begin();
     add_row(0x400010, plain_row(8));
     words[0] = 0x470020; /* a mapping of no file */
     words[2] = 0x400030;
     add_bottom(0x40002f);
-    const uint64_t no_frames[] = {0, 8, STACK - 8, STACK + 12, STACK + 24, STACK + sizeof(words)};
+    const uint64_t no_frames[] = {0, 8, STACK - 8, STACK + 12, STACK + 24, STACK + DUMP_SIZE};
     for (size_t i = 0; i < sizeof(no_frames) / sizeof(no_frames[0]); i++) {
-        regs.value[UNWIND_RBP] = no_frames[i]; /* words[4] is no code */
+        regs.value[UNWIND_FP] = no_frames[i]; /* words[4] is no code */
         assert_chain(3, UNWIND_BOTTOM);
         assert_int_equal(ips[1], 0x470020);
         assert_int_equal(ips[2], 0x400030);
@@ -132,24 +137,24 @@ static void test_trampolines(void **state)
     }
     /* Nor in a file whose tables are not known. */
     words[0] = 0x480020;
-    regs.value[UNWIND_RBP] = 8;
+    regs.value[UNWIND_FP] = 8;
     assert_chain(2, UNWIND_NO_TABLE);
     words[0] = 0x470020;
     /* A frame pointer that leads above the end of the dump may be right. */
-    regs.value[UNWIND_RBP] = STACK + sizeof(words);
+    regs.value[UNWIND_FP] = STACK + DUMP_SIZE;
     dump.full = true;
     assert_chain(2, UNWIND_TRUNCATED);
-    regs.value[UNWIND_RBP] = STACK + 8 + (8 << 20); /* no stack is so large */
+    regs.value[UNWIND_FP] = STACK + 8 + (8 << 20); /* no stack is so large */
     assert_chain(3, UNWIND_BOTTOM);
     dump.full = false;
     /* A frame pointer that leads to code goes first. */
-    regs.value[UNWIND_RBP] = STACK + 24;
+    regs.value[UNWIND_FP] = STACK + 24;
     words[4] = 0x400040;
     words[3] = 0;
     assert_chain(3, UNWIND_BOTTOM);
     assert_int_equal(ips[2], 0x400040);
     /* The word that is taken for a return address is one behind a call that a table knows. */
-    regs.value[UNWIND_RBP] = 8;
+    regs.value[UNWIND_FP] = 8;
     words[2] = 0x400031;
     assert_chain(2, UNWIND_NO_TABLE);
     words[2] = 0x470030;
@@ -157,17 +162,19 @@ static void test_trampolines(void **state)
     words[2] = 0x10;
     assert_chain(2, UNWIND_NO_TABLE);
     words[2] = 0x400030;
-    regs.value[UNWIND_RIP] = 0x470020; /* the sample is not behind a call */
+    regs.value[UNWIND_IP] = 0x470020; /* the sample is not behind a call */
     words[1] = 0x400030;
     assert_chain(1, UNWIND_NO_TABLE);
 }
 
-/* A call to where no code is: the return address is on top of the stack. */
+/* A call to where no code is: the return address is on top of the stack; test_stack_linked.c has AArch64's. */
 static void test_from_nowhere(void **state)
 {
     (void)state;
+    if (UNWIND_RETURN != UNWIND_IP)
+        skip();
     begin();
-    regs.value[UNWIND_RIP] = 0x10;
+    regs.value[UNWIND_IP] = 0x10;
     words[0] = 0x400020;
     add_bottom(0x40001f);
     assert_chain(2, UNWIND_BOTTOM);
@@ -175,7 +182,7 @@ static void test_from_nowhere(void **state)
     assert_int_equal(outcome.top, STACK + 8);
     words[0] = 0x20; /* and no further */
     assert_chain(2, UNWIND_NO_TABLE);
-    regs.value[UNWIND_RSP] = STACK - 8;
+    regs.value[UNWIND_SP] = STACK - 8;
     assert_chain(1, UNWIND_NO_TABLE);
 }
 
@@ -183,12 +190,12 @@ static void test_entry_point(void **state)
 {
     (void)state;
     begin();
-    regs.value[UNWIND_RBP] = STACK + 12; /* would lead nowhere */
+    regs.value[UNWIND_FP] = STACK + 12; /* would lead nowhere */
     file.entry = CODE + 0x10;
     assert_chain(1, UNWIND_BOTTOM);
     file.entry = CODE + 0x11;
     assert_chain(1, UNWIND_NO_TABLE);
-    regs.value[UNWIND_RIP] = 0x400100;
+    regs.value[UNWIND_IP] = 0x400100;
     file.entry = CODE + 0x100 - 63;
     assert_chain(1, UNWIND_BOTTOM);
     file.entry = CODE + 0x100 - 64;
@@ -207,13 +214,13 @@ static void test_split(void **state)
     words[1] = 0x400020;
     add_bottom(0x40001f);
     assert_chain(1, UNWIND_BOTTOM);
-    regs.value[UNWIND_RAX] = 1;
+    regs.value[UNWIND_RESULT] = 1;
     assert_chain(2, UNWIND_BOTTOM);
     assert_int_equal(ips[1], 0x400020);
     /* A caller cannot stand there. */
     begin();
-    regs.value[UNWIND_RAX] = 1;
-    regs.value[UNWIND_RBP] = STACK + 9;
+    regs.value[UNWIND_RESULT] = 1;
+    regs.value[UNWIND_FP] = STACK + 9;
     add_row(0x400010, plain_row(16));
     words[1] = 0x400020;
     split_at = CODE + 0x1f;
@@ -241,7 +248,7 @@ static void test_work_for_nothing(void **state)
 {
     (void)state;
     begin();
-    regs.value[UNWIND_RBP] = STACK + 16;
+    regs.value[UNWIND_FP] = STACK + 16;
     words[2] = STACK + 32;
     words[3] = 0x400020;
     words[4] = 0;
@@ -266,8 +273,8 @@ static void test_work_of_expressions(void **state)
     (void)state;
     begin();
     struct cfi_row *row = add_row(0x400010, plain_row(16));
-    row->rules[RBX] = (struct cfi_rule){CFI_IS_EXPRESSION, 0, 1};
-    row->rules[R12] = (struct cfi_rule){CFI_AT_EXPRESSION, 0, 1};
+    row->rules[SAVED] = (struct cfi_rule){CFI_IS_EXPRESSION, 0, 1};
+    row->rules[SAVED_TOO] = (struct cfi_rule){CFI_AT_EXPRESSION, 0, 1};
     words[1] = 0x400020;
     add_bottom(0x40001f);
     expression_work = MOST / 2;
@@ -284,7 +291,7 @@ static void test_mappings(void **state)
         begin();
         with_limits = way;
         /* Five frames in two mappings, to and fro: 0x40.... and 0x41.... lie alike. */
-        regs.value[UNWIND_RIP] = 0x400010;
+        regs.value[UNWIND_IP] = 0x400010;
         add_row(0x400010, plain_row(8));
         add_row(0x40001f, plain_row(8));
         words[0] = 0x410020;
@@ -316,7 +323,7 @@ static void test_frames(void **state)
     static uint64_t many[5000];
     (void)state;
     begin();
-    regs.value[UNWIND_RBP] = STACK + 16;
+    regs.value[UNWIND_FP] = STACK + 16;
     words[2] = STACK + 32;
     words[3] = 0x11;
     words[4] = STACK + 48;
@@ -347,20 +354,30 @@ static void test_names(void **state)
     assert_string_equal(unwind_end_name(UNWIND_BOTTOM), "complete");
 }
 
-/* rax is perf's first register; a register that perf has and DWARF has not is passed over. */
+/* What a call returns is in perf's first register; one that perf has and DWARF has not is passed over. */
 static void test_registers(void **state)
 {
     static const uint64_t given[] = {7, 8, 9, 10, 11};
     struct unwind_regs ret;
     (void)state;
-    assert_true(unwind_regs_of_perf(1u << 0 | 1u << 7 | 1u << 8 | 1u << 9 | 1u << 16, given, 5, &ret));
-    assert_int_equal(ret.value[UNWIND_RAX], 7);
-    assert_int_equal(ret.value[UNWIND_RSP], 8);
-    assert_int_equal(ret.value[UNWIND_RIP], 9);
+#if defined(__aarch64__)
+    const uint64_t both = UINT64_C(1) << 31 | UINT64_C(1) << 32, mask = 1u << 0 | 1u << 29 | both;
+    assert_true(unwind_regs_of_perf(mask | UINT64_C(1) << 46, given, 5, &ret));
+    assert_int_equal(ret.value[UNWIND_FP], 8);
+    assert_int_equal(ret.value[UNWIND_SP], 9);
+    assert_int_equal(ret.value[UNWIND_IP], 10);
+    assert_int_equal(ret.value[UNWIND_RETURN], 0);
+#else
+    const uint64_t both = 1u << 7 | 1u << 8, mask = 1u << 0 | both | 1u << 9;
+    assert_true(unwind_regs_of_perf(mask | 1u << 16, given, 5, &ret));
+    assert_int_equal(ret.value[UNWIND_SP], 8);
+    assert_int_equal(ret.value[UNWIND_IP], 9);
     assert_int_equal(ret.value[8], 11);
+#endif
+    assert_int_equal(ret.value[UNWIND_RESULT], 7);
     assert_int_equal(ret.value[1], 0);
-    assert_true(unwind_regs_of_perf(1u << 7 | 1u << 8 | UINT64_C(1) << 63, given, 3, &ret));
-    assert_false(unwind_regs_of_perf(1u << 7 | 1u << 8 | UINT64_C(1) << 63, given, 2, &ret));
+    assert_true(unwind_regs_of_perf(both | UINT64_C(1) << 63, given, 3, &ret));
+    assert_false(unwind_regs_of_perf(both | UINT64_C(1) << 63, given, 2, &ret));
 }
 
 int main(void)

@@ -13,6 +13,7 @@
 #include "collector/probe.h"
 #include "collector/stack_files.h"
 #include "collector/tasks.h"
+#include "context_kit.h"
 
 enum { PREFIX = 48, DUMP = 16384, MOST = 30000 };
 
@@ -46,12 +47,17 @@ static void put_word(uint64_t word)
 
 static void put_regs(uint64_t abi)
 {
-    /* By the bits of UNWIND_PERF_REGS. */
-    static const int order[] = {REG_RAX, REG_RBX, REG_RCX, REG_RDX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_RIP,
-                                REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+    const struct unwind_regs regs = context_regs(&context);
     put_word(abi);
-    for (size_t i = 0; abi && i < sizeof(order) / sizeof(order[0]); i++)
-        put_word((uint64_t)context.uc_mcontext.gregs[order[i]]);
+#if defined(__aarch64__)
+    for (size_t i = 0; abi && i < UNWIND_REGS; i++)
+        put_word(regs.value[i]);
+#else
+    /* By the bits of UNWIND_PERF_REGS: rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, rip, r8 ... */
+    static const uint8_t order[UNWIND_REGS] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 8, 9, 10, 11, 12, 13, 14, 15};
+    for (size_t i = 0; abi && i < UNWIND_REGS; i++)
+        put_word(regs.value[order[i]]);
+#endif
 }
 
 static void put_stack(size_t size)
@@ -71,7 +77,7 @@ static void begin(const uint64_t *chain, size_t count)
     raw.size = 0;
     put_word(0);
     put_word(task.ids[0]);
-    put_word((uint64_t)context.uc_mcontext.gregs[REG_RIP]);
+    put_word(context_ip(&context));
     for (unsigned i = 0; i < 3; i++)
         put_word(100 + i);
     assert_int_equal(raw.size, PREFIX);
@@ -115,7 +121,7 @@ __attribute__((noinline, no_sanitize("address"))) static void look(void)
     witness_count = libc_backtrace(witness, 64);
     dlclose(libc);
     getcontext(&context);
-    const volatile unsigned char *from = (const unsigned char *)context.uc_mcontext.gregs[REG_RSP]; /* NOLINT */
+    const volatile unsigned char *from = (const unsigned char *)context_regs(&context).value[UNWIND_SP]; /* NOLINT */
     size_t left = (size_t)((unsigned char *)start + size - from);
     stack_size = left < DUMP ? left : DUMP;
     for (size_t i = 0; i < stack_size; i++)
@@ -132,7 +138,7 @@ static void check_unwound(const uint64_t *chain, size_t count)
     while (at < witness_count && (uint64_t)witness[at] != chain[1])
         at++;
     assert_int_equal(count, 1 + witness_count - at);
-    assert_int_equal(chain[0], context.uc_mcontext.gregs[REG_RIP]);
+    assert_int_equal(chain[0], context_ip(&context));
     for (size_t i = 1; i < count; i++)
         assert_int_equal(chain[i], (uint64_t)witness[at + (int)i - 1]);
 }
@@ -232,7 +238,7 @@ static void test_extended_alone(void **state)
     size_t count;
     (void)state;
     for (unsigned round = 0; round < 3; round++) {
-        const uint64_t frames[] = {PERF_CONTEXT_USER, (uint64_t)context.uc_mcontext.gregs[REG_RIP], 0x7777};
+        const uint64_t frames[] = {PERF_CONTEXT_USER, context_ip(&context), 0x7777};
         if (round == 1) {
             process->trust = calloc(1, sizeof(*process->trust));
             assert_non_null(process->trust);

@@ -33,7 +33,7 @@ unsigned __wrap_unwind_stack(const struct unwind_target *target, const struct un
 {
     assert_non_null(target);
     assert_true(capacity == STACKS_FRAMES && dump->size == BYTES && dump->full);
-    assert_int_equal(dump->start, regs->value[UNWIND_RSP]);
+    assert_int_equal(dump->start, regs->value[UNWIND_SP]);
     unwinds++;
     memcpy(ips, unwound, sizeof(unwound));
     *ret = outcome;
@@ -69,7 +69,7 @@ static const uint64_t frames[] = {0x1000, 0x2000, 0x3000};
 static const uint64_t *take(unsigned count, size_t *ret_count)
 {
     static _Alignas(8) unsigned char bytes[2048 + BYTES];
-    uint64_t words[40] = {0, task.ids[0]};
+    uint64_t words[64] = {0, task.ids[0]};
     size_t at = PREFIX / 8;
     words[at++] = 3 + count;
     words[at++] = PERF_CONTEXT_KERNEL;
@@ -78,7 +78,7 @@ static const uint64_t *take(unsigned count, size_t *ret_count)
     for (unsigned i = 0; i < count; i++)
         words[at++] = frames[i];
     words[at++] = PERF_SAMPLE_REGS_ABI_64;
-    words[at + UNWIND_RSP] = 0x7000;
+    words[at + UNWIND_SP] = 0x7000;
     for (unsigned i = 0; i < UNWIND_REGS; i++)
         words[at++] = 0x7000;
     words[at++] = BYTES;

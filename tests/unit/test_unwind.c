@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "context_kit.h"
 #include "unwind/file.h"
 #include "unwind_kit.h"
 
@@ -52,7 +53,7 @@ static void compare(const ucontext_t *context)
     static struct kit_chain chain;
     static void *frames[KIT_FRAMES];
     int count = backtrace(frames, KIT_FRAMES), at = 0;
-    void *ip = (void *)context->uc_mcontext.gregs[REG_RIP]; /* NOLINT: an address by nature */
+    void *ip = (void *)context_ip(context); /* NOLINT: an address by nature */
     while (at < count && frames[at] != ip)
         at++;
     stepping.steps++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What unwinding reads of a file: bytes within it alone, ELF files of x86-64 alone, each file once. */
+/* What unwinding reads of a file: bytes within it alone, ELF files of this machine alone, each file once. */
 #include "check.h"
 
 #include <elf.h>
@@ -145,7 +145,7 @@ static void make_elf(unsigned programs)
     memcpy(elf.header.e_ident, ELFMAG, SELFMAG);
     elf.header.e_ident[EI_CLASS] = ELFCLASS64;
     elf.header.e_ident[EI_DATA] = ELFDATA2LSB;
-    elf.header.e_machine = EM_X86_64;
+    elf.header.e_machine = UNWIND_MACHINE;
     elf.header.e_entry = 0x401234;
     elf.header.e_phentsize = sizeof(Elf64_Phdr);
     elf.header.e_phnum = (Elf64_Half)programs;

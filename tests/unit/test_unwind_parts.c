@@ -14,6 +14,8 @@ static struct unwind_regs regs;
 static struct unwind_dump dump;
 static uint64_t work; /* of the last expression */
 
+enum { BREG_SP = 0x70 + UNWIND_SP };
+
 /* Of CODE, with its size in front. */
 static bool run(const uint8_t *code, size_t size, const uint64_t *initial, uint64_t *ret)
 {
@@ -97,14 +99,14 @@ static void test_memory(void **state)
 {
     uint64_t initial = dump.start + 8, result = 0;
     (void)state;
-    assert_int_equal(value(BYTES(0x77, 8, 0x06)), 0x10);
-    assert_int_equal(value(BYTES(0x77, 0, 0x94, 2)), 0x7788);
-    assert_int_equal(value(BYTES(0x92, 7, 16, 0x06)), 0x20);
+    assert_int_equal(value(BYTES(BREG_SP, 8, 0x06)), 0x10);
+    assert_int_equal(value(BYTES(BREG_SP, 0, 0x94, 2)), 0x7788);
+    assert_int_equal(value(BYTES(0x92, UNWIND_SP, 16, 0x06)), 0x20);
     assert_true(run(BYTES(0x06), &initial, &result));
     assert_int_equal(result, 0x10);
-    fails(BYTES(0x77, 0x78, 0x06)); /* below */
-    fails(BYTES(0x77, 25, 0x06));   /* its last byte is above */
-    fails(BYTES(0x77, 0, 0x94, 9));
+    fails(BYTES(BREG_SP, 0x78, 0x06)); /* below */
+    fails(BYTES(BREG_SP, 25, 0x06));   /* its last byte is above */
+    fails(BYTES(BREG_SP, 0, 0x94, 9));
 }
 
 static void test_nonsense(void **state)
@@ -160,15 +162,15 @@ static void test_long_numbers(void **state)
     assert_true(cursor.failed);
 }
 
-/* As behind 'push %rbp; mov %rsp, %rbp; push %rbx' */
+/* As behind 'push %rbp; mov %rsp, %rbp; push %rbx'; on AArch64 it would be x19. */
 static struct cfi_row usual_row(void)
 {
-    struct cfi_row row = {.return_reg = UNWIND_RIP, .work = 20};
-    row.cfa = (struct cfi_rule){.how = CFI_REGISTER, .reg = UNWIND_RBP, .number = 16};
-    row.rules[UNWIND_RIP] = (struct cfi_rule){.how = CFI_AT_CFA, .number = -8};
-    row.rules[UNWIND_RBP] = (struct cfi_rule){.how = CFI_AT_CFA, .number = -16};
-    row.rules[3] = (struct cfi_rule){.how = CFI_AT_CFA, .number = -24};
-    row.rules[UNWIND_RSP] = (struct cfi_rule){.how = CFI_IS_CFA};
+    struct cfi_row row = {.return_reg = UNWIND_RETURN, .work = 20};
+    row.cfa = (struct cfi_rule){.how = CFI_REGISTER, .reg = UNWIND_FP, .number = 16};
+    row.rules[UNWIND_RETURN] = (struct cfi_rule){.how = CFI_AT_CFA, .number = -8};
+    row.rules[UNWIND_FP] = (struct cfi_rule){.how = CFI_AT_CFA, .number = -16};
+    row.rules[row_cache_registers[0]] = (struct cfi_rule){.how = CFI_AT_CFA, .number = -24};
+    row.rules[UNWIND_SP] = (struct cfi_rule){.how = CFI_IS_CFA};
     return row;
 }
 
@@ -182,15 +184,15 @@ static void test_known_row(void **state)
     const struct row_known *known = row_cache_find(&cache, 0x1000);
     assert_non_null(known);
     assert_int_equal(known->cfa, 16);
-    assert_int_equal(known->cfa_reg, UNWIND_RBP);
+    assert_int_equal(known->cfa_reg, UNWIND_FP);
     assert_false(known->bottom);
     assert_int_equal(known->at[0], -24);
-    assert_int_equal(known->at[1], -16);
+    assert_int_equal(known->at[ROW_FRAME], -16);
     assert_int_equal(known->at[2], 0);
     assert_int_equal(known->at[ROW_KEPT - 1], -8);
     row_cache_add(&cache, 0, &row); /* marks what is empty */
     assert_null(row_cache_find(&cache, 0));
-    row.rules[UNWIND_RIP] = (struct cfi_rule){.how = CFI_UNDEFINED};
+    row.rules[UNWIND_RETURN] = (struct cfi_rule){.how = CFI_UNDEFINED};
     row_cache_add(&cache, 0x2000, &row);
     assert_true(row_cache_find(&cache, 0x2000)->bottom);
     row_cache_release(&cache);
@@ -208,12 +210,12 @@ static void test_unusual_rows(void **state)
     rows[0].signal = true;
     rows[1].return_reg = 3;
     rows[2].cfa.how = CFI_IS_EXPRESSION;
-    rows[3].rules[3] = (struct cfi_rule){.how = CFI_REGISTER, .reg = 12};
-    rows[4].rules[3].number = -40000;
-    rows[5].rules[3].number = 0;
-    rows[6].rules[UNWIND_RAX] = (struct cfi_rule){.how = CFI_AT_CFA, .number = -32};
-    rows[7].rules[UNWIND_RSP] = (struct cfi_rule){.how = CFI_AT_CFA, .number = -32};
-    rows[8].rules[UNWIND_RIP] = (struct cfi_rule){.how = CFI_SAME};
+    rows[3].rules[row_cache_registers[0]] = (struct cfi_rule){.how = CFI_REGISTER, .reg = 12};
+    rows[4].rules[row_cache_registers[0]].number = -40000;
+    rows[5].rules[row_cache_registers[0]].number = 0;
+    rows[6].rules[UNWIND_RESULT] = (struct cfi_rule){.how = CFI_AT_CFA, .number = -32};
+    rows[7].rules[UNWIND_SP] = (struct cfi_rule){.how = CFI_AT_CFA, .number = -32};
+    rows[8].rules[UNWIND_RETURN] = (struct cfi_rule){.how = CFI_REGISTER, .reg = 12};
     for (unsigned i = 0; i < 9; i++) {
         row_cache_add(&cache, 0x1000 + i, &rows[i]);
         assert_null(row_cache_find(&cache, 0x1000 + i));
@@ -244,28 +246,49 @@ static void test_many_rows(void **state)
     }
     assert_in_range(found[0], 2048, 4096);
     assert_in_range(found[1], 16384, 32768);
-    assert_int_equal(row_cache_size(&cache), 1 << 20);
+    assert_int_equal(row_cache_size(&cache), ROW_LINES << 20);
     row_cache_release(&cache);
 }
 
+/* A return address that is not saved is on no x86-64; on AArch64 it is in the link register. */
+static void test_link_register(void **state)
+{
+    struct row_cache cache = {0};
+    struct cfi_row row = usual_row();
+    (void)state;
+    row.rules[UNWIND_RETURN] = (struct cfi_rule){.how = CFI_SAME};
+    row_cache_add(&cache, 0x1000, &row);
+    const struct row_known *known = row_cache_find(&cache, 0x1000);
+    assert_int_equal(known != NULL, UNWIND_RETURN != UNWIND_IP);
+    assert_true(!known || known->at[ROW_KEPT - 1] == 0);
+    row_cache_release(&cache);
+}
+
+/* The place of each register among perf's. */
 static void test_registers_of_perf(void **state)
 {
-    uint64_t words[17];
+#if defined(__aarch64__)
+    static const uint8_t places[UNWIND_REGS] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
+                                                17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32};
+    const uint64_t both = UINT64_C(3) << 31;
+#else
+    static const uint8_t places[UNWIND_REGS] = {0, 3, 2, 1, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 8};
+    const uint64_t both = 0x180;
+#endif
+    uint64_t words[UNWIND_REGS];
     struct unwind_regs ret;
     (void)state;
-    for (unsigned i = 0; i < 17; i++)
+    for (unsigned i = 0; i < UNWIND_REGS; i++)
         words[i] = 100 + i;
-    assert_true(unwind_regs_of_perf(UNWIND_PERF_REGS, words, 17, &ret));
-    assert_int_equal(ret.value[3], 101);           /* rbx is perf's second */
-    assert_int_equal(ret.value[UNWIND_RBP], 106);
-    assert_int_equal(ret.value[UNWIND_RSP], 107);
-    assert_int_equal(ret.value[UNWIND_RIP], 108);
-    assert_int_equal(ret.value[15], 116);
-    assert_false(unwind_regs_of_perf(UNWIND_PERF_REGS, words, 16, &ret));
-    assert_false(unwind_regs_of_perf(0xff, words, 17, &ret)); /* without rip */
-    assert_true(unwind_regs_of_perf(0x180, words, 2, &ret));
-    assert_int_equal(ret.value[UNWIND_RSP], 100);
-    assert_int_equal(ret.value[UNWIND_RIP], 101);
+    assert_int_equal(__builtin_popcountll(UNWIND_PERF_REGS), UNWIND_REGS);
+    assert_true(unwind_regs_of_perf(UNWIND_PERF_REGS, words, UNWIND_REGS, &ret));
+    for (unsigned i = 0; i < UNWIND_REGS; i++)
+        assert_int_equal(ret.value[i], 100u + places[i]);
+    assert_false(unwind_regs_of_perf(UNWIND_PERF_REGS, words, UNWIND_REGS - 1, &ret));
+    assert_false(unwind_regs_of_perf(0xff, words, UNWIND_REGS, &ret)); /* without the address */
+    assert_true(unwind_regs_of_perf(both, words, 2, &ret));
+    assert_int_equal(ret.value[UNWIND_SP], 100);
+    assert_int_equal(ret.value[UNWIND_IP], 101);
 }
 
 int main(void)
@@ -274,9 +297,9 @@ int main(void)
         cmocka_unit_test(test_constants), cmocka_unit_test(test_operators),    cmocka_unit_test(test_stack),
         cmocka_unit_test(test_memory),    cmocka_unit_test(test_nonsense),     cmocka_unit_test(test_long_numbers),
         cmocka_unit_test(test_known_row), cmocka_unit_test(test_unusual_rows), cmocka_unit_test(test_many_rows),
-        cmocka_unit_test(test_registers_of_perf), cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_registers_of_perf), cmocka_unit_test(test_steps),        cmocka_unit_test(test_link_register),
     };
     dump = (struct unwind_dump){.bytes = stack, .start = 0x7ff000, .size = sizeof(stack)};
-    regs.value[UNWIND_RSP] = dump.start;
+    regs.value[UNWIND_SP] = dump.start;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

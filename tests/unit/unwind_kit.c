@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "context_kit.h"
 
 static bool find(void *context, uint64_t address, struct unwind_map *ret)
 {
@@ -96,6 +97,7 @@ static bool gives_again(struct kit *kit, const struct unwind_regs *regs, const s
     return same;
 }
 
+#if defined(__x86_64__)
 enum { TRAP_FLAG = 0x100 };
 
 static struct {
@@ -130,23 +132,20 @@ void kit_end_steps(void)
 {
     steps.left = 0;
 }
+#endif
 
 void kit_take(struct kit *kit, const ucontext_t *context, size_t size, struct unwind_regs *ret_regs,
               struct unwind_dump *ret_dump)
 {
-    static const int order[UNWIND_REGS] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
-                                           REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15,
-                                           REG_RIP};
-    for (unsigned i = 0; i < UNWIND_REGS; i++)
-        ret_regs->value[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
-    const unsigned char *start = (const unsigned char *)ret_regs->value[UNWIND_RSP]; /* NOLINT: an address by nature */
+    *ret_regs = context_regs(context);
+    const unsigned char *start = (const unsigned char *)ret_regs->value[UNWIND_SP]; /* NOLINT: an address by nature */
     size_t left = start < kit->stack_end ? (size_t)(kit->stack_end - start) : 0;
     bool full = left > (size < KIT_DUMP ? size : KIT_DUMP);
     if (full)
         left = size < KIT_DUMP ? size : KIT_DUMP;
     copy(kit->dump, start, left);
     *ret_dump = (struct unwind_dump){
-        .bytes = kit->dump, .start = ret_regs->value[UNWIND_RSP], .size = left, .full = full};
+        .bytes = kit->dump, .start = ret_regs->value[UNWIND_SP], .size = left, .full = full};
 }
 
 void kit_unwind(struct kit *kit, const ucontext_t *context, size_t size, struct kit_chain *ret)
