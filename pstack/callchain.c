@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "analyze/sym/symbols.h"
+#include "capture.h"
+#include "unwind/signature.h"
 
 int callchain_init(struct callchain *callchain, int unwinder)
 {
@@ -137,6 +139,9 @@ size_t callchain_find(struct callchain *callchain, struct target *target, struct
     unsigned count = unwind_engine_stack(callchain->engine, 0, &unwind, &thread->regs, &dump, ret, (unsigned)capacity,
                                          &outcome);
     thread->end = outcome.end;
+    /* A return address in a register, on AArch64, that is not known of a thread that sleeps. */
+    if (count > 1 && thread->regs.value[UNWIND_RETURN] == CAPTURE_UNKNOWN && ret[1] == signature_strip(CAPTURE_UNKNOWN))
+        return 1;
     return count;
 }
 
@@ -193,7 +198,8 @@ static int name_address(struct callchain *callchain, struct target *target, stru
 
 static bool is_trampoline(const struct target_frame *frame)
 {
-    return frame->function && strcmp(frame->function, "__restore_rt") == 0;
+    return frame->function && (strcmp(frame->function, "__restore_rt") == 0 ||
+                               strcmp(frame->function, "__kernel_rt_sigreturn") == 0);
 }
 
 int callchain_name(struct callchain *callchain, struct target *target, struct target_thread *thread,

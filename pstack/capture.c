@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "capture.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,20 +11,18 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "registers.h"
 
 /*
  * How long we wait for a thread to stop. It runs until then, unless it gets no CPU: on a loaded machine that takes some
  * hundred milliseconds.
  */
 enum { STOP_MS = 1000, TRIES = 3 };
-/* The kernel's own: a call that a signal interrupted begins anew unless a handler runs (include/linux/errno.h). */
-enum { KERNEL_ERESTARTSYS = 512, KERNEL_ERESTARTNOHAND = 514, KERNEL_ERESTART_RESTARTBLOCK = 516 };
 
 /* ---- The stack ---- */
 
@@ -104,49 +101,6 @@ bool capture_asleep(struct target *target, struct target_thread *thread, size_t 
 }
 
 /* ---- Stopped ---- */
-
-/*
- * Calls that fail with EINTR when their thread is stopped and goes on, whether a signal came or not (signal(7),
- * "Interruption of system calls and library functions by stop signals"). Of the others the kernel takes care.
- */
-static bool fails_when_stopped(long call)
-{
-    switch (call) {
-#ifdef SYS_epoll_wait
-    case SYS_epoll_wait:
-#endif
-    case SYS_epoll_pwait:
-#ifdef SYS_epoll_pwait2
-    case SYS_epoll_pwait2:
-#endif
-    case SYS_semop:
-    case SYS_semtimedop:
-    case SYS_rt_sigtimedwait:
-    case SYS_io_getevents:
-#ifdef SYS_io_pgetevents
-    case SYS_io_pgetevents:
-#endif
-#ifdef SYS_io_uring_enter
-    case SYS_io_uring_enter:
-#endif
-    case SYS_accept:
-    case SYS_accept4:
-    case SYS_connect:
-    case SYS_recvfrom:
-    case SYS_recvmsg:
-    case SYS_recvmmsg:
-    case SYS_sendto:
-    case SYS_sendmsg:
-    case SYS_sendmmsg:
-    case SYS_read: /* of a socket with a time limit */
-    case SYS_readv:
-    case SYS_write:
-    case SYS_writev:
-        return true;
-    default:
-        return false;
-    }
-}
 
 /* Has the socket FD of the process a time limit? What is no socket has none. */
 static bool has_time_limit(const struct target *target, int fd)
@@ -270,60 +224,29 @@ static int wait_until_stopped(pid_t tid, bool child, int *ret_status)
     }
 }
 
-#if defined(__x86_64__)
-static bool get_registers(pid_t tid, struct user_regs_struct *ret, int *ret_error)
-{
-    struct iovec to = {ret, sizeof(*ret)};
-    bool got = ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &to) == 0; /* NOLINT: as ptrace(2) has it */
-    *ret_error = !got ? -errno : to.iov_len != sizeof(*ret) ? -ENOEXEC : 0; /* a 32-bit program has others */
-    return *ret_error == 0;
-}
-
-/* A call that would fail with EINTR, only since we stopped it, is one that begins anew unless a signal comes. */
-static void restart_call(pid_t tid)
-{
-    struct user_regs_struct user;
-    int error;
-    if (!get_registers(tid, &user, &error) || (long)user.orig_rax < 0 || (long)user.rax != -EINTR ||
-        !fails_when_stopped((long)user.orig_rax))
-        return;
-    user.rax = (unsigned long long)-KERNEL_ERESTARTNOHAND;
-    ptrace(PTRACE_SETREGS, tid, NULL, &user);
-}
-
-static bool is_interrupted(const struct user_regs_struct *user)
-{
-    const long value = -(long)user->rax;
-    return (long)user->orig_rax >= 0 &&
-           (value == EINTR || (value >= KERNEL_ERESTARTSYS && value <= KERNEL_ERESTART_RESTARTBLOCK));
-}
-
 static bool read_registers(struct target *target, struct target_thread *thread, size_t limit)
 {
-    struct user_regs_struct user;
-    if (!get_registers(thread->tid, &user, &thread->error))
+    struct registers registers;
+    thread->error = registers_read(thread->tid, &registers);
+    if (thread->error)
         return false;
-    const unsigned long long values[UNWIND_REGS] = {
-        user.rax, user.rdx, user.rcx, user.rbx, user.rsi, user.rdi, user.rbp, user.rsp, user.r8,
-        user.r9,  user.r10, user.r11, user.r12, user.r13, user.r14, user.r15, user.rip};
-    const unsigned long long args[] = {user.rdi, user.rsi, user.rdx, user.r10, user.r8, user.r9};
-    for (unsigned i = 0; i < UNWIND_REGS; i++)
-        thread->regs.value[i] = values[i];
-    thread->in_call = is_interrupted(&user);
-    if (thread->in_call) {
-        thread->call = (long)user.orig_rax;
-        for (unsigned i = 0; i < 6; i++)
-            thread->args[i] = args[i];
-    }
+    thread->regs = registers.regs;
+    thread->in_call = registers.in_call;
+    thread->call = registers.call;
+    memcpy(thread->args, registers.args, sizeof(thread->args));
     return copy_stack(target, thread, limit);
 }
-#endif
+
+/* It may have stopped for a signal of its own, before ours: that is delivered then. 0: for ours. */
+static int stop_signal(int status)
+{
+    return status >> 16 == 0 ? WSTOPSIG(status) : 0;
+}
 
 /* A thread that has stopped goes on; one that is killed meanwhile has to be waited for. */
 static bool let_go(pid_t tid, int status)
 {
-    /* It may have stopped for a signal of its own, before ours: that is delivered then. */
-    const int number = status >> 16 == 0 ? WSTOPSIG(status) : 0;
+    const int number = stop_signal(status);
     return ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)number) == 0; /* NOLINT: as ptrace(2) has it */
 }
 
@@ -337,7 +260,7 @@ void capture_settle(struct capture *capture)
         pid_t got = wait_for_news(tid, pending.child, &status);
         bool gone = got < 0 && errno != EINTR;
         if (got == tid && WIFSTOPPED(status)) {
-            restart_call(tid);
+            registers_restart_call(tid, stop_signal(status));
             gone = let_go(tid, status);
         } else if (got == tid) {
             gone = true;
@@ -377,7 +300,7 @@ bool capture_stopped(struct capture *capture, struct target *target, struct targ
     error = error ? error : waited;
     bool done = !error && read_registers(target, thread, limit);
     if (waited == 0) {
-        restart_call(thread->tid);
+        registers_restart_call(thread->tid, stop_signal(status));
         waited = let_go(thread->tid, status) ? 0 : -EBUSY;
     }
     if (waited == -EBUSY)

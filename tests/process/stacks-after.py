@@ -12,8 +12,7 @@ SPIN = "echo ready; while :; do :; done"
 
 def begin(*command, options=()):
     """pinject-run, and what it says while it runs is read."""
-    if platform.machine() != "x86_64":
-        skip("pstack knows the registers of x86-64 alone")
+    need_unwinding()
     return start([PINJECT_RUN, "-q", *options, "--", *command], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
