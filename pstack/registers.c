@@ -134,7 +134,7 @@ static bool read_first_argument(pid_t tid, int call, uint64_t *ret)
     return found;
 }
 
-/* A call that begins anew is one that will be made: the kernel has undone it. One that failed was made in front of pc. */
+/* A call that begins anew is yet to be made: the kernel has undone it. One that failed was made in front of pc. */
 static bool has_failed(pid_t tid, const struct user_regs_struct *user, uint64_t *ret_first)
 {
     const long call = (long)user->regs[CALL_NUMBER];

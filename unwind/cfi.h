@@ -31,6 +31,7 @@ struct cfi_row {
     uint8_t return_reg;
     bool signal;         /* the frame was entered by a signal: what it returns to is not behind a call */
     bool debug;          /* it is of .debug_frame: expressions lie there */
+    bool blanked;        /* AArch64: bytes of its programs were changed, see cfi_run.c */
     uint32_t work;       /* what it took to find it: bytes of programs */
 };
 

@@ -13,7 +13,7 @@ struct run {
     struct cfi_row row, initial, states[STATES];
     unsigned depth;
     uint64_t at, address;  /* the row that is being made holds from AT; wanted is that of ADDRESS */
-    bool failed;
+    bool failed, blanked;
 };
 
 /* True: the row that was made so far is the one. */
@@ -202,6 +202,7 @@ static bool do_other(struct run *run, uint8_t code)
 #if defined(__aarch64__)
     case 0x2d: /* AARCH64_negate_ra_state: signatures are taken off anyway. libunwind 1.6 does not know it: now a nop */
         run->cfi->bytes[cursor->at - run->cfi->bytes - 1] = 0;
+        run->blanked = true;
         return false;
 #endif
     case 0x2e: /* GNU_args_size */
@@ -245,7 +246,7 @@ bool cfi_run(const struct cfi *cfi, const struct cfi_function *function, uint64_
     run.depth = 0;
     run.at = function->start;
     run.address = address;
-    run.failed = false;
+    run.failed = run.blanked = false;
     run.row = (struct cfi_row){
         .return_reg = (uint8_t)function->cie.return_reg, .signal = function->cie.signal, .debug = cfi->debug};
     run.row.cfa.how = CFI_UNDEFINED;
@@ -259,5 +260,6 @@ bool cfi_run(const struct cfi *cfi, const struct cfi_function *function, uint64_
     if (run.failed || run.row.cfa.how == CFI_UNDEFINED)
         return false;
     *ret = run.row;
+    ret->blanked = run.blanked;
     return true;
 }

@@ -43,8 +43,8 @@ struct unwind_file {
 };
 
 /*
- * Reads the tables of IMAGE into FILE (zeroed). False: it is no ELF file of this machine. What there is no memory for is left
- * out.
+ * Reads the tables of IMAGE into FILE (zeroed). False: it is no ELF file of this machine. What there is no memory for
+ * is left out.
  */
 bool file_read(struct unwind_file *file, const struct image *image);
 /* False: OFFSET of the file is not mapped executable by its own program headers. */

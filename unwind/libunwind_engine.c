@@ -174,7 +174,12 @@ static bool is_sound(struct walk *walk, uint64_t address)
     struct cfi_row row;
     bool found = cfi_find_row(&walk->file->frames, address, &row);
     walk->reads += row.work;
-    return found;
+    if (!found || !row.blanked)
+        return found;
+    /* Entries of a hostile table may overlap: what libunwind reads now was not judged yet. */
+    found = cfi_find_row(&walk->file->frames, address, &row);
+    walk->reads += row.work;
+    return found && !row.blanked;
 }
 
 static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *info, int need, void *context)

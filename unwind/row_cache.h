@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Rows that were found already, by address; private to the library. Nearly all rows say the same few things (the CFA is
- * a register and a number, registers that a call preserves lie below it), which fit in half a line of the CPU's cache (on
- * AArch64, where a call preserves more, in one): unwinding reads one line for each frame where it would read, parse and
- * run a table.
+ * a register and a number, registers that a call preserves lie below it), which fit in half a line of the CPU's cache:
+ * unwinding reads one line for each frame where it would read, parse and run a table. On AArch64 a call preserves more
+ * registers; there they take one line each.
  */
 #ifndef UNWIND_ROW_CACHE_H
 #define UNWIND_ROW_CACHE_H

@@ -287,9 +287,9 @@ static bool is_entry(const struct unwind_file *file, uint64_t address)
 }
 
 /*
- * Code without a table. On AArch64 what is interrupted in it may have called nobody yet, or may never (a PLT stub): then
- * the link register leads to its caller. Is it left of a call of its own, it leads back to that code, which no table
- * knows.
+ * Code without a table. On AArch64 what is interrupted in it may have called nobody yet, or never calls (a PLT stub):
+ * then the link register leads to its caller. If it is left of a call of its own, it leads back to that code, which no
+ * table knows.
  */
 static enum step step_without_table(struct walk *walk)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call stacks of programs of the machine that this is built for (x86-64, AArch64), from the registers and the piece of stack that came with a sample, by the unwind
- * tables of the files that are mapped (.eh_frame, .debug_frame), by frame pointers where there are none (JIT code).
- * docs/UNWINDING.md says why this is not libunwind.
+ * Call stacks of programs of the machine that this is built for (x86-64, AArch64), from the registers and the piece of
+ * stack that came with a sample: by the unwind tables of the files that are mapped (.eh_frame, .debug_frame), by frame
+ * pointers where there are none (JIT code). docs/UNWINDING.md says why this is not libunwind.
  *
  * Every byte that comes in (files, registers, dumps) may be a lie: all work is bounded, nothing is read outside of what
  * was given. Context: one thread at a time for one struct unwind_files and all that was found in it.
@@ -108,8 +108,8 @@ struct unwind_files;
 struct unwind_files *unwind_files_new(void); /* NULL: no memory */
 void unwind_files_free(struct unwind_files *files);
 /*
- * The tables of the file FD, which is not kept. NULL: not a regular file, not an ELF file of this machine, no memory, or 512
- * MiB are held already; a file without tables is one that has none. It lives as long as FILES, but for trimming.
+ * The tables of the file FD, which is not kept. NULL: not a regular file, not an ELF file of this machine, no memory,
+ * or 512 MiB are held already; a file without tables is one that has none. It lives as long as FILES, but for trimming.
  */
 struct unwind_file *unwind_files_fd(struct unwind_files *files, int fd);
 /*

@@ -115,6 +115,27 @@ static void test_rules(void **state)
     assert_false(row_at(BYTES(0x10, 3, 20, 0x31), 0x1000, &row)); /* it ends behind the section */
 }
 
+/* AArch64's DW_CFA_AARCH64_negate_ra_state says nothing of where a register lies, and is a nop afterwards. */
+static void test_signed_return_addresses(void **state)
+{
+    static const uint8_t program[] = {0x41, 0x2d, 0x0a, 0x83, 3, 0x2d, 0x41, 0x0b, 0x2d, 0x86, 2};
+    struct cfi_row row = {0};
+    (void)state;
+#if defined(__aarch64__)
+    assert_true(row_at(program, 1, 0x1000, &row));
+    assert_false(row.blanked);
+    assert_true(row_at(program, sizeof(program), 0x1001, &row));
+    assert_true(row.blanked);
+    assert_int_equal(row.rules[3].number, -24);
+    assert_true(row_at(program, sizeof(program), 0x1002, &row));
+    assert_int_equal(row.rules[3].how, CFI_SAME);
+    assert_int_equal(row.rules[6].number, -16);
+#else
+    assert_true(row_at(program, sizeof(program), 0x1000, &row));
+    assert_false(row_at(program, sizeof(program), 0x1001, &row)); /* no instruction of x86-64's */
+#endif
+}
+
 static void expect_cfa(const uint8_t *program, size_t size, uint64_t address, uint8_t how, uint8_t reg, int32_t number)
 {
     struct cfi_row row;
@@ -501,6 +522,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),     cmocka_unit_test(test_rules),         cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_signed_return_addresses),
         cmocka_unit_test(test_pointers), cmocka_unit_test(test_augmentations), cmocka_unit_test(test_split),
         cmocka_unit_test(test_functions), cmocka_unit_test(test_headers),      cmocka_unit_test(test_dropped_function),
         cmocka_unit_test(test_work),     cmocka_unit_test(test_many_entries),

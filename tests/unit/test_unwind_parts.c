@@ -297,7 +297,8 @@ int main(void)
         cmocka_unit_test(test_constants), cmocka_unit_test(test_operators),    cmocka_unit_test(test_stack),
         cmocka_unit_test(test_memory),    cmocka_unit_test(test_nonsense),     cmocka_unit_test(test_long_numbers),
         cmocka_unit_test(test_known_row), cmocka_unit_test(test_unusual_rows), cmocka_unit_test(test_many_rows),
-        cmocka_unit_test(test_registers_of_perf), cmocka_unit_test(test_steps),        cmocka_unit_test(test_link_register),
+        cmocka_unit_test(test_registers_of_perf), cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_link_register),
     };
     dump = (struct unwind_dump){.bytes = stack, .start = 0x7ff000, .size = sizeof(stack)};
     regs.value[UNWIND_SP] = dump.start;

@@ -39,8 +39,8 @@ void kit_read_maps(struct kit *kit);
 void kit_take(struct kit *kit, const ucontext_t *context, size_t dump, struct unwind_regs *ret_regs,
               struct unwind_dump *ret_dump);
 /*
- * x86-64: from here to kit_end_steps() calls EACH in front of every instruction of this thread, at most MOST times, from a
- * handler of SIGTRAP.
+ * x86-64: from here to kit_end_steps() calls EACH in front of every instruction of this thread, at most MOST times,
+ * from a handler of SIGTRAP.
  */
 void kit_begin_steps(void (*each)(const ucontext_t *context), unsigned most);
 void kit_end_steps(void);
