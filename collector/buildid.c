@@ -3,43 +3,45 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <limits.h>
 #include <link.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "collector/opener.h"
 #include "collector/procfs.h"
 #include "common/buffer.h"
 #include "common/cursor.h"
-#include "common/siphash.h"
+#include "common/table.h"
 
 #define FRESH_NS 100000000ull
 /* Ordinary files have a dozen segments and one or two of them notes, of some hundred bytes. */
-enum { TABLE = 1024, ENTRIES_MAX = 16384, NOTES_MAX = 65536, SEGMENTS_MAX = 256, NOTE_SEGMENTS_MAX = 16 };
+enum { ENTRIES_MAX = 16384, NOTES_MAX = 65536, SEGMENTS_MAX = 256, NOTE_SEGMENTS_MAX = 16 };
 /* From so many on who needs room makes it himself. Users that are told apart when there is none: others have few. */
 enum { USER_SHARE = ENTRIES_MAX / 4, USERS = 64 };
 
-struct entry {
-    struct entry *next;
-    uint64_t hash;
+struct key {
     uint64_t ino, generation;
     uint32_t maj, min;
+    char path[PATH_MAX]; /* as long as it is: the rest is no part of the key */
+};
+
+struct entry {
+    UT_hash_handle hh;
     uid_t user;      /* who mapped it first; -1: not known, he has ended */
     uint64_t checked_ns;
     uint64_t ticket; /* of the question that was not answered yet; 0: none */
     bool asked;      /* it was, once; else all questions were refused */
     struct buildid id;
-    char path[];
+    unsigned char key[];
 };
 
 struct buildids {
     struct opener *opener;
-    struct entry *table[TABLE];
-    uint64_t key[2]; /* of its hash: paths are the targets' choice */
-    unsigned count;
+    struct entry *table; /* by struct key */
     bool kernel_known, vdso_known;
     struct buildid kernel, vdso;
 };
@@ -201,11 +203,18 @@ static bool vdso_id(struct buildids *buildids, struct buildid *ret)
     return ret->size > 0;
 }
 
-static uint64_t hash_of(const struct buildids *buildids, const struct mapped_file *file, uint64_t generation)
+/* The size of the key; 0: the path is longer than any. */
+static size_t make_key(struct key *ret, const struct mapped_file *file, uint64_t generation)
 {
-    const uint64_t words[] = {file->ino, generation, (uint64_t)file->maj << 32 | file->min,
-                              siphash(buildids->key, file->path, strlen(file->path))};
-    return siphash(buildids->key, words, sizeof(words));
+    size_t length = strlen(file->path);
+    if (length >= sizeof(ret->path))
+        return 0;
+    ret->ino = file->ino;
+    ret->generation = generation;
+    ret->maj = file->maj;
+    ret->min = file->min;
+    memcpy(ret->path, file->path, length);
+    return offsetof(struct key, path) + length;
 }
 
 /* The file that was mapped and is gone keeps the id that was read while it was there. */
@@ -237,70 +246,58 @@ static uid_t find_large_user(const struct buildids *buildids, uid_t user)
         unsigned count;
     } shares[USERS] = {{.user = user}};
     unsigned used = 1, most = 0;
-    for (size_t i = 0; i < TABLE; i++)
-        for (const struct entry *entry = buildids->table[i]; entry; entry = entry->next) {
-            unsigned at = 0;
-            while (at < used && shares[at].user != entry->user)
-                at++;
-            if (at == USERS || entry->ticket)
-                continue;
-            if (at == used)
-                shares[used++].user = entry->user;
-            if (++shares[at].count > shares[most].count)
-                most = at;
-        }
+    for (const struct entry *entry = buildids->table; entry; entry = entry->hh.next) {
+        unsigned at = 0;
+        while (at < used && shares[at].user != entry->user)
+            at++;
+        if (at == USERS || entry->ticket)
+            continue;
+        if (at == used)
+            shares[used++].user = entry->user;
+        if (++shares[at].count > shares[most].count)
+            most = at;
+    }
     return shares[0].count >= USER_SHARE ? user : shares[most].user;
 }
 
 /* But for those of whom the answer is on its way. Of files that are gone, what they said does not come back. */
 static void forget(struct buildids *buildids, uid_t user)
 {
+    struct entry *entry, *next;
     uint64_t known = 0;
-    for (size_t i = 0; i < TABLE; i++) {
-        for (struct entry **at = &buildids->table[i], *entry; (entry = *at) != NULL;) {
-            if (entry->ticket || entry->user != user) {
-                at = &entry->next;
-                continue;
-            }
-            known += entry->id.size > 0;
-            buildids->count--;
-            *at = entry->next;
-            free(entry);
-        }
+    HASH_ITER(hh, buildids->table, entry, next)
+    {
+        if (entry->ticket || entry->user != user)
+            continue;
+        known += entry->id.size > 0;
+        HASH_DEL(buildids->table, entry);
+        free(entry);
     }
     opener_forgot(buildids->opener, known);
 }
 
-static struct entry *find_entry(const struct buildids *buildids, const struct mapped_file *file, uint64_t generation,
-                                uint64_t hash)
+static struct entry *find_entry(const struct buildids *buildids, const struct key *key, size_t size)
 {
-    struct entry *entry = buildids->table[hash % TABLE];
-    while (entry && (entry->hash != hash || entry->ino != file->ino || entry->generation != generation ||
-                     entry->maj != file->maj || entry->min != file->min || strcmp(entry->path, file->path) != 0))
-        entry = entry->next;
+    struct entry *entry;
+    HASH_FIND(hh, buildids->table, key, size, entry);
     return entry;
 }
 
-static struct entry *new_entry(struct buildids *buildids, const struct mapped_file *file, uint64_t generation,
-                               uint64_t hash)
+static struct entry *new_entry(struct buildids *buildids, const struct key *key, size_t size, pid_t pid)
 {
-    const uid_t user = file->pid > 0 ? procfs_uid(file->pid) : (uid_t)-1;
-    if (buildids->count >= ENTRIES_MAX)
+    const uid_t user = pid > 0 ? procfs_uid(pid) : (uid_t)-1;
+    if (HASH_COUNT(buildids->table) >= ENTRIES_MAX)
         forget(buildids, find_large_user(buildids, user));
-    size_t size = strlen(file->path) + 1;
     struct entry *entry = calloc(1, sizeof(*entry) + size);
     if (!entry)
         return NULL;
-    memcpy(entry->path, file->path, size);
-    entry->hash = hash;
-    entry->ino = file->ino;
-    entry->generation = generation;
-    entry->maj = file->maj;
-    entry->min = file->min;
     entry->user = user;
-    entry->next = buildids->table[hash % TABLE];
-    buildids->table[hash % TABLE] = entry;
-    buildids->count++;
+    memcpy(entry->key, key, size);
+    HASH_ADD_KEYPTR(hh, buildids->table, entry->key, size, entry);
+    if (!TABLE_HAS(entry)) {
+        free(entry);
+        return NULL;
+    }
     return entry;
 }
 
@@ -313,14 +310,15 @@ static bool is_file(const struct mapped_file *file)
 void buildids_expect(struct buildids *buildids, const struct mapped_file *mapped, uint64_t ino_generation,
                      uint64_t now_ns)
 {
-    if (!is_file(mapped))
+    struct key key;
+    size_t size = is_file(mapped) ? make_key(&key, mapped, ino_generation) : 0;
+    if (!size)
         return;
-    uint64_t hash = hash_of(buildids, mapped, ino_generation);
-    struct entry *entry = find_entry(buildids, mapped, ino_generation, hash);
+    struct entry *entry = find_entry(buildids, &key, size);
     if (entry && now_ns - entry->checked_ns < FRESH_NS)
         return;
     if (!entry)
-        entry = new_entry(buildids, mapped, ino_generation, hash);
+        entry = new_entry(buildids, &key, size, mapped->pid);
     if (entry)
         ask(buildids, entry, mapped, now_ns);
 }
@@ -333,12 +331,13 @@ bool buildids_find(struct buildids *buildids, const struct result_module *module
         return kernel_id(buildids, ret);
     if (strcmp(file.path, "[vdso]") == 0)
         return vdso_id(buildids, ret);
-    if (!is_file(&file))
+    struct key key;
+    size_t size = is_file(&file) ? make_key(&key, &file, module->ino_generation) : 0;
+    if (!size)
         return false;
-    uint64_t hash = hash_of(buildids, &file, module->ino_generation);
-    struct entry *entry = find_entry(buildids, &file, module->ino_generation, hash);
+    struct entry *entry = find_entry(buildids, &key, size);
     if (!entry)
-        entry = new_entry(buildids, &file, module->ino_generation, hash);
+        entry = new_entry(buildids, &key, size, file.pid);
     if (!entry)
         return false;
     if (!entry->asked)
@@ -361,9 +360,6 @@ struct buildids *buildids_new(void)
         free(buildids);
         return NULL;
     }
-    /* Without random numbers (no such kernel) it is a hash as any. */
-    if (buildids && getrandom(buildids->key, sizeof(buildids->key), GRND_NONBLOCK) < 0)
-        buildids->key[0] = (uintptr_t)buildids;
     return buildids;
 }
 
@@ -372,12 +368,11 @@ void buildids_free(struct buildids *buildids)
     if (!buildids)
         return;
     opener_free(buildids->opener);
-    for (size_t i = 0; i < TABLE; i++) {
-        while (buildids->table[i]) {
-            struct entry *next = buildids->table[i]->next;
-            free(buildids->table[i]);
-            buildids->table[i] = next;
-        }
+    struct entry *entry, *next;
+    HASH_ITER(hh, buildids->table, entry, next)
+    {
+        HASH_DEL(buildids->table, entry);
+        free(entry);
     }
     free(buildids);
 }

@@ -15,14 +15,15 @@
 #include "common/fnv.h"
 #include "common/perfdata.h"
 #include "common/report.h"
+#include "common/table.h"
 
 /* Of the 255 bytes of a file name the last 64 are for .PID.TID.EXEC~N. */
-enum { PREFIX_MAX = NAME_MAX - 64, NAMES_MIN = 256, GIVEN_SIZE = 2 * PINJECT_TASKS };
+enum { PREFIX_MAX = NAME_MAX - 64, GIVEN_SIZE = 2 * PINJECT_TASKS };
 
-/* One name by its hash; 0: free. Two names of one hash cost a ~1 that was not needed. */
 struct files_name {
-    uint64_t key;
+    UT_hash_handle hh;
     uint32_t given;
+    char text[]; /* behind the base's '.' */
 };
 
 /* How much of BASE is the name of its folder, with the '/'. */
@@ -157,13 +158,11 @@ int files_init(struct files *files, const char *base, mode_t mode)
     }
     files->base = strdup(base);
     files->folder = folder_size(base);
-    files->capacity = NAMES_MIN;
-    files->names = calloc(files->capacity, sizeof(*files->names));
     /* Pages of zeros cost nothing until a number is used. */
     files->given = mmap(NULL, GIVEN_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (files->given == MAP_FAILED)
         files->given = NULL;
-    int status = files->base && files->names ? check_base(files) : -ENOMEM;
+    int status = files->base ? check_base(files) : -ENOMEM;
     if (status == 0)
         status = open_folder(files);
     if (status == 0)
@@ -186,51 +185,47 @@ void files_release(struct files *files)
     if (files->reserve >= 0)
         close(files->reserve);
     free(files->base);
-    free(files->names);
+    struct files_name *name, *next;
+    HASH_ITER(hh, files->names, name, next)
+    {
+        HASH_DEL(files->names, name);
+        free(name);
+    }
     if (files->given)
         munmap(files->given, GIVEN_SIZE);
     *files = (struct files){.directory = -1, .reserve = -1};
 }
 
-static struct files_name *find_name(struct files_name *names, size_t capacity, uint64_t key)
+static struct files_name *find_name(struct files *files, const char *text)
 {
-    size_t at = (key * 0x9e3779b97f4a7c15u >> 20) & (capacity - 1);
-    while (names[at].key && names[at].key != key)
-        at = (at + 1) & (capacity - 1);
-    return &names[at];
+    size_t size = strlen(text);
+    struct files_name *name;
+    HASH_FIND(hh, files->names, text, size, name);
+    if (name)
+        return name;
+    name = calloc(1, sizeof(*name) + size);
+    if (!name)
+        return NULL;
+    memcpy(name->text, text, size);
+    HASH_ADD_KEYPTR(hh, files->names, name->text, size, name);
+    if (TABLE_HAS(name))
+        return name;
+    free(name);
+    return NULL;
 }
 
-static int grow_names(struct files *files)
-{
-    size_t capacity = files->capacity * 2;
-    struct files_name *names = calloc(capacity, sizeof(*names));
-    if (!names)
-        return -ENOMEM;
-    for (size_t i = 0; i < files->capacity; i++)
-        if (files->names[i].key)
-            *find_name(names, capacity, files->names[i].key) = files->names[i];
-    free(files->names);
-    files->names = names;
-    files->capacity = capacity;
-    return 0;
-}
-
-/* How often this name was given before; counts it. */
-static int count_name(struct files *files, pid_t pid, pid_t tid, const char *exec, uint32_t *ret)
+/* How often TEXT was given before; counts it. TID: whose name it is, -1 where TEXT names a program as well. */
+static int count_name(struct files *files, pid_t tid, const char *text, uint32_t *ret)
 {
     /* Two bytes for each number, however many tasks had it: the memory of a session does not grow with its tasks. */
-    const bool by_tid = files->given && !*exec && tid >= 0 && tid < PINJECT_TASKS;
+    const bool by_tid = files->given && tid >= 0 && tid < PINJECT_TASKS;
     if (by_tid && files->given[tid] < UINT16_MAX) {
         *ret = files->given[tid]++;
         return 0;
     }
-    if (files->used * 2 >= files->capacity && grow_names(files) < 0)
+    struct files_name *name = find_name(files, text);
+    if (!name)
         return -ENOMEM;
-    uint64_t key = fnv((uint64_t)(uint32_t)pid << 32 | (uint32_t)tid, exec, strlen(exec));
-    key += !key;
-    struct files_name *name = find_name(files->names, files->capacity, key);
-    files->used += !name->key;
-    name->key = key;
     *ret = name->given++ + (by_tid ? UINT16_MAX : 0);
     return 0;
 }
@@ -258,20 +253,21 @@ static void safe_exec(const char *exec, char *ret, size_t size)
 
 int files_name(struct files *files, pid_t pid, pid_t tid, const char *exec, char **ret)
 {
-    char safe[36] = "", again[12] = "";
+    char safe[36] = "", again[12] = "", text[64];
     uint32_t given;
     if (exec)
         safe_exec(exec, safe, sizeof(safe));
-    int status = count_name(files, pid, tid, safe, &given);
+    snprintf(text, sizeof(text), "%d.%d%s%s", (int)pid, (int)tid, exec ? "." : "", safe);
+    int status = count_name(files, *safe ? -1 : tid, text, &given);
     if (status < 0)
         return status;
     if (given)
         snprintf(again, sizeof(again), "~%u", given);
-    size_t size = strlen(files->base) + sizeof(safe) + sizeof(again) + 26;
+    size_t size = strlen(files->base) + strlen(text) + strlen(again) + 2;
     char *path = malloc(size);
     if (!path)
         return -ENOMEM;
-    snprintf(path, size, "%s.%d.%d%s%s%s", files->base, (int)pid, (int)tid, exec ? "." : "", safe, again);
+    snprintf(path, size, "%s.%s%s", files->base, text, again);
     *ret = path;
     return 0;
 }

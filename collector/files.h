@@ -19,7 +19,6 @@ struct files {
     int reserve;   /* a descriptor that is given up when all others are in use */
     uint16_t *given; /* by tid: how often a name with it was given; NULL: no memory for it, names have it all */
     struct files_name *names; /* those with a program, and of tids that were given too often */
-    size_t capacity, used;
     uint64_t moved; /* files of earlier sessions that have the name PATH.old now */
 };
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/fnv.h"
 #include "common/table.h"
@@ -82,6 +84,22 @@ static void without_memory(void **state)
     assert_int_equal(refused, FAILURES);
 }
 
+static void key_of_another_process(uint64_t ret[2])
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        execl("/proc/self/exe", "test_table", "key", NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    assert_int_equal(read(ends[0], ret, 2 * sizeof(*ret)), 2 * sizeof(*ret));
+    close(ends[0]);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 /* Another process has another key, so that nobody can know beforehand which keys meet. */
 static void nobody_knows_the_key(void **state)
 {
@@ -89,6 +107,9 @@ static void nobody_knows_the_key(void **state)
     const uint64_t *key = table_key();
     assert_ptr_equal(key, table_key());
     assert_true(key[0] | key[1]);
+    uint64_t other[2];
+    key_of_another_process(other);
+    assert_memory_not_equal(key, other, sizeof(other));
     unsigned hash;
     HASH_VALUE("name", 4, hash);
     assert_int_equal(hash, (unsigned)siphash(key, "name", 4));
@@ -103,8 +124,11 @@ static void known_hashes(void **state)
     assert_true(fnv(fnv(FNV_BEGIN, "foo", 3), "bar", 3) == UINT64_C(0x85944171f73967e8));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argv;
+    if (argc > 1) /* key_of_another_process() */
+        return write(STDOUT_FILENO, table_key(), 2 * sizeof(uint64_t)) < 0;
     const struct CMUnitTest tests[] = {cmocka_unit_test(without_memory), cmocka_unit_test(nobody_knows_the_key),
                                        cmocka_unit_test(known_hashes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
