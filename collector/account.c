@@ -28,11 +28,11 @@ static uint64_t children_of(const struct process *process)
     return process->limited && process->counted_ns < process->children_ns ? process->counted_ns : process->children_ns;
 }
 
-/* Its number is in use, and nobody is there any more who could wait for it: it is in no rusage that is told. */
-static bool is_left_behind(const struct tasks *tasks, const struct process *process)
+/* A parent whose tasks have all ended for us may live on (a setuid program): the kernel is asked. */
+static bool has_dead_parent(const struct tasks *tasks, const struct process *process)
 {
-    const struct process *parent = tasks_find_process(tasks, process->ppid);
-    return process->own_ns && !process->waited && parent && !parent->live && !parent->left;
+    const struct process *parent = process->waited ? NULL : tasks_find_process(tasks, process->ppid);
+    return parent && !parent->live && process_is_dead(parent);
 }
 
 /* USED but for an end that, after a setuid exec, only its parent tells of. */
@@ -74,8 +74,10 @@ static void account_one(struct tasks *tasks, struct process *process)
     if (process->revoked && process->leader) /* and it did not ask anew */
         unseen_add(&tasks->unseen, reason_revoked(), process->leader->comm, 1, 0);
     process_ask_status(process);
+    /* In this order: a zombie that is found after its parent's death was not waited for by that parent. */
+    const bool parent_dead = has_dead_parent(tasks, process);
     process_ask_clock(process);
-    process->orphan |= is_left_behind(tasks, process);
+    process->orphan |= parent_dead && process->own_ns;
     process->strangers = unseen_has_strangers(&tasks->unseen, process->pid);
     process->exit_known = process_exit_cost(process, &process->exit_ns);
     uint64_t used = process->clock_ns + (process->exit_known ? process->exit_ns : 0);

@@ -281,46 +281,59 @@ static void orphans_are_known_by_times(void **state)
     assert_false(parent->orphan);
 }
 
-/*
- * Who still has a number when nobody is there any more to wait for him is in no rusage: he makes no doubt of others,
- * whose wait was not seen either, and that are in their parent's.
- */
-static void who_is_left_behind_is_not_waited_for(void **state)
+/* A pidfd of a process that has ended. */
+static int pidfd_of_the_dead(void)
 {
-    (void)state;
-    struct task *parent = stage_process(&stage, 100, 1, T, 3000 * 1000);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    assert_true(pid > 0 && fd >= 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    return fd;
+}
+
+/* A parent with two children whose waits were not seen: 200, and the zombie 300. */
+static struct process *parent_of_two(void)
+{
+    struct task *parent = stage_process(&stage, 100, 1, T, 3 * MS);
     struct task *waited = stage_process(&stage, 200, 100, T, 20 * MS);
-    struct task *left = stage_process(&stage, 300, 100, T, 400 * MS);
-    struct process *process = parent->process;
+    struct task *zombie = stage_process(&stage, 300, 100, T, 400 * MS);
     tasks->now_ns = T + 5 * MS;
     tasks_task_ended(tasks, waited, true);
-    tasks_task_ended(tasks, left, true);
-    tasks_find_process(tasks, 300)->own_ns = 401 * MS;
+    tasks_task_ended(tasks, zombie, true);
+    zombie->process->own_ns = 401 * MS;
     tasks->now_ns = T + 6 * MS;
     tasks_task_ended(tasks, parent, true);
-    process_set_waited(process, 0, 3000 * 1000 + 20 * MS + 2 * MS);
+    return parent->process;
+}
+
+/* A zombie whose parent is dead is in nobody's rusage. The parent's has room for the other child. */
+static void zombies_of_the_dead_are_orphans(void **state)
+{
+    (void)state;
+    struct process *process = parent_of_two();
+    process->pidfd = pidfd_of_the_dead();
+    process_set_waited(process, 0, 25 * MS);
     account_process(tasks, process);
     assert_int_equal(process->guessed_ns, 20 * MS);
     assert_int_equal(process->exit_ns, 2 * MS);
     assert_false(tasks_find_process(tasks, 200)->orphan);
     assert_true(tasks_find_process(tasks, 300)->orphan);
     assert_int_equal(tasks->orphans_ns, 401 * MS);
-    assert_int_equal(tasks->attributed_ns, 3000 * 1000 + 2 * MS + 20 * MS + 401 * MS);
+    assert_int_equal(tasks->attributed_ns, 3 * MS + 2 * MS + 20 * MS + 401 * MS);
 }
 
-/* One that may still be waited for. */
-static void who_has_a_parent_is_not_left_behind(void **state)
+/* The parent's events have ended, but it lives on (a setuid program) and may still wait. */
+static void zombies_of_the_living_are_none(void **state)
 {
     (void)state;
-    stage_process(&stage, 100, 1, T, 3000 * 1000);
-    struct task *child = stage_process(&stage, 200, 100, T, 20 * MS);
-    tasks->now_ns = T + 5 * MS;
-    tasks_task_ended(tasks, child, true);
-    struct process *process = tasks_find_process(tasks, 200);
-    process->own_ns = 21 * MS;
+    struct process *process = parent_of_two();
+    process->pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    assert_true(process->pidfd >= 0);
     account_process(tasks, process);
-    assert_false(process->orphan);
-    assert_int_equal(tasks_find_process(tasks, 100)->guessed_ns, 21 * MS);
+    assert_false(tasks_find_process(tasks, 300)->orphan);
+    assert_int_equal(process->guessed_ns, 421 * MS);
     assert_int_equal(tasks->orphans_ns, 0);
 }
 
@@ -479,8 +492,8 @@ int main(void)
         TEST(owed_nets_are_tried),
         TEST(programs_are_looked_for),
         TEST(orphans_are_known_by_times),
-        TEST(who_is_left_behind_is_not_waited_for),
-        TEST(who_has_a_parent_is_not_left_behind),
+        TEST(zombies_of_the_dead_are_orphans),
+        TEST(zombies_of_the_living_are_none),
         TEST(growing_files_are_flushed),
         TEST(the_root_is_last),
         TEST(figures_are_added_up),
