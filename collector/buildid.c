@@ -26,7 +26,7 @@ enum { USER_SHARE = ENTRIES_MAX / 4, USERS = 64 };
 struct key {
     uint64_t ino, generation;
     uint32_t maj, min;
-    char path[PATH_MAX]; /* as long as it is: the rest is no part of the key */
+    char path[PATH_MAX]; /* without its NUL; the key ends behind it */
 };
 
 struct entry {
@@ -203,7 +203,7 @@ static bool vdso_id(struct buildids *buildids, struct buildid *ret)
     return ret->size > 0;
 }
 
-/* The size of the key; 0: the path is longer than any. */
+/* The size of the key; 0: the path is too long for any file. */
 static size_t make_key(struct key *ret, const struct mapped_file *file, uint64_t generation)
 {
     size_t length = strlen(file->path);

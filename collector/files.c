@@ -214,7 +214,7 @@ static struct files_name *find_name(struct files *files, const char *text)
     return NULL;
 }
 
-/* How often TEXT was given before; counts it. TID: whose name it is, -1 where TEXT names a program as well. */
+/* How often TEXT was given before; counts it. TID: the task, -1 if TEXT names a program too. */
 static int count_name(struct files *files, pid_t tid, const char *text, uint32_t *ret)
 {
     /* Two bytes for each number, however many tasks had it: the memory of a session does not grow with its tasks. */

@@ -191,7 +191,7 @@ static int run_session(struct run *run)
     if (launch_find_preload(run->preload))
         return STATUS_OWN;
     if (run->line.settings.stacks_after_ns && !show_stacks_of_tree()) {
-        report_error("--stacks-after knows the registers of x86-64 and AArch64 alone");
+        report_error("--stacks-after works on x86-64 and AArch64 only");
         return STATUS_OWN;
     }
     find_outfile(run);

@@ -119,7 +119,7 @@ const struct collect_stacks *show_stacks_of_tree(void)
 
 int show_stacks(const struct settings_line *line)
 {
-    report_error("option '--%s' knows the registers of x86-64 and AArch64 alone; 'gdb -p PID' shows stacks here",
+    report_error("option '--%s' works on x86-64 and AArch64 only; 'gdb -p PID' shows stacks here",
                  line->tree ? "tree" : "stacks");
     return -ENOSYS;
 }

@@ -37,8 +37,8 @@ struct dumps {
 
 /*
  * SAMPLE as if its user part had been recorded as a call chain. It is left as it is where that was so, and where a dump
- * cannot be unwound: recorded on another kind of machine, or without the registers that it takes. The chain
- * is good until the next call.
+ * cannot be unwound: recorded on another kind of machine, or without the needed registers. The chain is good
+ * until the next call.
  */
 struct record dumps_unwound(struct dumps *dumps, const struct space *user, const struct record *sample);
 void dumps_release(struct dumps *dumps);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyze/model/replay.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 #include "analyze/read/bytes.h"
+#include "unwind/unwind.h"
 
 #define RECORDS_PER_NEWS 16384
 #define MOST_MAPPINGS (4u << 20) /* of all address spaces of one file: 128 MiB */
@@ -94,11 +96,7 @@ static void know_machine(struct replay *replay)
     const struct features *features = &replay->file->features;
     replay->machine_known = true;
     replay->machine = machine_of(features->arch);
-#if defined(__aarch64__)
-    replay->loader->dumps.native = replay->machine == CHAIN_ARM64;
-#else
-    replay->loader->dumps.native = replay->machine == CHAIN_X86; /* unwind.h */
-#endif
+    replay->loader->dumps.native = replay->machine == (UNWIND_MACHINE == EM_AARCH64 ? CHAIN_ARM64 : CHAIN_X86);
     replay->loader->dumps.vdso = is_here(features->osrelease);
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hash tables that this project has made itself, beside uthash with the same contents. Each row is a table for
- * docs/ARCHITECTURE.md: entries, nanoseconds of CPU time to find one and to add one, bytes of memory for one. Built and
- * run by tests/bench/tables.
+ * Compares this project's own hash tables with uthash, with the same contents: CPU time to find an entry and to add
+ * one, and its memory. Prints a table for docs/ARCHITECTURE.md. tests/bench/tables builds and runs it.
  */
 #include <inttypes.h>
 #include <malloc.h>
@@ -20,13 +19,13 @@
 
 enum { RUNS = 9, STACKS = 300000, DEPTH = 24, PAIRS = 200000, IDS = 10000, TASKS = 10000, BUCKETS = 16384 };
 
-/* What ways say: seconds and bytes for all entries. */
+/* Of all entries together. */
 struct cost {
     double find_s, add_s;
     size_t bytes;
 };
 
-static size_t sink; /* what was found: no compiler may leave out the search */
+static size_t sink; /* what was found, so that no compiler leaves out the search */
 
 static void *need(void *memory)
 {
@@ -59,7 +58,7 @@ static uint64_t dice(void)
     return state ^= state << 17;
 }
 
-/* The order in which entries are looked for: each as often, at random. */
+/* The order in which entries are searched: each once, at random. */
 static const uint32_t *order(uint32_t count)
 {
     uint32_t *all = need(malloc(count * sizeof(*all)));
@@ -73,12 +72,40 @@ static const uint32_t *order(uint32_t count)
     return all;
 }
 
-/* ---- Stacks of a report: analyze/model/store.c, once for each sample ---- */
+/* ---- uthash, with COUNT keys of SIZE bytes each ---- */
 
-struct stack {
-    UT_hash_handle hh; /* of the second way alone */
-    uint32_t frames[DEPTH];
+struct item {
+    UT_hash_handle hh;
+    unsigned char key[];
 };
+
+static struct cost cost_of_uthash(const void *keys, size_t size, uint32_t count, const uint32_t *turns)
+{
+    const unsigned char *bytes = keys;
+    struct item *table = NULL, *found, *next;
+    size_t before = used();
+    double start = now();
+    for (uint32_t i = 0; i < count; i++) {
+        struct item *item = need(malloc(sizeof(*item) + size));
+        memcpy(item->key, bytes + i * size, size);
+        HASH_ADD_KEYPTR(hh, table, item->key, size, item);
+    }
+    struct cost cost = {.add_s = now() - start, .bytes = used() - before};
+    start = now();
+    for (uint32_t i = 0; i < count; i++) {
+        HASH_FIND(hh, table, bytes + turns[i] * size, size, found);
+        sink += found != NULL;
+    }
+    cost.find_s = now() - start;
+    HASH_ITER(hh, table, found, next)
+    {
+        HASH_DEL(table, found);
+        free(found);
+    }
+    return cost;
+}
+
+/* ---- Stacks of a report: analyze/model/store.c, once for each sample ---- */
 
 static uint32_t (*stacks)[DEPTH];
 
@@ -118,35 +145,10 @@ static struct cost stacks_of_ours(const uint32_t *turns)
 
 static struct cost stacks_of_uthash(const uint32_t *turns)
 {
-    struct stack *table = NULL, *found, *next;
-    size_t before = used();
-    double start = now();
-    for (uint32_t i = 0; i < STACKS; i++) {
-        struct stack *stack = need(malloc(sizeof(*stack)));
-        memcpy(stack->frames, stacks[i], sizeof(stack->frames));
-        HASH_ADD(hh, table, frames, sizeof(stack->frames), stack);
-    }
-    struct cost cost = {.add_s = now() - start, .bytes = used() - before};
-    start = now();
-    for (uint32_t i = 0; i < STACKS; i++) {
-        HASH_FIND(hh, table, stacks[turns[i]], sizeof(*stacks), found);
-        sink += found != NULL;
-    }
-    cost.find_s = now() - start;
-    HASH_ITER(hh, table, found, next)
-    {
-        HASH_DEL(table, found);
-        free(found);
-    }
-    return cost;
+    return cost_of_uthash(stacks, sizeof(*stacks), STACKS, turns);
 }
 
 /* ---- Pairs of numbers of a view: analyze/view/map.c, once for each frame of each stack ---- */
-
-struct pair {
-    UT_hash_handle hh;
-    struct map_pair key;
-};
 
 static struct map_pair *pairs;
 
@@ -168,36 +170,10 @@ static struct cost pairs_of_ours(const uint32_t *turns)
 
 static struct cost pairs_of_uthash(const uint32_t *turns)
 {
-    struct pair *table = NULL, *found, *next;
-    size_t before = used();
-    double start = now();
-    for (uint32_t i = 0; i < PAIRS; i++) {
-        struct pair *pair = need(malloc(sizeof(*pair)));
-        pair->key = pairs[i];
-        HASH_ADD(hh, table, key, sizeof(pair->key), pair);
-    }
-    struct cost cost = {.add_s = now() - start, .bytes = used() - before};
-    start = now();
-    for (uint32_t i = 0; i < PAIRS; i++) {
-        HASH_FIND(hh, table, &pairs[turns[i]], sizeof(*pairs), found);
-        sink += found != NULL;
-    }
-    cost.find_s = now() - start;
-    HASH_ITER(hh, table, found, next)
-    {
-        HASH_DEL(table, found);
-        free(found);
-    }
-    return cost;
+    return cost_of_uthash(pairs, sizeof(*pairs), PAIRS, turns);
 }
 
 /* ---- Ids of events: analyze/read/attr.c, once for each record ---- */
-
-struct id {
-    UT_hash_handle hh;
-    uint64_t id;
-    uint32_t attr;
-};
 
 static uint64_t *ids;
 
@@ -222,27 +198,7 @@ static struct cost ids_of_ours(const uint32_t *turns)
 
 static struct cost ids_of_uthash(const uint32_t *turns)
 {
-    struct id *table = NULL, *found, *next;
-    size_t before = used();
-    double start = now();
-    for (uint32_t i = 0; i < IDS; i++) {
-        struct id *id = need(malloc(sizeof(*id)));
-        *id = (struct id){.id = ids[i]};
-        HASH_ADD(hh, table, id, sizeof(id->id), id);
-    }
-    struct cost cost = {.add_s = now() - start, .bytes = used() - before};
-    start = now();
-    for (uint32_t i = 0; i < IDS; i++) {
-        HASH_FIND(hh, table, &ids[turns[i]], sizeof(*ids), found);
-        sink += found != NULL;
-    }
-    cost.find_s = now() - start;
-    HASH_ITER(hh, table, found, next)
-    {
-        HASH_DEL(table, found);
-        free(found);
-    }
-    return cost;
+    return cost_of_uthash(ids, sizeof(*ids), IDS, turns);
 }
 
 /* ---- Live tasks by number: collector/tasks.c, attach_table.c and unseen.c, once for each record ---- */

@@ -452,7 +452,7 @@ static void test_refused(void **state)
     buildids_free(buildids);
 }
 
-/* Paths are the targets' choice: who does not know the key cannot find those that meet in the table. */
+/* Targets choose paths. Without the key they cannot make paths collide in the table. */
 static void test_keys(void **state)
 {
     (void)state;

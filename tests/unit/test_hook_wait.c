@@ -362,7 +362,7 @@ static void test_old_waits(void **state)
     assert_int_equal(hook_wait(NULL), pid);
     assert_reaped(pid, SIGKILL);
     pid = child_that(3, 0);
-    assert_int_equal(setpgid(pid, pid), 0); /* ours may be another pid namespace's, and 0 */
+    assert_int_equal(setpgid(pid, pid), 0); /* getpgrp() is 0 if its leader is in another pid namespace */
     assert_int_equal(hook_waitpid(-pid, &status, 0), pid);
     assert_reaped(pid, 0x300);
     pid = child_that(0, SIGSTOP);

@@ -218,10 +218,10 @@ static void stacks_are_asked_for(void **state)
 {
     (void)state;
     expect(RUN("--stacks", "1"), 125, "",
-           "pinject-run: option '--stacks' knows the registers of x86-64 and AArch64 alone; 'gdb -p PID' shows stacks "
+           "pinject-run: option '--stacks' works on x86-64 and AArch64 only; 'gdb -p PID' shows stacks "
            "here\n");
     expect(RUN("--json", "--tree", "1"), 125, "",
-           "pinject-run: option '--tree' knows the registers of x86-64 and AArch64 alone; 'gdb -p PID' shows stacks "
+           "pinject-run: option '--tree' works on x86-64 and AArch64 only; 'gdb -p PID' shows stacks "
            "here\n");
     expect(RUN("--tree"), 125, "",
            "pinject-run: no process named; type: pinject-run --tree PID... ('pgrep NAME' finds the number)\n");

@@ -75,7 +75,7 @@ static void content_is(const char *path, const char *expected, size_t size)
     free(text);
 }
 
-/* Files under other names, of which nobody knew, would stay. */
+/* No temporary file stays behind. */
 static void nothing_is_left(void)
 {
     DIR *all = opendir(".");

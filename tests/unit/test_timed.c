@@ -208,7 +208,7 @@ static void test_counts_and_loss(void **state)
     kit_file_free(&file);
 }
 
-/* Whose it is, and of which event, is not the target's word. */
+/* The collector sets the task and the event of a LOST record, whatever the target wrote. */
 static void test_loss_has_its_task(void **state)
 {
     (void)state;
