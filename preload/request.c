@@ -9,6 +9,7 @@ enum {
     CLAIM_ROUNDS = 6,
     NEWS = 32,
     CLAIM_PAUSE_NS = 500000,
+    AWAKE_NS = 5000000,
     STALLED_LOOKS = 16,
 };
 
@@ -144,7 +145,8 @@ static int wait_for_answer(const struct pinject_channel *channel, struct pinject
 {
     struct pinject_requests *requests = channel->requests;
     const uint32_t answered = PINJECT_STATE(claim.generation, PINJECT_ANSWERED);
-    uint64_t limit = sys_clock_ns(CLOCK_MONOTONIC) + (uint64_t)channel->wait_us * 1000;
+    const uint64_t begin = sys_clock_ns(CLOCK_MONOTONIC), wait = (uint64_t)channel->wait_us * 1000;
+    const uint64_t limit = begin + wait, asleep = begin + (wait < AWAKE_NS ? wait : AWAKE_NS);
     struct timespec deadline = {(time_t)(limit / 1000000000u), (long)(limit % 1000000000u)};
 
     for (;;) {
@@ -159,6 +161,9 @@ static int wait_for_answer(const struct pinject_channel *channel, struct pinject
         if (PINJECT_STATE_GENERATION(state) != (claim.generation & 0xffffffu) ||
             (phase != PINJECT_POSTED && phase != PINJECT_TAKEN))
             return -EPROTO; /* somebody writes into our slot: never wait on that */
+        /* A program that polls until its child sleeps would take a sleep of ours for the child's own. */
+        if (sys_clock_ns(CLOCK_MONOTONIC) < asleep && sys_yield() == 0)
+            continue;
         /* EINTR: a handler of the program ran; EAGAIN, 0: the state changed, or somebody plays with the word. The
            deadline is absolute, and the clock alone says that it has come. */
         long error = sys_futex_wait_until(&claim.slot->state, state, &deadline);

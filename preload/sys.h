@@ -233,6 +233,12 @@ static inline bool sys_is_real_time(void)
     return policy == 1 || policy == 2 || policy == 6;
 }
 
+/* Lets others have the CPU; still runnable (state R). */
+static inline long sys_yield(void)
+{
+    return SYS_0(SYS_sched_yield);
+}
+
 static inline void sys_sleep_ns(uint32_t ns)
 {
     struct timespec pause = {0, (long)ns};

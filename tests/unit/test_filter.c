@@ -160,6 +160,7 @@ static const struct call all_calls[] = {
     {SYS_clock_gettime, {CLOCK_THREAD_CPUTIME_ID, 0x1000}, true},
     {SYS_getcpu, {0x1000}, false},
     {SYS_sched_getscheduler, {0}, false},
+    {SYS_sched_yield, {0}, false},
     {SYS_nanosleep, {0x1000}, false},
     {SYS_prctl, {PR_GET_NAME, 0x1000}, false},
     {SYS_prctl, {PR_SET_MM, PR_SET_MM_MAP, 0x1000, sizeof(struct prctl_mm_map)}, false},

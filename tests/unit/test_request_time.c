@@ -27,6 +27,14 @@ static struct {
     struct timespec deadline[WAITS];
 } waits;
 
+/* Refused, as by a filter of the program, unless a test allows it; then each takes so long. */
+static struct {
+    unsigned count;
+    uint64_t each_ns;
+    unsigned at; /* in this one something happens */
+    void (*meanwhile)(struct pinject_slot *slot);
+} yields;
+
 static struct {
     unsigned count;
     uint32_t ns[WAITS];
@@ -73,6 +81,18 @@ long played_futex_wake(uint32_t *word, int count)
     return 0;
 }
 
+long played_yield(void)
+{
+    if (yields.each_ns == 0)
+        return -EPERM;
+    now_ns += yields.each_ns;
+    if (++yields.count == yields.at)
+        for (unsigned i = 0; i < PINJECT_SLOTS; i++)
+            if (requests.slots[i].owner == 77)
+                yields.meanwhile(&requests.slots[i]);
+    return 0;
+}
+
 bool played_is_real_time(void)
 {
     return real_time;
@@ -90,6 +110,7 @@ static int set_up(void **state)
     memset(&requests, 0, sizeof(requests));
     memset(&waits, 0, sizeof(waits));
     memset(&pauses, 0, sizeof(pauses));
+    memset(&yields, 0, sizeof(yields));
     now_ns = 1000000000;
     real_time = false;
     cpu = 0;
@@ -247,6 +268,44 @@ static void test_slot_of_somebody_else(void **state)
         assert_int_equal(ask_within(1000, &slot), -ETIMEDOUT);
         assert_int_equal(slot->state, written);
     }
+}
+
+/* For 5 ms it is runnable, and does not sleep; the deadline stays. */
+static void test_short_waits_are_awake(void **state)
+{
+    struct pinject_slot *slot;
+    (void)state;
+    yields.each_ns = 100000;
+    yields.at = 50;
+    yields.meanwhile = is_answered;
+    assert_int_equal(ask_within(50000, &slot), -42);
+    assert_int_equal(yields.count, 50);
+    assert_int_equal(waits.count, 0);
+    assert_int_equal(slot->state, PINJECT_STATE(1, PINJECT_FREE));
+
+    set_up(state);
+    yields.each_ns = 100000;
+    waits.meanwhile[0] = is_answered;
+    assert_int_equal(ask_within(50000, &slot), -42);
+    assert_int_equal(yields.count, 50);
+    assert_int_equal(waits.count, 1);
+    assert_int_equal(waits.deadline[0].tv_nsec, 50000000);
+
+    set_up(state); /* a wait that is shorter than that */
+    yields.each_ns = 100000;
+    waits.results[0] = -ETIMEDOUT;
+    assert_int_equal(ask_within(1000, &slot), -ETIMEDOUT);
+    assert_int_equal(yields.count, 10);
+    expect_given_up(slot);
+
+    set_up(state); /* what somebody hostile writes is seen there, too */
+    yields.each_ns = 100000;
+    yields.at = 3;
+    yields.meanwhile = is_written;
+    written = PINJECT_STATE(2, PINJECT_POSTED);
+    assert_int_equal(ask_within(50000, &slot), -EPROTO);
+    assert_int_equal(yields.count, 3);
+    assert_int_equal(waits.count, 0);
 }
 
 /* ---- A slot ---- */
@@ -453,6 +512,7 @@ int main(void)
         TEST(test_gives_up),
         TEST(test_answer_in_the_last_moment),
         TEST(test_slot_of_somebody_else),
+        TEST(test_short_waits_are_awake),
         TEST(test_pauses),
         TEST(test_who_does_not_pause),
         TEST(test_any_slot_while_stalled),
